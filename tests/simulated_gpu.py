@@ -179,6 +179,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
     """Inside, ``torch.cuda`` reports a GPU, and what would need a real one is replaced."""
     gpu = SimulatedGpu()
     autocast, swaps = torch.autocast, torch.__future__.get_swap_module_params_on_conversion()
+    is_autocast_enabled, get_autocast_dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
     with contextlib.ExitStack() as patches:
         for name, answer in ANSWERS.items():
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))
@@ -188,6 +189,8 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             (torch.cuda, "current_stream", lambda *_: USUAL),
             (torch.cuda, "stream", _working_on),
             (torch, "autocast", lambda device, dtype=None, **options: autocast("cpu", dtype, **options)),
+            (torch, "is_autocast_enabled", lambda *_: is_autocast_enabled("cpu")),
+            (torch, "get_autocast_dtype", lambda *_: get_autocast_dtype("cpu")),
             (F, "one_hot", _one_hot),
             (torch._C, "_group_tensors_by_device_and_dtype", _grouped),
             (torch, "Generator", _Generator),

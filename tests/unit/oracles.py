@@ -60,7 +60,11 @@ def sup_con(anchors: Array, candidates: Array, positive: Array, allowed: Array, 
     return sum(per_anchor) / len(per_anchor)
 
 
-def masked_lm(logits: Array, targets: Array) -> float:
+def masked_lm(states: Array, words: Array, bias: Array, targets: Array) -> float:
+    return cross_entropy(states @ words.T + bias, targets)
+
+
+def cross_entropy(logits: Array, targets: Array) -> float:
     total = sum(-row[target] + np.log(np.exp(row).sum()) for row, target in zip(logits, targets, strict=True))
     return total / len(targets)
 

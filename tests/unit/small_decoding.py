@@ -62,9 +62,9 @@ class Case:
         mlm = self.vocabulary(hidden.reshape(-1, 8)[self.arrays["masked"]])
         decoder = (logits or self.vocabulary)(rows[self.arrays["decoded"]])
         weights = self.objective.fields
-        return weights.mlm_weight * oracles.masked_lm(
+        return weights.mlm_weight * oracles.cross_entropy(
             mlm, self.arrays["labels"]
-        ) + weights.decoder_weight * oracles.masked_lm(decoder, self.arrays["decoded_labels"])
+        ) + weights.decoder_weight * oracles.cross_entropy(decoder, self.arrays["decoded_labels"])
 
     def agrees(self, decode: Decode, logits: Callable[[Array], Array] | None = None) -> None:
         """Assert that loss and gradient are those of the formula; the gradient along 24 random directions."""

@@ -58,7 +58,7 @@ class Oracle:
         logits = self._transformed("decoder", hidden[:, 0]) @ self.weights["decoder.output.weight"].T
         logits += self.weights["decoder.output.bias"]
         bags = np.array([[v if v in example.ids and v > 4 else -1 for v in range(100)] for example, _ in views])
-        terms = {"mlm": oracles.masked_lm(scores, labels)}
+        terms = {"mlm": oracles.cross_entropy(scores, labels)}
         terms["rec"] = oracles.bag_cross_entropy(logits, bags, "sum", self.idf)
         if self.name == "cpdae":
             named = 1 / (1 + np.exp(-logits))

@@ -23,7 +23,7 @@ from torch.nn.functional import cosine_similarity
 from encore import objectives
 from encore.models import encoder as encoders
 from encore.models.packing import Packing, Rectangle
-from encore.training import checkpoint, machine
+from encore.training import checkpoint, machine, vocabulary_loss
 from encore.training.batches import BatchPart
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
@@ -104,6 +104,15 @@ def test_a_training_is_that_of_the_cpu(name: str, gpu: str, tmp_path: Path) -> N
     with without_gpu():
         on_cpu = trained(name, tmp_path / "cpu", STEPS[gpu])
     assert apart(name, on_cpu, on_gpu) < (SAME if gpu == "real" else EARLY)
+
+
+@pytest.mark.parametrize("name", ["mlm", "enhanced", "seed"])
+def test_a_vocabulary_in_many_blocks_of_positions_is_learned_as_in_one(
+    name: str, gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(name, tmp_path / "whole", STEPS[gpu])
+    monkeypatch.setattr(vocabulary_loss, "positions_at_once", lambda vocabulary: 8)
+    assert apart(name, whole, trained(name, tmp_path / "blocks", STEPS[gpu])) < SAME
 
 
 def test_the_comparison_sees_what_is_more_than_rounding(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from batch_parts import in_parts
 from small_objective import encoder, heads_of, make
 from test_training import NUMERICS, STEP
@@ -285,12 +286,14 @@ def test_preferences_are_scored_in_single_precision(monkeypatch: pytest.MonkeyPa
 
 
 def test_cross_entropies_of_narrow_logits_are_computed_in_single_precision() -> None:
-    logits, targets = torch.randn(5, 1000).bfloat16(), torch.randint(1000, (5,))
+    states, words, targets = torch.randn(5, 8), torch.randn(1000, 8), torch.randint(1000, (5,))
     soft = torch.rand(5, 1000)
     with torch.autocast("cpu", torch.bfloat16):
-        hard, mixed = losses.masked_lm(logits, targets), losses.soft_cross_entropy(logits, soft)
+        logits = states @ words.T
+        hard, mixed = losses.masked_lm(states, words, None, targets), losses.soft_cross_entropy(logits, soft)
+    assert logits.dtype == torch.bfloat16
     assert hard.dtype == mixed.dtype == torch.float32
-    assert hard.item() == pytest.approx(losses.masked_lm(logits.float(), targets).item(), rel=1e-6)
+    assert hard.item() == pytest.approx(F.cross_entropy(logits.float(), targets).item(), rel=1e-6)
     assert mixed.item() == pytest.approx(losses.soft_cross_entropy(logits.float(), soft).item(), rel=1e-6)
 
 

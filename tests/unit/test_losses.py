@@ -56,7 +56,8 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         chosen[3] = False  # an anchor without positives
         return "sup_con", [queries, passages], [chosen, allowed, 0.7]
     if case == "masked_lm":
-        return "masked_lm", [rng.normal(size=(5, 11))], [np.array([3, 0, 10, 3, 7])]
+        head = [rng.normal(size=(5, 6)), rng.normal(size=(11, 6)), rng.normal(size=11)]
+        return "masked_lm", head, [np.array([3, 0, 10, 3, 7])]
     if case == "preference":
         return "preference", [rng.normal(size=(5, 3, 2))], []
     if case in DISTILLATION:
@@ -127,7 +128,7 @@ PLANTED = {
     "pairwise": lambda right, wrong: losses.pairwise(right, wrong.roll(1, 0)),
     "choice with ignored passages": lambda scores, own, ignored: losses.choice(scores, own, ~ignored),
     "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
-    "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
+    "masked_lm": lambda states, words, bias, targets: losses.masked_lm(states[:-1], words, bias, targets[:-1]),
     "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),
     "bag_cross_entropy sum": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
     "bag_cross_entropy mean_pos": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
@@ -207,8 +208,8 @@ def test_no_gradient_reaches_what_is_left_out() -> None:
 
 
 def test_nothing_masked_and_no_positive_cost_nothing() -> None:
-    logits = torch.randn(0, 7, requires_grad=True)
-    loss = losses.masked_lm(logits, torch.zeros(0, dtype=torch.int64))
+    states = torch.randn(0, 4, requires_grad=True)
+    loss = losses.masked_lm(states, torch.randn(7, 4), torch.randn(7), torch.zeros(0, dtype=torch.int64))
     loss.backward()
     assert loss.item() == 0
     none, everything = torch.zeros(2, 3, dtype=torch.bool), torch.ones(2, 3, dtype=torch.bool)

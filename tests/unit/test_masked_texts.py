@@ -121,7 +121,7 @@ def test_mlm_loss_is_the_cross_entropy_at_masked_positions() -> None:
     _, batch = batch_of(objective)
     with torch.no_grad():
         logits = heads["mlm"](model(batch["ids"], batch["mask"]).flatten(0, 1), model.word_embeddings).double().numpy()
-    expected = oracles.masked_lm(logits[batch["masked"]], batch["labels"].numpy())
+    expected = oracles.cross_entropy(logits[batch["masked"]], batch["labels"].numpy())
     assert objective.loss(model, heads, batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
@@ -226,7 +226,7 @@ class BowCase:
         targets = np.zeros(logits.shape)
         for row, bag in enumerate(self.arrays["bag"]):
             targets[row, bag[bag >= 0]] = 1 / (bag >= 0).sum()
-        mlm = oracles.masked_lm(self.head(hidden.reshape(-1, 8)[self.arrays["masked"]]), self.arrays["labels"])
+        mlm = oracles.cross_entropy(self.head(hidden.reshape(-1, 8)[self.arrays["masked"]]), self.arrays["labels"])
         return mlm + 0.7 * oracles.soft_cross_entropy(logits, targets)
 
     def agrees(self) -> None:

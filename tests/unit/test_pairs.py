@@ -204,7 +204,7 @@ def test_ict_with_mlm_is_the_contrast_and_the_loss_of_the_masked_pieces() -> Non
         documents = model.pool(hidden, batch["document_ids"], batch["document_mask"]).double().numpy()
         logits = heads["mlm"](hidden.flatten(0, 1)[batch["masked"]], model.word_embeddings).double().numpy()
     contrast = oracles.info_nce(queries, documents, np.arange(8), 0.7)
-    mlm = oracles.masked_lm(logits, arrays["labels"])
+    mlm = oracles.cross_entropy(logits, arrays["labels"])
     terms = objective.loss(model, heads, batch)
     assert terms["contrast"].item() == pytest.approx(contrast, rel=1e-5)
     assert terms["mlm"].item() == pytest.approx(mlm, rel=1e-5)

@@ -65,9 +65,9 @@ class Seed(Decoding[SeedFields]):
         states: Tensor = decoder(h, F.embedding(batch["text"], encoder.word_embeddings), seen)
         return states
 
-    def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
-        """Logits [N, V] for states [N, H]: products with the word embeddings, without transform and bias."""
-        return states @ encoder.word_embeddings.T
+    def vocabulary_head(self, heads: nn.ModuleDict, states: Tensor) -> tuple[Tensor, None]:
+        """States [N, H] as they are: products with the word embeddings, without transform and bias."""
+        return states, None
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         """Forward operations of the layers and of the memory of h in each, for ``batch`` texts of ``length`` tokens."""

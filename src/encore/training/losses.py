@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from encore.models.precision import at_least_float32
+from encore.training.vocabulary_loss import summed_cross_entropy
 
 
 def info_nce(
@@ -102,19 +103,29 @@ def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tens
     return -mean.sum() / (count > 0).sum().clamp(min=1)
 
 
-def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
+def masked_lm(states: Tensor, words: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
     """Cross-entropy of the masked pieces (Devlin et al. 2019).
 
-    ``loss = -(1/M) sum_m log softmax(logits_m)[targets_m]``
+    ``loss = -(1/M) sum_m log softmax(words @ states_m + bias)[targets_m]``
+
+    Processors compute all logits at once, with the bytes of recorded results; accelerators a block at a time.
 
     Args:
-        logits: [M, V], the vocabulary head at the M masked positions only.
+        states: [M, H], what the vocabulary head makes of the M masked positions before it compares them with pieces.
+        words: [V, H], the word embeddings.
+        bias: [V], if the head has one.
         targets: [M] int64, the pieces that stood there.
 
     Returns:
         A scalar, computed in float32 where the logits are narrower; 0 if nothing was masked.
     """
-    return F.cross_entropy(at_least_float32(logits), targets, reduction="sum") / max(len(targets), 1)
+    if states.device.type == "cpu":
+        # In bf16 `F.linear` without a bias has other last bits than the product that results were recorded with.
+        logits = states @ words.T if bias is None else F.linear(states, words, bias)
+        total = F.cross_entropy(at_least_float32(logits), targets, reduction="sum")
+    else:
+        total = summed_cross_entropy(states, words, bias, targets)
+    return total / max(len(targets), 1)
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

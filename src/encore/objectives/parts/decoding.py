@@ -94,13 +94,17 @@ class Decoding(MaskedTexts[F]):
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         states = self.decode(encoder, heads["decoder"], encoder.pooled(hidden, batch["ids"], batch["mask"]), batch)
-        logits = self.logits(encoder, heads, at(states, batch["decoded"]))
-        return ForwardOutput({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
+        states, bias = self.vocabulary_head(heads, at(states, batch["decoded"]))
+        decoder = losses.masked_lm(states, encoder.word_embeddings, bias, batch["decoded_labels"])
+        return ForwardOutput({"mlm": mlm, "decoder": decoder}, {})
 
-    def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
-        """Logits [N, V] for states [N, H], by the encoder's own MLM head."""
-        logits: Tensor = heads["mlm"](states, encoder.word_embeddings)
-        return logits
+    def vocabulary_head(self, heads: nn.ModuleDict, states: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What the products of states [N, H] with the word embeddings take: states [N, H] and a bias [V], if any.
+
+        They are the transform's and the bias of the encoder's own MLM head.
+        """
+        head: Any = heads["mlm"]
+        return head.transform(states), head.bias
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         """``mlm_weight`` and ``decoder_weight``, at all times."""

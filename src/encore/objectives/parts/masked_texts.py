@@ -146,5 +146,6 @@ def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dic
     from encore.models.heads import at
     from encore.training import losses
 
-    logits = heads["mlm"](at(hidden, batch["masked"]), encoder.word_embeddings)
-    return losses.masked_lm(logits, batch["labels"])
+    head: Any = heads["mlm"]
+    states = head.transform(at(hidden, batch["masked"]))
+    return losses.masked_lm(states, encoder.word_embeddings, head.bias, batch["labels"])
