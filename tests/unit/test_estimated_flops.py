@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,19 @@ def test_decoders_and_predicted_pieces_take_memory() -> None:
     assert memory("mlm", mask_ratio=0.6) > plain
     assert min(memory("enhanced"), memory("seed")) > 1.3 * plain
     assert memory("cpdae") == pytest.approx(2 * plain, rel=0.1)  # two views of each text
+
+
+def test_predicted_pieces_take_the_memory_of_states_not_of_logits() -> None:
+    """But for a block of logits, which is full with BERT's vocabulary and so many texts."""
+    shape = replace(SHAPE, vocabulary=30_522)
+    step = small_objective.make("mlm", length=30, batch=4096).fields
+
+    def of_masks(examples: int) -> float:
+        half, all_masked = (step.model_copy(update={"mask_ratio": ratio}) for ratio in (0.5, 1.0))
+        return gpu.activations(all_masked, shape, examples, "fp32") - gpu.activations(half, shape, examples, "fp32")
+
+    assert of_masks(4096) == pytest.approx(4096 * 14 * 4 * 4 * shape.hidden)  # 14 pieces more of each text
+    assert of_masks(8) > 8 * 14 * 4 * shape.vocabulary  # less than a block: each has logits of its own
 
 
 @pytest.mark.parametrize("name", ["mlm", "simcse", "costa", "prop"])

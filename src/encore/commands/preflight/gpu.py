@@ -11,6 +11,7 @@ from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
 from encore.models.config import EncoderConfig
+from encore.training.vocabulary_block import positions_at_once
 
 FP32 = 4
 STATE = 4  # a parameter, its gradient and AdamW's two moments, each in fp32
@@ -45,9 +46,8 @@ def activations(step: Step, shape: EncoderConfig, examples: int, precision: str)
 
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
     the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32.
-    Fine-tuning that reads [CLS] alone keeps the last layer's input, keys and values. A vocabulary head keeps the
-    logits, their softmax and their gradient, where it predicts a piece. What a task computes in addition to the encoder
-    counts as so many texts more as would take as many operations.
+    Fine-tuning that reads [CLS] alone keeps the last layer's input, keys and values. What a task computes in addition
+    to the encoder counts as so many texts more as would take as many operations.
     """
     texts, predicted = _work(step, shape)
     texts, predicted = texts * examples / step.batch, predicted * examples / step.batch
@@ -58,7 +58,19 @@ def activations(step: Step, shape: EncoderConfig, examples: int, precision: str)
     if isinstance(step, FinetuneStep) and step.scorer != "late-interaction" and shape.pooling == "cls":
         last = WIDE[precision] * 6 * shape.hidden
     layers = (shape.layers - 1) * token + last
-    return texts * step.length * (layers + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
+    return texts * step.length * (layers + 8 * shape.hidden) + _predicting(shape, predicted)
+
+
+def _predicting(shape: EncoderConfig, pieces: float) -> float:
+    """Bytes of a vocabulary head that predicts so many pieces, and of its loss.
+
+    The head keeps three states of each piece, its loss the gradients of the states and of the word embeddings; of
+    logits and their softmax there is a block at a time, and of its word embeddings' gradient.
+    """
+    if not pieces:
+        return 0.0
+    block = min(pieces, positions_at_once(shape.vocabulary))
+    return FP32 * (4 * pieces * shape.hidden + 2 * shape.vocabulary * (shape.hidden + block))
 
 
 def _work(step: Step, shape: EncoderConfig) -> tuple[float, float]:
