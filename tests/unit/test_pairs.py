@@ -227,7 +227,7 @@ def test_without_mlm_there_is_no_head_and_examples_are_drawn_as_before() -> None
 
 @pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp"])
 def test_segments_tell_the_title_from_the_passage(name: str) -> None:
-    objective, model = make(name, segments=True), encoder()
+    objective, model = make(name, segments=True), encoder().double()  # in float32 two losses can round to one
     arrays, batch = batch_of(objective)
     for ids, segments, mask in zip(
         arrays["document_ids"], arrays["document_segments"], arrays["document_mask"], strict=True
