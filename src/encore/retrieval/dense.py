@@ -258,10 +258,13 @@ class Searcher:
         return best, rows
 
     def _ordered(self, scores: np.ndarray, rows: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """The ``depth`` best of hits [queries, hits], by score, then by descending document id."""
+        """The ``depth`` best of hits [queries, hits] that are best first; of equal scores, by descending document id."""
         scores = scores + np.float32(0)  # -0.0 becomes 0.0
-        order = _order(scores, self.place[rows])[:, :depth]
-        return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+        same = np.pad(scores[:, 1:] == scores[:, :-1], ((0, 0), (1, 1)))  # as the hit before
+        tied = np.nonzero(same[:, 1:] | same[:, :-1])
+        ties = np.cumsum(~same[tied])  # the number of each one's tie
+        rows[tied] = rows[tied][np.lexsort((-self.place[rows[tied]], ties))]
+        return scores[:, :depth], rows[:, :depth]
 
 
 def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:
@@ -270,12 +273,3 @@ def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:
         return None
     every = [np.ones(len(shard), bool) if shard.kept is None else shard.kept for shard in shards]
     return np.concatenate(every)
-
-
-def _order(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The order of hits [queries, hits] by score, then place, both descending. Few queries have ties to look into."""
-    order = np.argsort(-scores, axis=1, kind="stable")  # which costs little, as hits are in order
-    ordered = np.take_along_axis(scores, order, axis=1)
-    tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    order[tied] = np.lexsort((-places[tied], -scores[tied]), axis=1)
-    return order

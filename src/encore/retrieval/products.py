@@ -17,6 +17,7 @@ from encore.retrieval.ranking import BEST, Best
 from encore.retrieval.tiles import TILE, Tiles
 
 BATCH = {"cpu": 2048, "cuda": 4096}  # queries in one product; a constant, since rounding may depend on it
+GAP = {"cpu": 16, "cuda": 0}  # columns between the scores of two queries, which else share few lines of a cache
 LISTS = 2 << 30  # bytes of the best so far of all queries in a pass; 502,939 queries, of each 232, take 1.4 GB
 HIT = 12  # bytes of one of them
 RESERVE = 2.0  # times the scores of a batch: what they and their ranking take of a GPU's memory
@@ -86,17 +87,26 @@ def ranked(
     out = None if kept is None else torch.from_numpy(~kept).to(device)
     scores = torch.empty(0, device=device)
     for first, real, vectors in tiles.stretches(held_in(memory, most)):
-        if scores.shape[-1] < len(vectors):
-            scores = torch.empty(most, len(vectors), device=device)
+        columns = len(vectors) + GAP[device.type]
+        if len(scores) < most * columns:
+            scores = _memory(most * columns, device)
         for batch, best in zip(batches, found, strict=True):
-            into = scores[: len(batch), : len(vectors)]
-            for tile, part in zip(vectors.split(tiles.size), into.split(tiles.size, 1), strict=True):
+            into = scores[: len(batch) * columns].view(len(batch), columns)
+            parts = into[:, : len(vectors)].split(tiles.size, 1)
+            for tile, part in zip(vectors.split(tiles.size), parts, strict=True):
                 multiply(batch, tile, part)
             into[:, real:] = -torch.inf
             if out is not None:
                 into[:, :real].masked_fill_(out[first : first + real], -torch.inf)
             best.add(into, first)
     return found
+
+
+def _memory(count: int, device: torch.device) -> torch.Tensor:
+    """Memory for float32 [count]. NumPy asks the system for large pages, which it hands out many times as fast."""
+    if device.type == "cpu":
+        return torch.from_numpy(np.empty(count, np.float32))
+    return torch.empty(count, device=device)
 
 
 @contextmanager

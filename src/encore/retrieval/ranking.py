@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-_ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # bits: of a hit, its row; of a float, its sign
+_ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.int32(-(1 << 31))  # bits: of a hit, its row; of a float, its sign
+TOGETHER = 64  # queries whose scores are ranked together on a CPU, whose cache holds all that this writes
 
 
 class Best(Protocol):
@@ -70,45 +71,53 @@ class BestOnCpu:
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
-        self.hits = np.empty((0, 0), np.uint64)
+        self.hits: list[np.ndarray] = []  # of each ``TOGETHER`` queries
 
     def add(self, scores: torch.Tensor, first: int) -> None:
-        new = scores.numpy()
-        if self.hits.shape[1] >= self.wanted:
-            least = _scores(self.hits.min(axis=1))
-        elif new.shape[1] > self.wanted:
-            least = np.partition(new, -self.wanted, axis=1)[:, -self.wanted]
-        else:
-            least = np.full(len(new), -np.inf, np.float32)
-        found = _hits_of(new, least, first)
-        together = np.hstack([self.hits, found]) if len(self.hits) else found
-        if (worse := together.shape[1] - self.wanted) > 0:
-            together.partition(worse, axis=1)
-            together = together[:, worse:]
-        self.hits = together
+        parts = [part.numpy() for part in scores.split(TOGETHER)]
+        before = self.hits or [np.empty((len(part), 0), np.uint64) for part in parts]
+        self.hits = [self._better(hits, part, first) for hits, part in zip(before, parts, strict=True)]
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
-        hits = np.sort(self.hits, axis=1)[:, ::-1]
-        return torch.from_numpy(_scores(hits)), torch.from_numpy((hits & _ROW).astype(np.int64))
+        parts = [np.sort(hits, axis=1)[:, ::-1] for hits in self.hits]
+        scores, rows = [_scores(hits) for hits in parts], [(hits & _ROW).view(np.int64) for hits in parts]
+        return torch.from_numpy(np.concatenate(scores)), torch.from_numpy(np.concatenate(rows))
+
+    def _better(self, hits: np.ndarray, scores: np.ndarray, first: int) -> np.ndarray:
+        """The best of hits [queries, hits] and scores [queries, columns]; of ``wanted`` ones the worst is first."""
+        if hits.shape[1] == self.wanted:
+            least = _scores(hits[:, 0])
+        elif scores.shape[1] > self.wanted:
+            least = np.partition(scores, -self.wanted, axis=1)[:, -self.wanted]
+        else:
+            least = np.full(len(scores), -np.inf, np.float32)
+        together = np.hstack([hits, _hits_of(scores, least, first)])
+        if (worse := together.shape[1] - self.wanted) < 0:
+            return together
+        together.partition(worse, axis=1)
+        return together[:, worse:].copy()
 
 
 def _hits_of(scores: np.ndarray, least: np.ndarray, first: int) -> np.ndarray:
     """The hits among scores [queries, columns] from each query's ``least`` on, filled up with zeros."""
-    chosen = scores >= least[:, None]
-    counts = np.count_nonzero(chosen, axis=1)
-    at = np.flatnonzero(chosen)
-    rows = at + (first - scores.shape[1] * np.repeat(np.arange(len(scores)), counts))
-    bits = scores.ravel()[at].view(np.uint32)
-    ordered = np.where(bits & _SIGN, ~bits, bits | _SIGN)  # of negative floats the larger bits are the smaller number
+    begins = np.arange(len(scores) + 1) * scores.shape[1]  # of each query among all scores
+    at = np.flatnonzero(scores >= least[:, None])
+    counts = np.diff(np.searchsorted(at, begins))
+    rows = at + np.repeat(first - begins[:-1], counts)
+    bits = scores.ravel()[at].view(np.int32)
+    ordered = bits ^ (bits >> 31 | _SIGN)  # of negative floats, whose bits are all turned, the larger are the smaller
+    hits = ordered.view(np.uint32).astype(np.uint64)
+    hits <<= np.uint64(32)
+    hits |= rows.view(np.uint64)
     found = np.zeros((len(scores), counts.max()), np.uint64)
-    found[np.arange(counts.max()) < counts[:, None]] = ordered.astype(np.uint64) << np.uint64(32) | rows.view(np.uint64)
+    found[np.arange(counts.max()) < counts[:, None]] = hits
     return found
 
 
 def _scores(hits: np.ndarray) -> np.ndarray:
     """The scores of hits, of any shape."""
-    ordered = (hits >> np.uint64(32)).astype(np.uint32)
-    return np.where(ordered & _SIGN, ordered ^ _SIGN, ~ordered).view(np.float32)
+    ordered = (hits >> np.uint64(32)).astype(np.uint32).view(np.int32)
+    return (ordered ^ (~ordered >> 31 | _SIGN)).view(np.float32)
 
 
 BEST: dict[str, type[BestOnCpu | BestOnGpu]] = {"cpu": BestOnCpu, "cuda": BestOnGpu}
