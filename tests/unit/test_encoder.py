@@ -216,3 +216,14 @@ def test_padded_texts() -> None:
     assert ids.tolist() == [[2, 7, 8, 3], [2, 3, 0, 0]]
     assert mask.tolist() == [[True] * 4, [True, True, False, False]]
     assert (ids.dtype, mask.dtype) == (np.int64, np.bool_)
+
+
+@pytest.mark.parametrize("count", [0, 1, 9])
+@pytest.mark.parametrize("length", [0, 2, 3, 8])
+def test_texts_are_padded_at_once_as_one_by_one(count: int, length: int) -> None:
+    shape = EncoderConfig(vocabulary=50, hidden=4, heads=1)
+    generator = np.random.default_rng(count)
+    texts = [generator.integers(5, 50, generator.integers(12)).astype(np.uint16) for _ in range(count)]
+    expected = inputs.stack([inputs.wrap(text, length, shape) for text in texts], shape.pad)
+    for found, array in zip(inputs.pad(texts, length, shape), expected, strict=True):
+        assert (found.dtype, found.tolist()) == (array.dtype, array.tolist())

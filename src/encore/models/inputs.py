@@ -40,7 +40,15 @@ def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
 
 def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
     """Wrap sequences without special tokens and pad them to the longest: ids int64 [B, L], mask bool [B, L]."""
-    return stack([wrap(sequence, length, special) for sequence in sequences], special.pad)
+    kept = [sequence[: max(length - 2, 0)] for sequence in sequences]
+    lengths = np.fromiter(map(len, kept), np.int64, len(kept))
+    columns = np.arange(lengths.max(initial=-2) + 2)
+    mask = columns < lengths[:, None] + 2
+    ids = np.full(mask.shape, special.pad, dtype=np.int64)
+    ids[:, :1], ids[np.arange(len(kept)), lengths + 1] = special.cls, special.sep
+    if kept:
+        ids[:, 1:-1][mask[:, 2:]] = np.concatenate(kept)
+    return ids, mask
 
 
 class TokenSequences(Protocol):
