@@ -78,6 +78,17 @@ def test_a_tie_at_the_cut_is_complete(cuts):
     assert run["q"].scores.tolist() == [2.0] * 5 + [1.0] * 5
 
 
+@pytest.mark.parametrize("depth", [1, 20, 300])
+def test_ties_at_many_ranks_go_to_the_higher_ids(depth):
+    """Small whole numbers, whose products have few values and no rounding."""
+    rng = np.random.default_rng(2)
+    vectors, queries = (rng.integers(-1, 2, (count, DIMENSION)).astype(np.float32) for count in (1500, 70))
+    documents, names = [f"d{number}" for number in rng.permutation(1500)], [f"q{i}" for i in range(70)]
+    run = search_exact([shard(vectors, documents)], names, queries, depth)
+    for name, query in zip(names, queries, strict=True):
+        assert run[name].documents == by_hand(vectors, documents, query, depth)
+
+
 def test_zeros_of_both_signs_tie():
     vectors = np.zeros((3, DIMENSION), dtype=np.float32)
     vectors[1, 0], vectors[2, 0] = 1e-30, -1e-30

@@ -85,9 +85,12 @@ def test_only_the_kept_are_searched(data, wanted):
 @pytest.mark.parametrize("way", ["cpu", "cuda"])
 @pytest.mark.parametrize("wanted", [1, 7, 60])
 def test_any_scores_are_ranked_with_their_rows(way, wanted):
-    """Many equal ones, both zeros, the smallest and largest there are, and infinite ones, which a mask leaves."""
+    """Many equal ones, both zeros, the smallest and largest there are, and infinite ones, which a mask leaves.
+
+    There are more queries than are ranked together, and not a multiple of these.
+    """
     some = np.array([0.0, -0.0, 1.5, -1.5, 1e-45, -1e-45, 3e38, -3e38, -np.inf, np.inf], np.float32)
-    scores = np.random.default_rng(0).choice(some, (40, 96))
+    scores = np.random.default_rng(0).choice(some, (2 * ranking.TOGETHER + 3, 96))
     found = ranking.BEST[way](wanted)
     for first in range(0, 96, 24):
         found.add(torch.from_numpy(scores[:, first : first + 24]), first)
