@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,9 +19,10 @@ import torch
 from harness import gpu_encoding, gpu_goals, gpu_training, machine, record, timing
 from harness.gpu_encoding import LENGTH
 from harness.gpu_training import Facts, setting_of
-from harness.parts import run_part
+from harness.parts import DONE, run_part
 from harness.setting import device
 
+from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.retrieval.products import BATCH
 from encore.retrieval.rescored import search_in
@@ -30,6 +32,7 @@ from encore.training.checkpoint import save_checkpoint
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "unit"
+LEFT_OUT = "left out"
 
 # What is measured at, on a GPU and to see on a CPU that everything runs.
 FULL: Facts = {
@@ -84,8 +87,9 @@ def peaks(sizes: Facts) -> Facts:
         "called": lambda: [one.add_(1) for _ in calls],
     }
     best = {name: timing.best([timing.time_of(work) for _ in range(10)], "wall") for name, work in works.items()}
+    kinds = ("bf16", "fp32") if device().type == "cuda" else ("fp32",)  # which few processors multiply
     return {
-        **{f"{kind}_tflops": timing.peak("wall", kind) / 1e12 for kind in ("bf16", "fp32")},
+        **{f"{kind}_tflops": timing.peak("wall", kind) / 1e12 for kind in kinds},
         "memory_gb_per_second": 2 * numbers.nbytes / best["copied"] / 1e9,
         "host_to_device_gb_per_second": numbers.nbytes / best["sent"] / 1e9,
         "host_core_gflops": timing.peak("wall", "fp32", on="cpu") / 1e9,
@@ -111,6 +115,8 @@ def _searched(sizes: Facts, products: str) -> Facts:
     """Mining's seconds are those of a batch, times the number of batches."""
     vectors = np.broadcast_to(np.float32(0), (sizes["passages"], sizes["dimension"]))
     searching, depth = search_in(products, [vectors], device()), sizes["depth"]
+    if sizes is FULL and searching.tiles.resident is None:
+        raise EncoreError("the vectors do not fit into the GPU's memory, which the goals suppose")
     one, every, mined = (
         torch.randn(count, sizes["dimension"], device=device())
         for count in (1, sizes["queries"], min(sizes["mined"], BATCH[device().type]))
@@ -149,18 +155,18 @@ MEASURED: dict[str, Callable[[Facts], Facts]] = {
 # The seconds that each part may take, 480 in all; what one leaves over, the next ones may have.
 LIMITS = {
     "peaks": 25,
-    "tests": 75,
+    "tests": 100,
     "pretraining-512": 75,
     "pretraining-packed": 45,
     "finetuning": 35,
     "search": 25,
     "data": 25,
     "encoding": 35,
-    "pretraining-144": 40,
-    "distillation": 30,
-    "cross-encoder": 25,
+    "pretraining-144": 30,
+    "distillation": 25,
+    "cross-encoder": 20,
     "checkpoint": 10,
-    "two-processes": 35,
+    "two-processes": 30,
 }
 
 
@@ -185,14 +191,14 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     return {name: found[name] for name in LIMITS}
 
 
-def main() -> None:
+def main() -> int:
     options = _options()
     sizes = QUICK if options.quick else FULL
     options.output.mkdir(parents=True, exist_ok=True)
     if options.part:
         torch.set_num_threads(1)
         write_json(options.output / f"{options.part}.json", MEASURED[options.part](sizes))
-        return
+        return 0
     before = machine.load()
     parts = _run(options.output, options.only or list(LIMITS), options.quick)
     contents = {"sizes": sizes, "parts": parts, "measured": _measured(options.output)}
@@ -200,6 +206,9 @@ def main() -> None:
     record.write(options.output, f"gpu-{machine.name()}", contents, before)
     print("\n".join(["", *record.table(parts)]))
     print("\n".join(["", *record.table(contents["goals"])]))
+    if options.quick:
+        print("\nThese are the numbers of tiny sizes: they only show that everything runs.")
+    return 0 if all(part["ended"] == DONE or part["ended"].startswith(LEFT_OUT) for part in parts) else 1
 
 
 def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
@@ -209,13 +218,20 @@ def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
         if name not in names:
             continue
         if name == "two-processes" and (reason := left_out(quick)):
-            parts.append({"part": name, "ended": f"left out: {reason}", "seconds": 0.0})
+            parts.append({"part": name, "ended": f"{LEFT_OUT}: {reason}", "seconds": 0.0})
             continue
         if (earlier := output / f"{name}.json").is_file():
             earlier.unlink()
-        parts.append(run_part(name, command, LIMITS[name] + spare, output / f"{name}.log"))
+        environment = os.environ if name == "two-processes" else one_gpu()
+        parts.append(run_part(name, command, LIMITS[name] + spare, output / f"{name}.log", environment))
         spare += LIMITS[name] - parts[-1]["seconds"]
     return parts
+
+
+def one_gpu() -> dict[str, str]:
+    """The environment of a part that sees one GPU alone, which Hugging Face's Trainer would share its batches among."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
+    return {**os.environ, "CUDA_VISIBLE_DEVICES": first}
 
 
 def left_out(quick: bool) -> str:
@@ -235,8 +251,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs; also on a CPU")
     parser.add_argument("--only", nargs="*", choices=LIMITS, help="these parts; without: all")
     parser.add_argument("--part", choices=MEASURED, help=argparse.SUPPRESS)  # what a part's own process is told
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "gpu")
-    return parser.parse_args()
+    parser.add_argument("--output", type=Path, help="of the records; without: results/gpu, or results/gpu-quick")
+    options = parser.parse_args()
+    options.output = options.output or HERE / "results" / ("gpu-quick" if options.quick else "gpu")
+    return options
 
 
 if __name__ == "__main__":

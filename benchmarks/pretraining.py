@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         count = (POOL + setting.steps - 1) * setting.batch
         store = texts.write(Path(folder), count, setting.length, setting.vocabulary, setting.full)
-        contents = measure(setting, store, options.only, options.peer)
+        for contents in measure(setting, store, options.only, options.peer):
+            record.write(options.output, options.name, contents, before)  # stays if a later turn is ended
     contents["masks"] = masks.compare(setting, [QUICK["length"]] if options.quick else tuple(masks.AIMS))
     contents["goals"] += masks.goals(contents["masks"])
     record.write(options.output, options.name, contents, before)
@@ -48,8 +49,8 @@ def main() -> None:
         print("\n".join(["", *record.table(contents[part])]))
 
 
-def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer: bool) -> dict[str, Any]:
-    """Train all of them in turns on the same texts from the same weights.
+def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer: bool) -> Iterator[dict[str, Any]]:
+    """Train all of them in turns on the same texts from the same weights; after each turn, what was found so far.
 
     Raises:
         EncoreError: the same batch has another loss here than there.
@@ -68,20 +69,20 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
             print(f"turn {turn + 1}/{setting.repetitions}  {one.name}", flush=True)
             with contextlib.redirect_stdout(None):
                 one.measure()
-    peak = max(peaks)
-    measured = [_measured(one, setting) for one in ours]
-    rows = figures.rows(measured, peak)
-    beside = _beside(peer, measured[0], peak, setting, losses) if peer else None
-    return {
-        "setting": setting.to_json(),
-        "peak_gflops": figures.rounded(peak / 1e9),
-        "lengths": texts.histogram(np.array([len(document) + 2 for document in documents])),
-        "peer": beside,
-        "objectives": rows,
-        "table4": figures.table4(measured),
-        "goals": figures.goals(rows, beside["ratio"] if beside else None, setting.model == "base"),
-        "left_out": left_out,
-    }
+        peak = max(peaks)
+        measured = [_measured(one, setting) for one in ours]
+        rows = figures.rows(measured, peak)
+        beside = _beside(peer, measured[0], peak, setting, losses) if peer else None
+        yield {
+            "setting": setting.to_json(),
+            "peak_gflops": figures.rounded(peak / 1e9),
+            "lengths": texts.histogram(np.array([len(document) + 2 for document in documents])),
+            "peer": beside,
+            "objectives": rows,
+            "table4": figures.table4(measured),
+            "goals": figures.goals(rows, beside["ratio"] if beside else None, setting.model == "base"),
+            "left_out": left_out,
+        }
 
 
 def _ours(

@@ -40,6 +40,7 @@ ANSWERS = {  # what functions of torch.cuda return
     "set_device": None,
     "get_device_name": "simulated",
     "get_device_capability": (9, 0),
+    "get_arch_list": [],
     "is_bf16_supported": True,
     "set_per_process_memory_fraction": None,
     "empty_cache": None,

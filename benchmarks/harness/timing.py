@@ -44,7 +44,7 @@ def time_of(work: Callable[[], object]) -> Seconds:
 
 
 def best(readings: Sequence[Seconds], kind: Kind) -> float:
-    """The min_tokens: others differ from it by what else the machine did."""
+    """The shortest: others differ from it by what else the machine did."""
     return min(getattr(reading, kind) for reading in readings)
 
 

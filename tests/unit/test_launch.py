@@ -69,6 +69,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_90a", "sm_120", "compute_120"])
     yield
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_deterministic_debug_mode("default")
@@ -80,6 +82,14 @@ def test_a_gpu_without_a_precision_is_refused_at_once(precision: str) -> None:
     message = f"Tesla T4 does not compute in {precision}; set `numerics: precision: fp32`"
     with pytest.raises(EncoreError, match=message):
         machine.prepare({"precision": precision})
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_that_torch_has_no_kernels_for_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.prepare({}).type == "cuda"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 0))
+    with pytest.raises(EncoreError, match="no kernels for a GPU as old as Tesla T4; take a newer one, or a build"):
+        machine.prepare({})
 
 
 @pytest.mark.usefixtures("gpu")
@@ -96,6 +106,7 @@ def test_memory_of_a_gpu_comes_in_segments_that_grow_unless_its_user_says_otherw
         "import torch; from unittest import mock; from encore.training import machine;"
         "mock.patch.object(torch.cuda, 'set_device').start();"
         "mock.patch.object(torch.cuda, 'device_count', return_value=1).start();"
+        "mock.patch.object(torch.cuda, 'get_arch_list', return_value=[]).start();"
         "settings = torch._C._accelerator_getAllocatorSettings;"
         "mock.patch.object(torch.cuda, 'is_available', return_value=False).start();"
         "machine.prepare({}); before = settings();"

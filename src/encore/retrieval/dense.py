@@ -258,7 +258,7 @@ class Searcher:
         return best, rows
 
     def _ordered(self, scores: np.ndarray, rows: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """The ``depth`` best of hits [queries, hits] that are best first, those of a tie by descending document id."""
+        """The ``depth`` best of hits [queries, hits], best first; of equal scores by descending document id."""
         scores = scores + np.float32(0)  # -0.0 becomes 0.0
         same = np.pad(scores[:, 1:] == scores[:, :-1], ((0, 0), (1, 1)))  # as the hit before
         tied = np.nonzero(same[:, 1:] | same[:, :-1])

@@ -28,7 +28,7 @@ from encore.storage.shards import NAME, VECTORS
 from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
-BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
+BLOCK = 1024  # passages; tiles of exact search have as many, so shards hold whole ones
 STORED = {"fp32": "<f4", "fp16": "<f2"}
 
 

@@ -76,7 +76,7 @@ class ProcessGroup:
             raise torch.OutOfMemoryError(error or "another process ran out of memory")
 
     def room(self, rows: Tensor, count: int) -> list[Tensor]:
-        """Memory for ``gather``: what this process sends, then what each of them has sent; none where it is alone.
+        """Memory for ``gather``: what this process sends, and what all have sent [size, ...]; none where it is alone.
 
         To be called in ``together``, as it may be too much.
 
@@ -88,14 +88,17 @@ class ProcessGroup:
             return []
         kind = torch.uint8 if rows.dtype == torch.bool else rows.dtype
         shape = (-(-count // self.size), *rows.shape[1:])
-        return [torch.zeros(shape, dtype=kind, device=rows.device) for _ in range(1 + self.size)]
+        return [torch.zeros(each, dtype=kind, device=rows.device) for each in (shape, (self.size, *shape))]
 
     def gather(self, rows: Tensor, room: list[Tensor]) -> None:
-        """Fill the memory that ``room`` has made with the rows of all processes; it takes no more, so none runs out."""
+        """Fill the memory that ``room`` has made with the rows of all processes; it takes no more, so none runs out.
+
+        With a list of tensors NCCL would first make one of all of them.
+        """
         if self.size > 1:
-            sent, *found = room
+            sent, found = room
             sent[: len(rows)] = rows.detach().view(sent.dtype)
-            torch.distributed.all_gather(found, sent)
+            torch.distributed.all_gather_into_tensor(found.flatten(0, 1), sent)
 
     def joined(self, rows: Tensor, count: int, room: list[Tensor]) -> Tensor:
         """The rows of a whole batch, once they are gathered. To be called in ``together``, as it may be too much.
@@ -107,7 +110,7 @@ class ProcessGroup:
         """
         if self.size == 1:
             return rows
-        shares = [part.view(rows.dtype) for part in room[1:]]
+        shares = list(room[1].view(rows.dtype))
         shares[self.rank] = torch.cat([rows, shares[self.rank][len(rows) :]])
         return torch.stack(shares, dim=1).flatten(0, 1)[:count]  # as `share` deals them
 

@@ -60,8 +60,9 @@ def train(
         step: the batch, the learning rate and how long to train.
         seed: of all chance: order, masks, dropout.
         state: the folder of checkpoints; left for the caller to remove once the result is safe.
-        numerics: ``precision`` (fp32 or bf16), ``threads``, and ``micro_batch``, the examples that go through the
-            models at once (without it, a process's share of the batch). Less where memory runs out.
+        numerics: ``precision`` (fp32, tf32 or bf16), ``deterministic`` on a GPU, ``threads``, and ``micro_batch``, the
+            examples that go through the models at once (without it, a process's share of the batch). Less where memory
+            runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
         checkpoint_seconds, checkpoint_steps: a checkpoint is due after so much time, and at multiples of so many steps.
@@ -96,8 +97,8 @@ def train(
             weights = task.loss_weights(now / total)
             terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
-            values = _finite(terms, norm, now + 1, batch)
             optimiser.step(learning_rate(step, now, total))
+            values = _finite(terms, norm, now + 1, batch)  # waits for a GPU, which has all of the step by now
 
             done.count(values, len(batch.draw.indices), flops, total)
             done.micro_batch, done.micro_batch_tokens = micro_batch.size

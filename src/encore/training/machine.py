@@ -73,6 +73,11 @@ def _prepare_gpu(device: torch.device, precision: str) -> None:
         # Batches are ragged, and would leave gaps between segments of memory that cannot grow.
         torch._C._accelerator_setAllocatorSettings("expandable_segments:True")
     torch.cuda.set_device(device)
+    if (built := _capabilities()) and torch.cuda.get_device_capability(device) < min(built):
+        raise EncoreError(
+            f"the installed PyTorch has no kernels for a GPU as old as {torch.cuda.get_device_name(device)}; take a "
+            "newer one, or a build of PyTorch for an earlier CUDA"
+        )
     # cuDNN's attention would make a plan for each new shape of a batch, and nearly every batch has one.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if precision != "fp32" and not torch.cuda.is_bf16_supported(including_emulation=False):  # nor is tf32
@@ -81,6 +86,12 @@ def _prepare_gpu(device: torch.device, precision: str) -> None:
             "or take an A100 or later"
         )
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+
+
+def _capabilities() -> list[tuple[int, int]]:
+    """The compute capabilities that the installed PyTorch has kernels for."""
+    names = (name.removeprefix("sm_").rstrip("af") for name in torch.cuda.get_arch_list() if name.startswith("sm_"))
+    return [(int(name[:-1]), int(name[-1])) for name in names]
 
 
 def leave_room(device: torch.device) -> None:

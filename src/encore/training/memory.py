@@ -18,6 +18,7 @@ NO_MEMORY = (
     "CUBLAS_STATUS_NOT_INITIALIZED",
     "CUDNN_STATUS_ALLOC_FAILED",
     "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
 )
 
 
