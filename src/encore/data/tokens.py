@@ -41,13 +41,15 @@ class Sequences:
         self.folder, self.name = folder, name
         self.offsets = _load(folder / f"{name}.offsets.npy", mapped="r")
         self.ids = _ids(folder / f"{name}.ids.bin", int(self.offsets[-1]))
+        self.count = len(self.offsets) - 1
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return self.count
 
     def __getitem__(self, index: int) -> np.ndarray:
         """The ids of one text, uint16, without special tokens; negative indices count from the end."""
-        index = range(len(self))[index]
+        if not 0 <= index < self.count:
+            index = range(self.count)[index]
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
     @cached_property
