@@ -40,7 +40,8 @@ def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
 
 def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
     """Wrap sequences without special tokens and pad them to the longest: ids int64 [B, L], mask bool [B, L]."""
-    kept = [sequence[: max(length - 2, 0)] for sequence in sequences]
+    most = max(length - 2, 0)
+    kept = [sequence[:most] for sequence in sequences]
     lengths = np.fromiter(map(len, kept), np.int64, len(kept))
     columns = np.arange(lengths.max(initial=-2) + 2)
     mask = columns < lengths[:, None] + 2
