@@ -36,7 +36,7 @@ def main() -> None:
         for name in LINKED:
             (Path(place) / name).symlink_to(ROOT / name)
         total = cpu_seconds([*options.targets, "--profile", "local", "--configfile", options.run], Path(place))
-        rows = by_rule(list((Path(place) / "results").rglob("run.json")), total)
+        rows = by_program(list((Path(place) / "results").rglob("run.json")), total)
     own = sum(row["own_work"] for row in rows)
     contents = {
         "setting": {"run": options.run, "targets": " ".join(options.targets)},
@@ -60,7 +60,7 @@ def cpu_seconds(words: Sequence[str], folder: Path) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = subprocess.run([sys.executable, "-m", "snakemake", *words], cwd=folder, check=False).returncode
     if code:
-        raise EncoreError(f"Snakemake ended with {code}; what it said stands above")
+        raise EncoreError(f"Snakemake ended with {code}; see its messages above")
     wait_for_all()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -75,7 +75,7 @@ def wait_for_all() -> None:
             return
 
 
-def by_rule(runs: Sequence[Path], total: float) -> list[dict[str, Any]]:
+def by_program(runs: Sequence[Path], total: float) -> list[dict[str, Any]]:
     """Jobs, seconds of the processor, and those of their own work, by program; last what no job took.
 
     Args:
@@ -104,7 +104,7 @@ def by_rule(runs: Sequence[Path], total: float) -> list[dict[str, Any]]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", default="config/config.yaml", help="a run's configuration")
-    parser.add_argument("--targets", nargs="+", default=TARGETS, help="what Snakemake is asked for")
+    parser.add_argument("--targets", nargs="+", default=TARGETS, help="of Snakemake")
     record.add_flags(parser, "demo")
     return parser.parse_args()
 

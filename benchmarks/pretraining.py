@@ -1,4 +1,4 @@
-"""Measure every pre-training objective, and MLM beside Hugging Face's Trainer, in one run; see README.md."""
+"""Measure every pre-training objective, and MLM next to Hugging Face's Trainer, in one run; see README.md."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
         peak = max(peaks)
         measured = [_measured(one, setting) for one in ours]
         rows = figures.rows(measured, peak)
-        beside = _beside(peer, measured[0], peak, setting, losses) if peer else None
+        of_peer = _peer_figures(peer, measured[0], peak, setting, losses) if peer else None
         yield {
             "setting": setting.to_json(),
             "peak_gflops": figures.rounded(peak / 1e9),
             "lengths": texts.histogram(np.array([len(document) + 2 for document in documents])),
-            "peer": beside,
+            "peer": of_peer,
             "objectives": rows,
             "table4": figures.table4(measured),
-            "goals": figures.goals(rows, beside["ratio"] if beside else None, setting.model == "base"),
+            "goals": figures.goals(rows, of_peer["ratio"] if of_peer else None, setting.model == "base"),
             "left_out": left_out,
         }
 
@@ -122,7 +122,7 @@ def _agree(peer: Peer, mlm: Ours) -> dict[str, float]:
     return losses
 
 
-def _beside(peer: Peer, mlm: Measured, peak: float, setting: Setting, losses: dict[str, float]) -> dict[str, Any]:
+def _peer_figures(peer: Peer, mlm: Measured, peak: float, setting: Setting, losses: dict[str, float]) -> dict[str, Any]:
     """The peer's figures; its utilisation counts the operations that are needed, those of our step."""
     seconds = timing.best(peer.steps, setting.clock)
     return {
@@ -148,7 +148,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: on a busy machine, one thread")
     parser.add_argument("--repetitions", type=int, default=5, help="turns, of each of which the best counts")
     parser.add_argument("--steps", type=int, default=1, help="measured in each turn: as many batches")
-    parser.add_argument("--only", nargs="*", default=[], metavar="OBJECTIVE", help="beside MLM; without: all")
+    parser.add_argument("--only", nargs="*", default=[], metavar="OBJECTIVE", help="besides MLM; without: all")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave out Hugging Face's side")
     parser.add_argument("--quick", action="store_true", help="a minute model, to see that everything runs")
     record.add_flags(parser, "pretraining")

@@ -189,7 +189,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             (torch.cuda, "Event", lambda: Event(gpu.waits)),
             (torch.cuda, "current_stream", lambda *_: USUAL),
             (torch.cuda, "stream", _working_on),
-            (torch, "autocast", lambda device, dtype=None, **options: autocast("cpu", dtype, **options)),
+            (torch, "autocast", lambda device_type, dtype=None, **options: autocast("cpu", dtype, **options)),
             (torch, "is_autocast_enabled", lambda *_: is_autocast_enabled("cpu")),
             (torch, "get_autocast_dtype", lambda *_: get_autocast_dtype("cpu")),
             (F, "one_hot", _one_hot),

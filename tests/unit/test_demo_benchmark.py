@@ -50,7 +50,7 @@ def test_seconds_are_summed_by_program_and_the_rest_is_overhead(tmp_path: Path) 
         noted = FACTS | {"command": [f"workflow/scripts/{program}.py"], "cpu_seconds": cpu, "own_cpu_seconds": own}
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "run.json").write_text(json.dumps(noted))
-    encode, search, around = demo.by_rule(sorted(tmp_path.rglob("run.json")), total=20.0)
+    encode, search, around = demo.by_program(sorted(tmp_path.rglob("run.json")), total=20.0)
     assert encode == {"program": "encode", "jobs": 1, "cpu_seconds": 9, "own_work": 8}
     assert search == {"program": "search", "jobs": 2, "cpu_seconds": 7, "own_work": 6}
     assert (around["cpu_seconds"], around["own_work"]) == (4, 0)

@@ -44,7 +44,7 @@ def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
 
 @contextmanager
 def output_of(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[BufferedReader]:
-    """Run an Anserini class and give its ``-output`` to be read; what fails in Java stands above what it makes fail.
+    """Run an Anserini class and give its ``-output`` to be read; a failure of Java replaces the error that it causes.
 
     It comes through a pipe: on a full disk Anserini would write half a file and say nothing.
 

@@ -17,7 +17,7 @@ from encore.retrieval.ranking import BEST, Best
 from encore.retrieval.tiles import TILE, Tiles
 
 BATCH = {"cpu": 2048, "cuda": 4096}  # queries in one product; a constant, since rounding may depend on it
-GAP = {"cpu": 16, "cuda": 0}  # columns between the scores of two queries, which else share few lines of a cache
+GAP = {"cpu": 16, "cuda": 0}  # columns between two queries' scores: a power of two apart, they share a few cache lines
 LISTS = 2 << 30  # bytes of the best so far of all queries in a pass; 502,939 queries, of each 232, take 1.4 GB
 HIT = 12  # bytes of one of them
 RESERVE = 2.0  # times the scores of a batch: what they and their ranking take of a GPU's memory

@@ -100,7 +100,7 @@ class Tiles:
         """Whether all tiles fit into a GPU's free memory."""
         if self.device.type != "cuda":
             return False
-        torch.cuda.empty_cache()  # what torch keeps for itself is no less free
+        torch.cuda.empty_cache()  # else memory that torch keeps unused counts as taken
         free, _ = torch.cuda.mem_get_info(self.device)
         return sum(self._padded(len(shard)) for shard in self.shards) * self.dimension * dtype.itemsize + spare <= free
 

@@ -98,7 +98,7 @@ def train(
             terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             optimiser.step(learning_rate(step, now, total))
-            values = _finite(terms, norm, now + 1, batch)  # waits for a GPU, which has all of the step by now
+            values = _finite(terms, norm, now + 1, batch)  # waits for the GPU, so after all of the step is launched
 
             done.count(values, len(batch.draw.indices), flops, total)
             done.micro_batch, done.micro_batch_tokens = micro_batch.size
