@@ -13,16 +13,11 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.artifacts import sources
-from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, corpus_size_plan
+from encore.plan.figures.slices import figure_plan, figure_reads
 from encore.plan.plan import Plan
-from encore.plan.tables import (
-    CURVES,
-    curves_models,
-    curves_plan,
-    table_plan,
-    table_reads,
-)
+from encore.plan.tables.slices import CURVES, table_plan, table_reads
+from encore.plan.tables.steps import curves_models, curves_plan
 from encore.storage import typed
 
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))

@@ -15,7 +15,7 @@ from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.reporting.sources.derived import MeanSource
 from encore.targets import lineage_targets
 

@@ -19,7 +19,7 @@ from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
 from encore.commands.audit.products import check_product
 from encore.commands.products import FILES
 from encore.plan.project import load_catalogue
-from encore.plan.tables import write_plan
+from encore.plan.tables.declared import write_plan
 from encore.plan.tables.layout import Layout
 from encore.report import build
 from encore.report.plan import REPORT as REPORT_NAME

@@ -22,7 +22,7 @@ from encore.plan.artifact import Topics
 from encore.plan.artifacts import sources
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]

@@ -21,8 +21,8 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.plan import project
-from encore.plan.figures import figure_reads
 from encore.plan.figures.cells import NOT_DRAWN, figure_cells, figure_shape
+from encore.plan.figures.slices import figure_reads
 from encore.plan.plan import Plan
 from encore.storage.files import write_json
 

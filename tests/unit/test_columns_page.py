@@ -7,7 +7,7 @@ import pytest
 import small_table
 
 from encore.claims import printed_claims, run_claims
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.plan.tuning import trials
 from encore.reporting import loss_curves
 from encore.reporting.figures import corpus_size, coverage, curve, forest, heat, neighbours, words

@@ -14,7 +14,9 @@ from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plan
+from encore.plan.tables import layout
+from encore.plan.tables.declared import declared, write_plan
+from encore.plan.tables.steps import curves_models, curves_plan
 from encore.reporting import loss_curves
 from encore.reporting.figures import learning
 from encore.reporting.loss_curves import StepsSlice

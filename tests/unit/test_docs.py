@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from encore.plan.project import DEFAULT_RUN, load_plan
-from encore.plan.tables import table_scores
+from encore.plan.tables.slices import table_scores
 from encore.targets import everything_declared, needed_by
 
 ROOT = Path(__file__).parents[2]

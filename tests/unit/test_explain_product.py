@@ -11,9 +11,9 @@ from encore.commands import explain, explain_product
 from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.artifact import upstream
-from encore.plan.figures import figure_plan
 from encore.plan.figures.cells import figure_cells
-from encore.plan.tables import table_plan
+from encore.plan.figures.slices import figure_plan
+from encore.plan.tables.slices import table_plan
 
 FIGURE = "bow/figure2"
 

@@ -11,9 +11,9 @@ from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.catalogue import read_catalogue
-from encore.plan.figures import figure_plan, figure_reads
+from encore.plan.figures.slices import figure_plan, figure_reads
 from encore.plan.plan import Plan
-from encore.plan.tables import declared
+from encore.plan.tables.declared import declared
 from encore.reporting.figures import kinds as drawings
 from encore.targets import PAGES, check_target, everything_declared
 

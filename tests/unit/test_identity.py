@@ -15,7 +15,7 @@ from encore.plan import project
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan, table_scores
+from encore.plan.tables.slices import table_plan, table_scores
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

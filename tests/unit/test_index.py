@@ -10,7 +10,8 @@ import pytest
 from encore.errors import EncoreError
 from encore.plan import index, project
 from encore.plan.plan import Plan
-from encore.plan.tables import declared, table_plan, wanted_tables
+from encore.plan.tables.declared import declared, wanted_tables
+from encore.plan.tables.slices import table_plan
 from encore.targets import find, lineage_targets, needed_by, reads_of_targets
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from encore.models.encoder import Encoder
 from encore.plan import project
 from encore.plan.artifacts.latency import PARTS, READS
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan, table_reads
+from encore.plan.tables.slices import table_plan, table_reads
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record

@@ -11,7 +11,7 @@ from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan import ledger, project
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.catalogue import read_dataset, read_step
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.targets import check_target, everything_declared, forest_plan, lineage_targets
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.artifacts.dense import shards
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]

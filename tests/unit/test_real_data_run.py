@@ -16,7 +16,7 @@ from small_dump import Wiki, write
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
-from encore.plan.tables import curves_plan
+from encore.plan.tables.steps import curves_plan
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from encore.config.tables import ColumnEntry
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.reporting.tables import formats
 from encore.storage.files import sha256
 

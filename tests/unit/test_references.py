@@ -23,7 +23,8 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
-from encore.plan.tables import reference_folders, refuse_damaged, table_plan, table_reads
+from encore.plan.tables.references import reference_folders, refuse_damaged
+from encore.plan.tables.slices import table_plan, table_reads
 from encore.reporting import products
 from encore.reporting.tables import reproduction
 from encore.storage.files import write_json

@@ -11,7 +11,7 @@ from encore.claims.slice import claims_plan
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.report.plan import report_plan, report_reads
 from encore.report.slice import ReportSlice
 from encore.report.tables import PrintedCount, count_printed, read_tables

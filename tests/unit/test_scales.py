@@ -22,7 +22,7 @@ from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.targets import everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,9 @@ from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import curves_plan, sources, table_plan, table_reads, table_scores
+from encore.plan.tables import sources
+from encore.plan.tables.slices import table_plan, table_reads, table_scores
+from encore.plan.tables.steps import curves_plan
 from encore.targets import has_figure
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.plan.project import load_plan
-from encore.plan.tables import table_plan
+from encore.plan.tables.slices import table_plan
 from encore.plan.tuning import edges, trials
 from encore.storage import manifest
 

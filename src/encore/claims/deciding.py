@@ -15,8 +15,8 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.figures.cells import figure_cells
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
 from encore.plan.tables.reported import PAPERS
+from encore.plan.tables.slices import table_plan
 from encore.plan.tables.upstream import upstream_cells
 from encore.storage.typed import snakemake
 

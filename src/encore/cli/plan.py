@@ -15,7 +15,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
         EncoreError: this is not the root of the repository, or the configuration is wrong.
     """
     from encore.claims.slice import refuse_unknown_claims
-    from encore.plan.tables import table_plan
+    from encore.plan.tables.slices import table_plan
 
     if not Path("Snakefile").is_file():
         raise EncoreError("there is no Snakefile here; run encore from the root of the repository")

@@ -13,12 +13,14 @@ from encore.claims.slice import CLAIMS, PRINTED, cells_of, run_shapes
 from encore.commands import explain
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.figures import figure_plan
 from encore.plan.figures.cells import figure_cells
 from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_plan
+from encore.plan.figures.slices import figure_plan
 from encore.plan.plan import Plan
-from encore.plan.tables import CURVES, curves_plan, folders
+from encore.plan.tables.declared import folders
 from encore.plan.tables.reported import PAPERS
+from encore.plan.tables.slices import CURVES
+from encore.plan.tables.steps import curves_plan
 
 FIGURES = "results/figures/"
 VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")

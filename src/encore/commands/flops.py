@@ -4,8 +4,8 @@ from typing import Any
 
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan
 from encore.plan.tables.budgets import models_behind
+from encore.plan.tables.slices import table_plan
 from encore.reporting.tables.budgets import RowFlops, off_budget, operations
 
 

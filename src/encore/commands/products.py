@@ -14,10 +14,11 @@ from typing import Any
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, corpus_size_plan
+from encore.plan.figures.slices import figure_plan, figure_reads
 from encore.plan.plan import Plan
-from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, table_reads
+from encore.plan.tables.slices import CURVES, table_plan, table_reads
+from encore.plan.tables.steps import curves_models, curves_plan
 from encore.report.plan import REPORT, report_plan, report_reads
 from encore.reporting.tables.table import FORMATS
 from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING, forest_plan

@@ -16,8 +16,9 @@ from encore.claims.files import read_claims
 from encore.claims.slice import CLAIMS, all_shapes, cells_of, chosen_claims, claims_plan, products_of
 from encore.config.tables import Table, printed_as
 from encore.plan.plan import Plan
-from encore.plan.tables import table_plan, wanted_tables
+from encore.plan.tables.declared import wanted_tables
 from encore.plan.tables.reported import PAPERS, reported_file
+from encore.plan.tables.slices import table_plan
 from encore.plan.tuning.trials import TUNING
 from encore.storage.files import canonical, full_digest, sha256
 from encore.storage.typed import called

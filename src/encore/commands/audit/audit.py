@@ -17,7 +17,8 @@ from encore.commands.audit.products import cells_behind, check_product, files_of
 from encore.plan import index
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
-from encore.plan.tables import CURVES, declared
+from encore.plan.tables.declared import declared
+from encore.plan.tables.slices import CURVES
 from encore.report.plan import REPORT as REPORT_NAME
 from encore.storage.root import manifests_behind, product_manifests
 from encore.storage.shards import has_no_vectors

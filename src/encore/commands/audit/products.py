@@ -12,7 +12,7 @@ from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadePro
 from encore.commands.products import FILES
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.tables import folders
+from encore.plan.tables.declared import folders
 from encore.report.plan import REPORT as REPORT_NAME
 from encore.report.plan import report_reads
 from encore.storage import manifest

@@ -10,7 +10,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
-from encore.plan.tables import CURVES, table_plan
+from encore.plan.tables.slices import CURVES, table_plan
 from encore.targets import REPORT, REPRODUCTION, check_target, has_figure, reads_of
 
 SHORT = {name: f"results/{name}.csv" for name in (CLAIMS, f"{CLAIMS}_printed")} | {"report": str(REPORT)}

@@ -13,8 +13,9 @@ from encore.errors import EncoreError
 from encore.plan.figures.cells import figure_cells
 from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN
-from encore.plan.tables import declared, table_plan
+from encore.plan.tables.declared import declared
 from encore.plan.tables.reported import PAPERS
+from encore.plan.tables.slices import table_plan
 from encore.plan.tables.upstream import upstream_cells
 from encore.report.plan import REPORT, report_plan
 from encore.targets import has_figure

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.figures import figure_plan
 from encore.plan.figures.corpus_size import corpus_size_plan
+from encore.plan.figures.slices import figure_plan
 from encore.plan.plan import Plan
 from encore.plan.tables.slices import table_folders, table_plan
 from encore.plan.tables.steps import curves_plan
