@@ -14,7 +14,7 @@ from encore.storage.program import run
 from harness import machine, record
 from harness.parts import DONE, run_part
 
-from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.products.catalogue import DEFAULT_RUN, load_plan
 
 HERE = Path(__file__).parent
 LOGS = Path("results/logs/benchmarks")

@@ -20,7 +20,7 @@ from harness.timing import Seconds, time_of
 from torch import nn
 
 from encore.models import embed
-from encore.plan.project import DEFAULT_RUN
+from encore.products.catalogue import DEFAULT_RUN
 from encore.training.loop import train
 
 Found = list[dict[str, float]]  # of each seed: the measure, and seconds

@@ -24,7 +24,7 @@ from harness.setting import device
 
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
-from encore.retrieval.products import BATCH
+from encore.retrieval.inner_products import BATCH
 from encore.retrieval.rescored import search_in
 from encore.retrieval.tiles import Stretch, Tiles
 from encore.storage.files import write_json

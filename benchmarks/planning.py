@@ -19,8 +19,8 @@ from harness import figures, machine, record
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
-from encore.targets import everything_declared, reads_of
+from encore.products.catalogue import load_plan
+from encore.products.targets import everything_declared, reads_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

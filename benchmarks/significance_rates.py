@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from encore.evaluation.significance import Component, Difference, Floats, clustered, critical
-from encore.reporting.tables import verdicts
-from encore.reporting.tables.comparisons import RowComparison, correct
+from encore.products.tables import verdicts
+from encore.products.tables.comparisons import RowComparison, correct
 
 LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
 DEVIATIONS = (0.0, 0.003, 0.006, 0.01, 0.03)

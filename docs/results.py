@@ -21,12 +21,12 @@ from encore.storage.program import run
 import jinja2
 import pandas as pd
 
-from encore.claims.files import read_claims
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.products.catalogue import DEFAULT_RUN, load_plan
+from encore.products.claims.files import read_claims
 from encore.storage import typed
 from encore.storage.files import sha256, write_json
 from encore.storage.manifest import read_run

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.data import kinds
-from encore.data.dpr.questions import with_answers
+from encore.datasets import kinds
+from encore.datasets.dpr.questions import with_answers
 from encore.storage.text_files import numbered_lines
 from harness.trec_eval import judgments
 

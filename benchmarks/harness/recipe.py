@@ -23,8 +23,8 @@ from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Example, training_queries
 from encore.models import embed
 from encore.models.encoder import Encoder
-from encore.plan import project
 from encore.plan.catalogue import read_step
+from encore.products.catalogue import load_plan
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, encode
 from encore.training.batches import BatchMaker
@@ -97,7 +97,7 @@ def planned(lineage: str, run: Path) -> Recipe:
     Raises:
         EncoreError: the step is no plain contrast, or what it reads was not made yet.
     """
-    plan = project.load_plan(run)
+    plan = load_plan(run)
     model = plan.model(plan.resolve.lineage(lineage), plan.config.seeds[0])
     step = read_step(model.spec["step"])
     if not isinstance(step, FinetuneStep) or step.loss != "contrastive":

@@ -15,8 +15,8 @@ from warm import SIMULATED_GPU
 
 from encore.config.run import Scale
 from encore.config.run_file import read_run
-from encore.plan.project import load_catalogue
 from encore.plan.scale import with_single_names
+from encore.products.catalogue import load_catalogue
 
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
 CLAIMS = "results/claims.csv"

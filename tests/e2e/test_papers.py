@@ -12,9 +12,9 @@ import yaml
 from clones import Clone, jobs
 from papers import ABSENT, RUN, TABLES, TARGETS
 
-from encore.claims.files import read_claims
-from encore.commands.products import FILES
-from encore.reporting.tables.verdicts import TOO_FEW, UNTESTED
+from encore.products.claims.files import read_claims
+from encore.products.kinds import FILES
+from encore.products.tables.verdicts import TOO_FEW, UNTESTED
 
 CONFIG = ("--config", RUN[-1])
 SHARES = ("measure", "mean_of", "gain")  # sources whose values a paper may print in percent

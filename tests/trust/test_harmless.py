@@ -7,7 +7,7 @@ from finished_run import CONFIG, FinishedRun
 from harmless import HARMLESS
 from trials import SEED, Count
 
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 from encore.storage.root import compute_root
 
 OF_EACH_CLASS = 6

@@ -9,11 +9,11 @@ from clones import Clone
 from mistakes import MISTAKES, RUN
 from trials import SEED, Count
 
-from encore import targets
-from encore.claims.slice import refuse_unknown_claims
+from encore.commands import ledger
 from encore.errors import EncoreError
-from encore.plan import ledger
-from encore.plan.project import CATALOGUE, load_plan
+from encore.products import targets
+from encore.products.catalogue import CATALOGUE, load_plan
+from encore.products.claims.plan import refuse_unknown_claims
 
 OF_EACH_CLASS = 12
 SAMPLE = random.Random(SEED).sample(sorted(MISTAKES), 8)

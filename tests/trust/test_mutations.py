@@ -12,7 +12,7 @@ from trials import SEED, Count
 from encore.commands.audit import audit
 from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 from encore.storage.root import compare_root, compute_root
 
 OF_EACH_CLASS = 13  # in all; `make test` draws some classes, once each

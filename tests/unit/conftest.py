@@ -13,9 +13,9 @@ import yaml
 from warm import SIMULATED_GPU
 
 from encore.config.run import RunConfig
-from encore.plan import project
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue
 from encore.retrieval import java
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def short_lived_java() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
-    return project.load_catalogue(ROOT / "config")
+    return load_catalogue(ROOT / "config")
 
 
 @pytest.fixture(scope="session", autouse=True)

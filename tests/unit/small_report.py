@@ -11,11 +11,11 @@ from small_table import plan, row_of
 
 from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
-from encore.plan.tables.layout import Layout
-from encore.report import build
-from encore.report.plan import templates_digest
-from encore.reporting.tables import table, tidy
-from encore.reporting.tables.compute import compute_table
+from encore.products.report import build
+from encore.products.report.plan import templates_digest
+from encore.products.tables import table, tidy
+from encore.products.tables.compute import compute_table
+from encore.products.tables.layout import Layout
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
 

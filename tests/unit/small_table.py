@@ -8,10 +8,9 @@ import numpy as np
 
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.plan.tables import layout
-from encore.reporting.tables import tidy
-from encore.reporting.tables.compute import compute_table
-from encore.reporting.tables.table import Entry, Table
+from encore.products.tables import layout, tidy
+from encore.products.tables.compute import compute_table
+from encore.products.tables.table import Entry, Table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.reporting.sources.derived import MeanSource
-from encore.targets import lineage_targets
+from encore.products.tables.entries import Table
+from encore.products.tables.plan import table_plan
+from encore.products.tables.sources.derived import MeanSource
+from encore.products.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from encore.data.download import unpack as unpacking
-from encore.data.download.unpack import unpack
+from encore.datasets.download import unpack as unpacking
+from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
 
 FILES = {"set/corpus.jsonl": b"passages " * 2000, "set/qrels/test.tsv": b"judgments " * 500, "readme": b""}

@@ -13,17 +13,19 @@ from small_dump import Wiki, write
 from encore import objectives
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.lineage import Lineage
-from encore.data import article_passages, article_texts, kinds, vocabulary
+from encore.data import article_texts, vocabulary
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore, write_store
-from encore.data.wikipedia.fields import WikipediaFields
+from encore.datasets import kinds
+from encore.datasets.reqa import article_passages
+from encore.datasets.wikipedia.fields import WikipediaFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import inspections
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

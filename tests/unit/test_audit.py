@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from encore.commands.audit import audit, prune
-from encore.commands.products import FILES
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.plan.artifact import Artifact
+from encore.products.kinds import FILES
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 from encore.storage.files import write_text

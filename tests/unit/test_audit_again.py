@@ -12,20 +12,20 @@ import pytest
 import small_report
 import small_table
 
-from encore.claims import printed_claims
-from encore.claims.slice import PRINTED, printed_plan
 from encore.commands.audit import recompute
 from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
 from encore.commands.audit.products import check_product
-from encore.commands.products import FILES
-from encore.plan.project import load_catalogue
-from encore.plan.tables.declared import write_plan
-from encore.plan.tables.layout import Layout
-from encore.report import build
-from encore.report.plan import REPORT as REPORT_NAME
-from encore.reporting.figures.forest import draw_forest
-from encore.reporting.products import recorded
-from encore.reporting.tables import formats
+from encore.products.catalogue import load_catalogue
+from encore.products.claims import printed_claims
+from encore.products.claims.plan import PRINTED, printed_plan
+from encore.products.declared import write_plan
+from encore.products.figures.forest import draw_forest
+from encore.products.kinds import FILES
+from encore.products.record import recorded
+from encore.products.report import build
+from encore.products.report.plan import REPORT as REPORT_NAME
+from encore.products.tables import formats
+from encore.products.tables.layout import Layout
 from encore.storage import manifest
 from encore.storage.files import write_json
 

@@ -18,8 +18,8 @@ from encore.cli import audit as cli_audit
 from encore.commands.audit import audit, prune, recompute
 from encore.commands.audit.findings import REPORT, AuditReport
 from encore.errors import EncoreError
-from encore.report import build
-from encore.report.records import ArtifactRecords, read_run
+from encore.products.report import build
+from encore.products.report.records import ArtifactRecords, read_run
 from encore.storage import manifest
 from encore.storage.files import write_json
 

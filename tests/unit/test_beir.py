@@ -10,9 +10,9 @@ import inside
 import pytest
 from pydantic import ValidationError
 
-from encore.data import kinds
-from encore.data.beir import BeirFields
 from encore.data.collection import Collection
+from encore.datasets import kinds
+from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
 
 CORPUS = ['{"_id": "d1", "title": "Lift", "text": "of a wing"}', '{"_id": "d2", "text": "drag"}']

@@ -32,8 +32,8 @@ from encore.evaluation import significance
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
 from encore.plan.artifact import upstream
-from encore.plan.project import load_plan
-from encore.targets import everything_declared, reads_of
+from encore.products.catalogue import load_plan
+from encore.products.targets import everything_declared, reads_of
 
 SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
 

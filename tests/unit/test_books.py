@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.data.article_passages import passages_of
-from encore.data.books import BooksFields
 from encore.data.collection import Collection, write_collection
-from encore.data.concat import ConcatFields
-from encore.data.kinds import build_collection
+from encore.datasets.books import BooksFields
+from encore.datasets.concat import ConcatFields
+from encore.datasets.kinds import build_collection
+from encore.datasets.reqa.article_passages import passages_of
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.catalogue import Catalogue

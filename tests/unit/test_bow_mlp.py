@@ -26,8 +26,8 @@ from encore.models.bow_mlp import BowMlp
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
-from encore.plan import project
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[2]
 SHAPE = EncoderConfig(
@@ -247,7 +247,7 @@ def test_what_needs_states_is_refused_before_any_job(
 ) -> None:
     monkeypatch.chdir(ROOT)
     config = RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
-    plan = Plan(config, project.load_catalogue(ROOT / "config"))
+    plan = Plan(config, load_catalogue(ROOT / "config"))
     if says is None:
         assert plan.model(plan.resolve.lineage(lineage), 0).folder
         return

@@ -7,8 +7,8 @@ import yaml
 
 from encore.commands.whatif.compare import changed_cells
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.plan.plan import Plan
+from encore.products.tables.entries import Table
 
 ROOT = Path(__file__).parents[2]
 RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}

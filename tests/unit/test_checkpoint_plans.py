@@ -15,15 +15,16 @@ from encore.commands.preflight.sizes import SIZES
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import folders, project
+from encore.plan import folders
 from encore.plan.artifact import Topics
 from encore.plan.artifacts import sources
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.targets import everything_declared
+from encore.products.catalogue import load_plan
+from encore.products.tables.entries import Table
+from encore.products.tables.plan import table_plan
+from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -68,7 +69,7 @@ def test_a_checkpoint_is_fetched_for_its_vocabulary_and_for_its_weights(catalogu
 
 def test_the_embedded_default_fetches_no_checkpoint(catalogue: Catalogue) -> None:
     def fetched(run: str) -> set[str]:
-        plan = project.load_plan(ROOT / f"config/{run}.yaml")
+        plan = load_plan(ROOT / f"config/{run}.yaml")
         everything_declared(plan)
         return {artifact.stage for artifact in sources.fetched(plan)}
 
@@ -139,7 +140,7 @@ def test_a_released_retriever_answers_without_a_step_as_its_authors_read_texts(c
 
 
 def test_nothing_small_stands_for_published_weights(catalogue: Catalogue) -> None:
-    plan = project.load_plan()
+    plan = load_plan()
     released = {name for name in catalogue.backbones if name.endswith("-released")}
     assert len(released) > 6
     assert released <= plan.config.scale.absent.keys()

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encore.claims import run_claims
-from encore.claims.contrasts import Address, Contrast
-from encore.claims.estimates import WeightedValues, estimate
-from encore.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
-from encore.claims.missing import NOT_BUILT
-from encore.config.claims import Claim
-from encore.config.tables import Table
 from encore.evaluation.scores import Scored
-from encore.reporting.sources import CellValues
-from encore.reporting.sources.base import CellScores
+from encore.products.claims import run_claims
+from encore.products.claims.contrasts import Address, Contrast
+from encore.products.claims.entries import Claim
+from encore.products.claims.estimates import WeightedValues, estimate
+from encore.products.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
+from encore.products.claims.missing import NOT_BUILT
+from encore.products.tables.entries import Table
+from encore.products.tables.sources import CellValues
+from encore.products.tables.sources.base import CellScores
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from encore import cli
-from encore.claims import deciding, run_claims
-from encore.claims.files import read_claims
-from encore.claims.judging import EvaluatedTest
-from encore.claims.run_claims import HEADER
-from encore.claims.slice import claims_plan, claims_reads
-from encore.claims.verdict import Estimate, Evidence, of_inequalities
 from encore.errors import EncoreError
 from encore.evaluation.significance import Component, Difference
-from encore.plan import project
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from encore.products.claims import deciding, run_claims
+from encore.products.claims.files import read_claims
+from encore.products.claims.judging import EvaluatedTest
+from encore.products.claims.plan import claims_plan, claims_reads
+from encore.products.claims.run_claims import HEADER
+from encore.products.claims.verdict import Estimate, Evidence, of_inequalities
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 @pytest.fixture(scope="module")
 def plan():
-    return project.load_plan(ROOT / "config/nano.yaml")
+    return load_plan(ROOT / "config/nano.yaml")
 
 
 def test_a_claim_of_a_figure_is_told_with_its_points_and_folders(plan):

@@ -9,13 +9,13 @@ import yaml
 from test_claim_simulation import every, rates, within
 
 from encore import cli
-from encore.claims import printed_claims
-from encore.claims.contrasts import Address
-from encore.claims.expansion import contrasts
-from encore.claims.files import read_claims
-from encore.claims.power import Power
-from encore.claims.verdict import Evidence, of_inequalities
-from encore.config.claims import KINDS, Claim
+from encore.products.claims import printed_claims
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import KINDS, Claim
+from encore.products.claims.expansion import contrasts
+from encore.products.claims.files import read_claims
+from encore.products.claims.power import Power
+from encore.products.claims.verdict import Evidence, of_inequalities
 
 ROOT = Path(__file__).parents[2]
 PAPERS = Path("config/papers")

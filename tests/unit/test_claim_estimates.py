@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from encore.claims.contrasts import Address, Contrast
-from encore.claims.estimates import WeightedValues, estimate
-from encore.claims.judging import RunValues, judge_on_runs
-from encore.claims.verdict import Evidence, of_inequalities
-from encore.config.claims import Claim
-from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
-from encore.reporting.sources import CellValues
-from encore.reporting.sources.base import CellScores
+from encore.products.claims.contrasts import Address, Contrast
+from encore.products.claims.entries import Claim
+from encore.products.claims.estimates import WeightedValues, estimate
+from encore.products.claims.judging import RunValues, judge_on_runs
+from encore.products.claims.verdict import Evidence, of_inequalities
+from encore.products.tables.entries import Table
+from encore.products.tables.sources import CellValues
+from encore.products.tables.sources.base import CellScores
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")

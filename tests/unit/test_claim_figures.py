@@ -11,19 +11,19 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.claims import printed_claims, run_claims
-from encore.claims.files import read_claims
-from encore.claims.slice import all_shapes, claims_plan, claims_reads
 from encore.commands.whatif.compare import changed_claims
-from encore.config.claims import Claim
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.plan import project
-from encore.plan.figures.cells import NOT_DRAWN, figure_cells, figure_shape
-from encore.plan.figures.slices import figure_reads
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.claims import printed_claims, run_claims
+from encore.products.claims.entries import Claim
+from encore.products.claims.files import read_claims
+from encore.products.claims.plan import all_shapes, claims_plan, claims_reads
+from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
+from encore.products.figures.plan import figure_reads
 from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[2]
@@ -40,17 +40,17 @@ def make(**scale):
     content = deepcopy(NANO) | {"tables": {}}
     for key, entries in scale.items():
         content["scale"][key] = content["scale"].get(key, {}) | entries
-    return Plan(RunConfig.model_validate(content), project.load_catalogue())
+    return Plan(RunConfig.model_validate(content), load_catalogue())
 
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return project.load_catalogue(ROOT / "config")
+    return load_catalogue(ROOT / "config")
 
 
 @pytest.mark.parametrize("run", ["config", "paper"])
 def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(run):
-    plan = project.load_plan(ROOT / f"config/{run}.yaml")
+    plan = load_plan(ROOT / f"config/{run}.yaml")
     content = claims_plan(plan)
     assert set(content["figures"]) == DRAWN
     assert not content["unavailable"]
@@ -99,7 +99,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     content = deepcopy(NANO) | {"tables": {}}
     del content["scale"]["datasets"]["msmarco-passage"]
     content["scale"]["absent"] = {"msmarco-passage": "no text is given away"}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
+    plan = Plan(RunConfig.model_validate(content), load_catalogue())
     assert "no text is given away" in claims_plan(plan)["unavailable"]["bow/figure2"]
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.claims import printed_claims
-from encore.claims.contrasts import Address, Contrast, above
-from encore.claims.power import Power, family_of
 from encore.evaluation.significance import paired_t
+from encore.products.claims import printed_claims
+from encore.products.claims.contrasts import Address, Contrast, above
+from encore.products.claims.power import Power, family_of
 
 PAPERS = Path("config/papers")
 COSTA = "costa/table1"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims.files import read_claims
-from encore.claims.seeds import NEVER, TRIED, ExpectedDifference, SeedsNeeded, seeds_text
-from encore.config.claims import Claim
 from encore.evaluation.significance import Component, Difference
-from encore.plan import project
+from encore.products.catalogue import load_plan
+from encore.products.claims.entries import Claim
+from encore.products.claims.files import read_claims
+from encore.products.claims.seeds import NEVER, TRIED, ExpectedDifference, SeedsNeeded, seeds_text
 
 PAPERS = Path("config/papers")
 
@@ -49,8 +49,8 @@ def test_claims_need_seeds_by_their_weakest_needed_comparison(catalogue):
 
 @pytest.mark.usefixtures("at_the_root")
 def test_a_run_knows_what_its_seeds_can_show():
-    text = seeds_text(project.load_plan(Path("config/paper.yaml")))
+    text = seeds_text(load_plan(Path("config/paper.yaml")))
     assert "Seeds that claims need (80 % power" in text
     assert "  more than 50: " in text
     assert "This run has 1; a verdict needs 5 or more." in text
-    assert "not known on proxy data" in seeds_text(project.load_plan(Path("config/config.yaml")))
+    assert "not known on proxy data" in seeds_text(load_plan(Path("config/config.yaml")))

@@ -7,8 +7,8 @@ from itertools import combinations, count
 import numpy as np
 import pytest
 
-from encore.claims.verdict import Estimate, Evidence, of_inequalities, of_no_winner, of_orders
 from encore.evaluation.significance import Component, Difference, clustered
+from encore.products.claims.verdict import Estimate, Evidence, of_inequalities, of_no_winner, of_orders
 
 DRAWS, QUERIES, SEEDS = 1000, 60, 5
 STATED = 0.05

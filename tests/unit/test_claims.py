@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore.claims import chance, printed, printed_claims
-from encore.claims.contrasts import Address
-from encore.claims.expansion import contrasts
-from encore.claims.files import read_claims
-from encore.config.claims import Claim
-from encore.config.tables import Table
 from encore.config.validation import checked
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.products.catalogue import CATALOGUE, load_catalogue
+from encore.products.claims import chance, printed, printed_claims
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import Claim
+from encore.products.claims.expansion import contrasts
+from encore.products.claims.files import read_claims
+from encore.products.tables.entries import Table
 
 PAPERS = Path("config/papers")
 # What was found by reading the tables, before any of this was written: all others hold.
@@ -253,5 +253,5 @@ def test_chance_of_the_papers_claims():
 
 
 def of_paper(name):
-    catalogue = project.load_catalogue(project.CATALOGUE)
+    catalogue = load_catalogue(CATALOGUE)
     return printed_claims.chance_of(read_claims(PAPERS)[name][1].tests, catalogue.tables, catalogue.steps)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims import printed_claims
+from encore.products.claims import printed_claims
 
 PAPERS = Path("config/papers")
 FIGURES = {"C70", "C71", "C120", "C121", "C123", *(f"C{number}" for number in range(112, 118))}

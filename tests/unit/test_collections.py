@@ -8,8 +8,8 @@ import tracemalloc
 
 import pytest
 
-from encore.data import kinds
 from encore.data.collection import Collection, Judgment, smallest, topics, write_collection
+from encore.datasets import kinds
 from encore.errors import EncoreError
 
 CORPUS = [{"_id": "d1", "title": "", "text": "Sorts an array."}, {"_id": "d2", "title": "T", "text": "Adds numbers."}]
@@ -187,7 +187,7 @@ def test_the_sample_is_chosen_by_sha256_of_the_id():
 def test_importing_collections_is_light():
     """The plan imports them whenever the workflow is parsed."""
     heavy = {"torch", "transformers", "pandas", "scipy", "sklearn", "matplotlib"}
-    program = f"import sys, encore.data.kinds; print(sorted({heavy} & set(sys.modules)))"
+    program = f"import sys, encore.datasets.kinds; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

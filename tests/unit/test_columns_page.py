@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 import small_table
 
-from encore.claims import printed_claims, run_claims
-from encore.plan.tables.slices import table_plan
 from encore.plan.tuning import trials
-from encore.reporting import loss_curves
-from encore.reporting.figures import corpus_size, coverage, curve, forest, heat, neighbours, words
-from encore.reporting.tables import reproduction
-from encore.reporting.tables.tidy import tidy_frame
+from encore.products import loss_curves
+from encore.products.claims import printed_claims, run_claims
+from encore.products.figures import corpus_size, coverage, curve, forest, heat, words
+from encore.products.figures import map as neighbours
+from encore.products.tables import reproduction
+from encore.products.tables.plan import table_plan
+from encore.products.tables.tidy import tidy_frame
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/columns.md").read_text()

@@ -19,9 +19,9 @@ import pytest
 from documented import READERS, ROOT, Command, documented, is_complete, needs_a_run, of_page
 
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
+from encore.products.targets import check_target, everything_declared, needed_by
 from encore.storage import root
-from encore.targets import check_target, everything_declared, needed_by
 
 DEFAULT = "config/config.yaml"
 WRITTEN = {"config/own.yaml", "config/own-zero-shot.yaml"}  # files that the page has the reader make

@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import convert  # noqa: E402
 
-from encore.data.beir import BeirFields  # noqa: E402
 from encore.data.collection import Collection  # noqa: E402
-from encore.data.kinds import build_collection  # noqa: E402
+from encore.datasets.beir import BeirFields  # noqa: E402
+from encore.datasets.kinds import build_collection  # noqa: E402
 from encore.errors import EncoreError  # noqa: E402
 from encore.storage.files import read_jsonl  # noqa: E402
 

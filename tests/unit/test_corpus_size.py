@@ -16,16 +16,16 @@ from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.plan import project
-from encore.plan.figures.corpus_size import corpus_size_artifacts, corpus_size_plan
 from encore.plan.plan import Plan
-from encore.reporting.figures import corpus_size
+from encore.products.catalogue import load_catalogue
+from encore.products.figures import corpus_size
+from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
+from encore.products.targets import check_target, everything_declared
 from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, write_json
 from encore.storage.manifest import MANIFEST
-from encore.targets import check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -120,7 +120,7 @@ def test_a_part_smaller_than_the_depth_is_ranked_whole():
 
 def make(**changes):
     content = deepcopy(NANO) | {"tables": {}, "corpus_size": FIGURE} | changes
-    return Plan(RunConfig.model_validate(content), project.load_catalogue())
+    return Plan(RunConfig.model_validate(content), load_catalogue())
 
 
 pytestmark = pytest.mark.usefixtures("at_the_root")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from encore.reporting.figures.crossover import crossing, with_interval
-from encore.reporting.figures.crossover_text import AdvantageEnd, of_lines, sentences
+from encore.products.figures.crossover import crossing, with_interval
+from encore.products.figures.crossover_text import AdvantageEnd, of_lines, sentences
 
 X = np.array([100.0, 1000.0, 10_000.0])
 

@@ -11,18 +11,18 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import layout
-from encore.plan.tables.declared import declared, write_plan
-from encore.plan.tables.steps import curves_models, curves_plan
-from encore.reporting import loss_curves
-from encore.reporting.figures import learning
-from encore.reporting.loss_curves import StepsSlice
+from encore.products import loss_curves
+from encore.products.declared import declared, write_plan
+from encore.products.figures import learning
+from encore.products.figures.steps import curves_models, curves_plan
+from encore.products.loss_curves import StepsSlice
+from encore.products.tables import layout
+from encore.products.tables.entries import Table
+from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.files import write_json
-from encore.targets import check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

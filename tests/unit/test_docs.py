@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.plan.project import DEFAULT_RUN, load_plan
-from encore.plan.tables.slices import table_scores
-from encore.targets import everything_declared, needed_by
+from encore.products.catalogue import DEFAULT_RUN, load_plan
+from encore.products.tables.plan import table_scores
+from encore.products.targets import everything_declared, needed_by
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

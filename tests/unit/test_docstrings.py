@@ -2,8 +2,8 @@
 
 import pytest
 
-from encore.data.pydocs import blocks, docstrings, markup, passages
-from encore.data.pydocs.objects import Object
+from encore.datasets.pydocs import blocks, docstrings, markup, passages
+from encore.datasets.pydocs.objects import Object
 
 # Cleaning
 

@@ -9,13 +9,13 @@ import pytest
 import small_pydocs
 from small_models import tokenizer_folder
 
-from encore.data import kinds
-from encore.data.beir import BeirFields
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.pydocs.documents import DocumentsFields, shares_a_word
-from encore.data.pydocs.splits import HeldOutQueries
 from encore.data.text_fields import Form
 from encore.data.tokens import TokenStore, write_store
+from encore.datasets import kinds
+from encore.datasets.beir import BeirFields
+from encore.datasets.pydocs.documents import DocumentsFields, shares_a_word
+from encore.datasets.pydocs.splits import HeldOutQueries
 from encore.errors import EncoreError
 from encore.storage.files import sha256
 

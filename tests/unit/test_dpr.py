@@ -10,9 +10,9 @@ import pytest
 import small_dpr
 from small_dpr import fields, training
 
-from encore.data import kinds
 from encore.data.collection import Collection, topics
-from encore.data.dpr.json_array import elements
+from encore.datasets import kinds
+from encore.datasets.dpr.json_array import elements
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import HEADER
 from encore.storage.files import open_text

@@ -11,10 +11,10 @@ import pytest
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.report import figures
-from encore.reporting.figures import curve, heat
-from encore.reporting.figures import kinds as drawings
-from encore.reporting.figures.curve import round_places
+from encore.products.figures import curve, heat
+from encore.products.figures import kinds as drawings
+from encore.products.figures.curve import round_places
+from encore.products.report import figures
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST
 

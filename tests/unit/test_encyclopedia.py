@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore.data import kinds
-from encore.data.article_passages import passages_of
 from encore.data.collection import Collection
-from encore.data.encyclopedia import EncyclopediaFields
+from encore.datasets import kinds
+from encore.datasets.encyclopedia import EncyclopediaFields
+from encore.datasets.reqa.article_passages import passages_of
 from encore.errors import EncoreError
 
 

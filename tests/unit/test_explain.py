@@ -7,15 +7,15 @@ import pytest
 
 from encore.commands import explain
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifact import upstream
+from encore.products.catalogue import load_plan
 from encore.storage import manifest
 from encore.storage.manifest import record
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return project.load_plan(Path("config/nano.yaml"))
+    return load_plan(Path("config/nano.yaml"))
 
 
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
@@ -60,7 +60,7 @@ def test_a_copied_row_says_whose_it_is(plan):
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
-    plan = project.load_plan(Path("config/nano-papers.yaml"))
+    plan = load_plan(Path("config/nano-papers.yaml"))
     cells = {
         name: explain.find_cells(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")
     }

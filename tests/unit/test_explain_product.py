@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims.contrasts import Address
 from encore.commands import explain, explain_product
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifact import upstream
-from encore.plan.figures.cells import figure_cells
-from encore.plan.figures.slices import figure_plan
-from encore.plan.tables.slices import table_plan
+from encore.products.catalogue import load_plan
+from encore.products.claims.contrasts import Address
+from encore.products.figures.claimed import figure_cells
+from encore.products.figures.plan import figure_plan
+from encore.products.tables.plan import table_plan
 
 FIGURE = "bow/figure2"
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return project.load_plan(Path("config/nano.yaml"))
+    return load_plan(Path("config/nano.yaml"))
 
 
 def chained(plan, reads):

@@ -3,7 +3,7 @@
 from small_table import plan, table_of, write_artifact
 
 from encore.commands.flops import budget_complaints
-from encore.reporting.tables.budgets import RowFlops
+from encore.products.tables.budgets import RowFlops
 
 
 def rows(**changes):

@@ -16,8 +16,8 @@ from small_checkpoints import bert
 from small_hub import COMMIT, Hub
 from small_models import tokenizer_folder
 
-from encore.data.download import checkpoint, download
-from encore.data.download.checkpoint import fetch
+from encore.datasets.download import checkpoint, download
+from encore.datasets.download.checkpoint import fetch
 from encore.errors import EncoreError
 from encore.models import checkpoint as model_folder
 from encore.storage import manifest
@@ -44,7 +44,7 @@ def hub(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("HF_ENDPOINT", one.url)
     monkeypatch.chdir(tmp_path)
     real = download.download
-    monkeypatch.setattr("encore.data.download.source.download", lambda remote, path: real(remote, path, pause=0))
+    monkeypatch.setattr("encore.datasets.download.source.download", lambda remote, path: real(remote, path, pause=0))
     yield one
     one.close()
 
@@ -96,7 +96,7 @@ def test_nothing_is_told_of_the_machine_and_nothing_written_elsewhere(hub: Hub, 
     token = tmp_path / "home/.cache/huggingface/token"
     token.parent.mkdir(parents=True)
     token.write_text("hf_secret")
-    code = "import sys; from pathlib import Path; from encore.data.download.checkpoint import fetch; "
+    code = "import sys; from pathlib import Path; from encore.datasets.download.checkpoint import fetch; "
     code += f"fetch('someone/bert', {COMMIT!r}, Path('data'), Path('made')); print('torch' in sys.modules)"
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "XDG_"))}
     environment = kept | {"HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}

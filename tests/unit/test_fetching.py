@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from encore.config.sources import Remote, SourceEntry, digest_of
-from encore.data.download import download as downloading
-from encore.data.download import trust
-from encore.data.download.download import download
-from encore.data.download.source import fetch
-from encore.data.download.unpack import unpack
+from encore.datasets.download import download as downloading
+from encore.datasets.download import trust
+from encore.datasets.download.download import download
+from encore.datasets.download.source import fetch
+from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB

@@ -9,13 +9,12 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
-from encore.plan.catalogue import read_catalogue
-from encore.plan.figures.slices import figure_plan, figure_reads
 from encore.plan.plan import Plan
-from encore.plan.tables.declared import declared
-from encore.reporting.figures import kinds as drawings
-from encore.targets import PAGES, check_target, everything_declared
+from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.declared import declared
+from encore.products.figures import kinds as drawings
+from encore.products.figures.plan import figure_plan, figure_reads
+from encore.products.targets import PAGES, check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -30,18 +29,18 @@ def make(figures=None, asked=(), **changes):
     content = deepcopy(NANO) | {"tables": {}} | changes
     if figures is not None:
         content["scale"] = content["scale"] | {"figures": figures}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
+    plan = Plan(RunConfig.model_validate(content), load_catalogue())
     plan.asked = asked
     return plan
 
 
 def test_every_figure_that_shows_results_is_there():
-    assert set(project.load_catalogue().figures) == FIGURES
+    assert set(load_catalogue().figures) == FIGURES
 
 
 @pytest.mark.parametrize("run", ["config", "nano", "paper", "seeds", "small"])
 def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
-    plan = project.load_plan(ROOT / f"config/{run}.yaml")
+    plan = load_plan(ROOT / f"config/{run}.yaml")
     for name in FIGURES:
         content = figure_plan(plan, name)
         kind, _ = drawings.KINDS[content["kind"]]
@@ -101,14 +100,14 @@ def test_an_entry_of_no_kind_is_refused(tmp_path):
         (tmp_path / path.name).write_text(path.read_text())
     (papers / "figures.yaml").write_text("figure1: {kind: pie, title: x}\n")
     with pytest.raises(EncoreError, match=r"figures\.yaml: figure1: unknown kind of figure 'pie'"):
-        read_catalogue(tmp_path)
+        load_catalogue(tmp_path)
 
 
 def test_what_a_run_cannot_have_is_left_out_with_the_reason():
     content = deepcopy(NANO) | {"tables": {}}
     content["scale"]["absent"] = content["scale"].get("absent", {}) | {"bow-released": "nobody has it"}
     content["scale"]["figures"] = {"bow/figure2": {"systems": {"BoW": "bow-released", "BERT": "bert-base"}}}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
+    plan = Plan(RunConfig.model_validate(content), load_catalogue())
     drawn = figure_plan(plan, "bow/figure2")
     assert [row["label"] for row in drawn["rows"]] == ["BERT"]
     assert "BoW is not testable here: nobody has it." in drawn["notes"]

@@ -22,7 +22,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 ROOT = Path(__file__).parents[2]
 RUN = Path("config/nano.yaml")

@@ -10,12 +10,12 @@ import small_dpr
 
 from encore.config.datasets import Split
 from encore.data.collection import Collection, write_collection
-from encore.data.kinds import build_collection
 from encore.data.rankings import Run, rank
+from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.plan.artifact import Topics
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 TOKENS = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE)
 MEASURES = {"R@1": "Success@1", "R@2": "Success@2", "R@5": "Success@5", "RR@10": "RR@10"}

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.plan import project
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan, table_scores
+from encore.products.catalogue import load_catalogue
+from encore.products.tables.plan import table_plan, table_scores
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
@@ -30,7 +30,7 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return project.load_catalogue(ROOT / "config")
+    return load_catalogue(ROOT / "config")
 
 
 def plan_of(catalogue: Catalogue, **changes: Any) -> Plan:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
-from encore.targets import lineage_targets
+from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.targets import lineage_targets
 
 STEP = {
     "kind": "finetune", "collection": "c", "epochs": 1, "batch": 8, "learning_rate": 1e-5, "length": 128,
@@ -62,7 +62,7 @@ def test_a_name_overrides_no_field_that_changes_nothing(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     with pytest.raises(EncoreError, match=f"{field} changes nothing") as refused:
-        project.load_plan().resolve.lineage(f"bert-base+marco-bm25~{override}")
+        load_plan().resolve.lineage(f"bert-base+marco-bm25~{override}")
     assert "\n" not in str(refused.value)
 
 
@@ -116,12 +116,12 @@ def changed(scale: dict[str, dict[str, Any]]) -> Plan:
     for kind, entries in scale.items():
         for name, fields in entries.items():
             content["scale"][kind][name] = content["scale"][kind].get(name, {}) | fields
-    return Plan(RunConfig.model_validate(content), project.load_catalogue(Path("config")))
+    return Plan(RunConfig.model_validate(content), load_catalogue(Path("config")))
 
 
 def test_an_index_of_what_has_no_vectors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
-    plan = project.load_plan()
+    plan = load_plan()
     assert lineage_targets(plan, "bert-base+colbert") == [
         plan.model(plan.resolve.lineage("bert-base+colbert"), 0).manifest
     ]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from encore import objectives
-from encore.data import kinds
+from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.stages import all_stages
 from encore.storage import code_digest
@@ -132,7 +132,7 @@ def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
     with (version.package / "reporting/tables/templates/table.md.j2").open("a") as file:
         file.write("One more line.\n")
-    assert version.changed(HERE.record(["table", "figure"])) == {"encore.reporting.tables.formats": ["table"]}
+    assert version.changed(HERE.record(["table", "figure"])) == {"encore.products.tables.formats": ["table"]}
 
 
 def test_an_unknown_stage_is_refused():

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.plan import index, project
+from encore.plan import index
 from encore.plan.plan import Plan
-from encore.plan.tables.declared import declared, wanted_tables
-from encore.plan.tables.slices import table_plan
-from encore.targets import find, lineage_targets, needed_by, reads_of_targets
+from encore.products.catalogue import load_plan
+from encore.products.declared import declared, wanted_tables
+from encore.products.tables.plan import table_plan
+from encore.products.targets import find, lineage_targets, needed_by, reads_of_targets
 
 ROOT = Path(__file__).parents[2]
 RUN = "config/config.yaml"
@@ -22,7 +23,7 @@ RUN = "config/config.yaml"
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     """What the embedded default plans, with results of its own."""
     monkeypatch.chdir(ROOT)
-    return project.load_plan()
+    return load_plan()
 
 
 def written(plan: Plan, folder: Path, targets: list[str]) -> index.Index:
@@ -100,7 +101,7 @@ def test_a_plan_finds_what_an_earlier_one_had(plan: Plan, tmp_path: Path, monkey
     targets = lineage_targets(plan, "bert-base+marco-bm25~queries=50")
     known = written(plan, tmp_path, targets)
     (folder,) = (each for each in known.entries if each.startswith("results/runs/bm25-") and ".50-" in each)
-    other = project.load_plan()
+    other = load_plan()
     with pytest.raises(EncoreError, match="is nothing that this configuration makes"):
         other.find(folder)
     monkeypatch.chdir(tmp_path)
@@ -162,7 +163,7 @@ def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder(plan: Pla
 def test_a_target_needs_what_it_is_made_from_and_no_other_table_s_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of BEIR that has to be put in place by hand stops no run that does not read it."""
     monkeypatch.chdir(ROOT)
-    plan = project.load_plan(Path("config/paper.yaml"))
+    plan = load_plan(Path("config/paper.yaml"))
     collections = {
         target: {
             made.name.rpartition("-")[0] for made in needed_by(plan, [target]) if made.stage.startswith("collection")

@@ -15,8 +15,8 @@ from encore.config.lineage import split_index
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue
 from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard
@@ -197,7 +197,7 @@ def test_too_few_vectors_are_refused_with_the_number_that_would_do(data):
 
 
 def make(changes=None):
-    return Plan(RunConfig.model_validate(deepcopy(NANO) | (changes or {})), project.load_catalogue())
+    return Plan(RunConfig.model_validate(deepcopy(NANO) | (changes or {})), load_catalogue())
 
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
@@ -236,7 +236,7 @@ def test_names_are_split_at_the_index():
 
 
 def test_every_entry_says_where_its_values_come_from():
-    entries = {name: index_types.read_index_type(fields) for name, fields in project.load_catalogue().indexes.items()}
+    entries = {name: index_types.read_index_type(fields) for name, fields in load_catalogue().indexes.items()}
     assert set(entries) == {"hnsw", "ivfpq", "fp16"}
     assert all(entry.source for entry in entries.values())
 

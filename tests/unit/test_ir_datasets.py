@@ -18,11 +18,11 @@ import pytest
 from encore.config.run import Execution
 from encore.config.run_file import read_run
 from encore.data.collection import Collection
-from encore.data.download.ir_datasets import explained
-from encore.data.ir_datasets import IrDatasetsFields
+from encore.datasets.download.ir_datasets import explained
+from encore.datasets.ir_datasets import IrDatasetsFields
 from encore.errors import EncoreError
-from encore.plan.project import load_catalogue, load_plan
 from encore.plan.resolver import Resolver
+from encore.products.catalogue import load_catalogue, load_plan
 from encore.storage.files import canonical
 
 ROOT = Path(__file__).parents[2]

@@ -10,11 +10,11 @@ import pytest
 
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.concat import ConcatFields
-from encore.data.joined_tokens import join_stores
-from encore.data.kinds import build_collection
 from encore.data.text_fields import Form
 from encore.data.tokens import TokenStore, write_store
+from encore.datasets.concat import ConcatFields
+from encore.datasets.joined_tokens import join_stores
+from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 
 NAMES = ["first", "second", "third"]

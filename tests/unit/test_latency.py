@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import ColumnEntry
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
@@ -21,10 +20,11 @@ from encore.evaluation.latency.parts import MEASURERS, LatencyInputs, gathered
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.plan import project
 from encore.plan.artifacts.latency import PARTS, READS
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan, table_reads
+from encore.products.catalogue import load_catalogue
+from encore.products.tables.entries import ColumnEntry
+from encore.products.tables.plan import table_plan, table_reads
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record
@@ -213,7 +213,7 @@ def plan(monkeypatch):
 
 def make(**changes):
     content = deepcopy(NANO) | {"tables": {"table2": "all"}} | changes
-    return Plan(RunConfig.model_validate(content), project.load_catalogue())
+    return Plan(RunConfig.model_validate(content), load_catalogue())
 
 
 def test_every_measurer_can_be_planned():

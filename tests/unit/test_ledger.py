@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from encore.commands import ledger
 from encore.errors import EncoreError
-from encore.plan import ledger, project
 from encore.plan.catalogue import read_step
+from encore.products.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
@@ -28,7 +29,7 @@ HALVES = {
 }
 
 
-STANDING = project.load_catalogue(CONFIG)
+STANDING = load_catalogue(CONFIG)
 
 
 def catalogue(**added):

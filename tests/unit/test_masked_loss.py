@@ -28,7 +28,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
 from encore.plan.artifacts.masked_loss import masked_loss
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
+from encore.products.tables.plan import table_plan
 from encore.storage import manifest
 from encore.training.randomness import generator
 

@@ -15,12 +15,12 @@ from encore.config.measures import parse_measure
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
 from encore.config.systems import WeightGrid
-from encore.config.tables import Table
 from encore.config.validation import checked, load_yaml, read_yaml, refuse_odd_name
-from encore.data import kinds
+from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset
 from encore.plan.plan import Plan
+from encore.products.tables.entries import Table
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_beir import HEADER, fields
 
-from encore.data import kinds as collections
 from encore.data.collection import Collection
+from encore.datasets import kinds as collections
 from encore.errors import EncoreError
 
 DOCUMENTS, QUERIES = 6, 5

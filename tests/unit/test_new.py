@@ -15,8 +15,8 @@ import yaml
 from encore.commands.new import source
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
-from encore.targets import downloads, everything_declared, needed_by
+from encore.products.catalogue import load_plan
+from encore.products.targets import downloads, everything_declared, needed_by
 
 ROOT = Path(__file__).parents[2]
 HEADER = "query-id\tcorpus-id\tscore"

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims.printed_claims import HEADER, judged_lines
+from encore.commands import ledger
 from encore.config.run_file import read_run
 from encore.errors import EncoreError
-from encore.plan import ledger, project
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
+from encore.products.catalogue import load_catalogue
+from encore.products.claims.printed_claims import HEADER, judged_lines
+from encore.products.tables.plan import table_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +27,7 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
     for name, block in zip(("tables.yaml", "reported/table1.csv", "claims.yaml"), blocks, strict=True):
         assert name in section
         (mine / name).write_text(block)
-    catalogue = project.load_catalogue(Path("config"))
+    catalogue = load_catalogue(Path("config"))
     ledger.check(catalogue, Path("config"))
     content = table_plan(Plan(read_run(Path("config/nano.yaml")), catalogue), "mine/table1")
     assert (content["paper"], content["reported"]) == ("mine", "config/papers/mine/reported/table1.csv")
@@ -35,7 +36,7 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
     for name in ("My-Paper", "mine.2"):
         mine.rename(mine.with_name(name))
         with pytest.raises(EncoreError, match=rf"{name}/tables.yaml: '{name}' is part of a target; name it with"):
-            project.load_catalogue(Path("config"))
+            load_catalogue(Path("config"))
         mine.with_name(name).rename(mine)
     lines = [dict(zip(HEADER, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
     own = next(line for line in lines if line["paper"] == "mine")

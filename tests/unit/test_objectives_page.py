@@ -8,7 +8,7 @@ import yaml
 
 from encore import objectives
 from encore.config.entries import PretrainStep
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/objectives.md").read_text()

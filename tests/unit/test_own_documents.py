@@ -7,7 +7,7 @@ import numpy as np
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import rank
 from encore.evaluation import judging
-from encore.plan import project
+from encore.products.catalogue import load_plan
 
 NAMES = ("a", "b", "c")
 SPEC = {"splits": {"test": {"RR@1": "RR@1", "nDCG@10": "nDCG@10"}}}
@@ -27,7 +27,7 @@ def test_a_query_does_not_answer_itself(tmp_path: Path) -> None:
 
 
 def test_beirs_sets_are_scored_so_and_msmarco_is_not() -> None:
-    plan = project.load_plan(Path(__file__).parents[2] / "config/paper.yaml")
+    plan = load_plan(Path(__file__).parents[2] / "config/paper.yaml")
     of_beir = plan.scores("bert-base+bow+bow-beir", 0, "beir-arguana", "test")
     assert of_beir.spec["ignore_identical_ids"] is True
     assert "ignore_identical_ids" not in plan.scores("bm25", None, "msmarco-passage", "test").spec

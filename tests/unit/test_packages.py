@@ -12,14 +12,14 @@ import small_pydocs
 import yaml
 
 from encore.config.run import RunConfig
-from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.pydocs.packages import PackagesFields
+from encore.datasets import kinds
+from encore.datasets.pydocs.packages import PackagesFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import scores
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.targets import lineage_targets
+from encore.products.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

@@ -20,7 +20,7 @@ from encore.errors import EncoreError
 from encore.evaluation.inspection.pair_counts import count
 from encore.plan.artifacts.pairs import pairs
 from encore.plan.plan import Plan
-from encore.reporting.tables import formats
+from encore.products.tables import formats
 
 STEP: dict[str, Any] = {
     "kind": "pretrain",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from encore.config.entries import PretrainStep
-from encore.config.tables import SOURCES, fill_vars, has_own_value, printed_as
-from encore.plan.tables.printed import read
+from encore.products.tables.entries import SOURCES, fill_vars, has_own_value, printed_as
+from encore.products.tables.reported import read
 
 PAPERS = Path("config/papers")
 TABLES = {"bow": 6, "costa": 7, "cpdae": 3, "tct_colbert": 6, "two_tower": 6}  # CPDAE's fourth is a picture in words

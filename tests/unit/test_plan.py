@@ -9,11 +9,11 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.catalogue import read_dataset, read_step
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.targets import check_target, everything_declared, forest_plan, lineage_targets
+from encore.products.catalogue import load_plan
+from encore.products.tables.plan import table_plan
+from encore.products.targets import check_target, everything_declared, forest_plan, lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -268,12 +268,12 @@ def test_every_shipped_configuration_plans(name):
     path = ROOT / f"config/{name}.yaml"
     if not path.is_file():
         pytest.fail(f"{path} is missing")
-    plan = project.load_plan(path)
+    plan = load_plan(path)
     assert everything_declared(plan)
 
 
 def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.plan.tables.reported.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.products.tables.reported_file.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     file = tmp_path / "encore/table1.csv"
     plan = make()

@@ -7,11 +7,11 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifacts.dense import shards
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.targets import lineage_targets
+from encore.products.catalogue import load_plan
+from encore.products.tables.plan import table_plan
+from encore.products.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
 REQA = "two-tower+reqa-80"
@@ -86,7 +86,7 @@ def test_every_table_of_questions_can_be_planned(default):
 
 
 def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
-    plan = Plan(project.load_plan().config, catalogue)
+    plan = Plan(load_plan().config, catalogue)
     passages, documents = (
         plan.resolve.lineage("bert-base+marco-bm25"),
         plan.resolve.lineage("bert-base+marco-bm25+marco-doc-1"),

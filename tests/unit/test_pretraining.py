@@ -21,7 +21,7 @@ from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
-from encore.pretraining.step import pretrain
+from encore.objectives.parts.step import pretrain
 from encore.storage import manifest
 
 STEP = {

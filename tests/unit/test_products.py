@@ -6,7 +6,8 @@ import pytest
 import torch
 from simulated_gpu import simulated_gpu
 
-from encore.retrieval import products, ranking, tiles
+from encore.retrieval import inner_products as products
+from encore.retrieval import ranking, tiles
 
 CPU = torch.device("cpu")
 PASSAGES, QUERIES, DIMENSION = 3000, 50, 32

@@ -21,9 +21,8 @@ from encore.commands.preflight.sizes import SENTENCE, SIZES, CollectionSizes, re
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifacts.collections import named_collection
-from encore.plan.catalogue import read_catalogue
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_catalogue, load_plan
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
@@ -172,7 +171,7 @@ def test_a_mistake_is_told_in_one_line(tmp_path: Path, entry: str, says: str) ->
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / "config/published_counts.yaml").write_text(f"- {entry}\n")
     with pytest.raises(EncoreError) as error:
-        read_catalogue(tmp_path / "config")
+        load_catalogue(tmp_path / "config")
     message = str(error.value)
     assert "published_counts.yaml: entry 1" in message
     assert says in message
@@ -183,7 +182,7 @@ def test_no_list_is_refused(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / "config/published_counts.yaml").write_text(f"one: {ENTRY}\n")
     with pytest.raises(EncoreError, match=r"published_counts\.yaml must hold a list of counts"):
-        read_catalogue(tmp_path / "config")
+        load_catalogue(tmp_path / "config")
 
 
 @pytest.mark.parametrize(("run", "where"), [(NANO, "here, on other data"), (PAPER, "here")])

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from encore.data import unpacked
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.download import unpacked
-from encore.data.kinds import build_collection
+from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.pair_scores import PublishedScores
 from encore.finetuning.negatives.request import NegativesRequest

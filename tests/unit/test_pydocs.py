@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.pydocs import links, sources, splits
-from encore.data.pydocs.build import select, write_pydocs
-from encore.data.pydocs.fields import PydocsFields
-from encore.data.pydocs.objects import Object, words
-from encore.data.pydocs.sources import SourceFile
+from encore.datasets import kinds
+from encore.datasets.pydocs import links, sources, splits
+from encore.datasets.pydocs.build import select, write_pydocs
+from encore.datasets.pydocs.fields import PydocsFields
+from encore.datasets.pydocs.objects import Object, words
+from encore.datasets.pydocs.sources import SourceFile
 from encore.errors import EncoreError
 
 SALT, TRAIN, VALID = "encore-1", 65, 7

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from encore.data.pydocs import extract, sources
-from encore.data.pydocs.sources import SourceFile
+from encore.datasets.pydocs import extract, sources
+from encore.datasets.pydocs.sources import SourceFile
 
 
 def test_objects_are_found_statically(tmp_path):

@@ -30,7 +30,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 ROOT = Path(__file__).parents[2]
 BEFORE = Formula(fitted={"start": 1.0, "flops": 5e-11, "lines": 1e-5}, stated={"bytes": 2.0})

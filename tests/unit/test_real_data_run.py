@@ -15,9 +15,9 @@ from small_dump import Wiki, write
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
-from encore.plan.tables.steps import curves_plan
-from encore.targets import everything_declared
+from encore.products.catalogue import load_plan
+from encore.products.figures.steps import curves_plan
+from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks/real-data.yaml"

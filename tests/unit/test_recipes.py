@@ -11,13 +11,13 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.catalogue import read_step
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
-STANDING = project.load_catalogue(ROOT / "config")
+STANDING = load_catalogue(ROOT / "config")
 PASSAGES = "bert-base+costa+marco-bm25+marco-hn"
 
 

@@ -8,12 +8,12 @@ import pytest
 from small_table import lines_of, notes_of, plan, table_of, with_costs, write_artifact
 
 from encore.config.run import RunConfig
-from encore.config.tables import ColumnEntry
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.reporting.tables import formats
+from encore.products.tables import formats
+from encore.products.tables.entries import ColumnEntry
+from encore.products.tables.plan import table_plan
 from encore.storage.files import sha256
 
 RECORD: dict[str, Any] = {

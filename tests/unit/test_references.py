@@ -23,13 +23,13 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
-from encore.plan.tables.references import reference_folders, refuse_damaged
-from encore.plan.tables.slices import table_plan, table_reads
-from encore.reporting import products
-from encore.reporting.tables import reproduction
+from encore.products import record as products
+from encore.products.tables import reproduction
+from encore.products.tables.plan import table_plan, table_reads
+from encore.products.tables.references import reference_folders, refuse_damaged
+from encore.products.targets import check_target
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
-from encore.targets import check_target
 
 Make = Callable[..., Plan]
 BASE = {"row": "BM25 negatives: none", "column": "rr10"}

@@ -6,11 +6,11 @@ import pytest
 
 from encore.config.run import RunConfig
 from encore.config.sources import Remote, SourceEntry
-from encore.config.tables import Table
 from encore.config.validation import checked
-from encore.data.beir import BeirFields
-from encore.data.books import BooksFields
+from encore.datasets.beir import BeirFields
+from encore.datasets.books import BooksFields
 from encore.errors import EncoreError
+from encore.products.tables.entries import Table
 
 RUN = {"schema_version": 1, "title": "A run", "seeds": [0], "tables": {}}
 ROW = {"id": "ict", "label": "ICT", "system": "tiny+ict"}

@@ -15,11 +15,11 @@ import small_report
 from small_report import page, products
 from small_table import row_of
 
-from encore.claims import printed, verdict
 from encore.errors import EncoreError
-from encore.report.claims import VERDICTS
-from encore.reporting.tables.table import read_table
-from encore.reporting.tables.verdicts import TOO_FEW, UNTESTED
+from encore.products.claims import printed, verdict
+from encore.products.report.claims import VERDICTS
+from encore.products.tables.table import read_table
+from encore.products.tables.verdicts import TOO_FEW, UNTESTED
 from encore.storage.files import sha256
 from encore.storage.manifest import MANIFEST
 

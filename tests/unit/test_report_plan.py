@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from encore import report
-from encore.claims.slice import claims_plan
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
-from encore.plan.tables.slices import table_plan
-from encore.report.plan import report_plan, report_reads
-from encore.report.slice import ReportSlice
-from encore.report.tables import PrintedCount, count_printed, read_tables
+from encore.products.catalogue import load_plan
+from encore.products.claims.plan import claims_plan
+from encore.products.report.plan import report_plan, report_reads
+from encore.products.report.slice import ReportSlice
+from encore.products.report.tables import PrintedCount, count_printed, read_tables
+from encore.products.tables.plan import table_plan
+from encore.products.targets import check_target
 from encore.storage.files import canonical, write_json
-from encore.targets import check_target
 
 ROOT = Path(__file__).parents[2]
 NANO = Path("config/nano.yaml")

@@ -7,7 +7,7 @@ import pytest
 from small_table import entries_of, lines_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting.tables import formats
+from encore.products.tables import formats
 
 
 def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:

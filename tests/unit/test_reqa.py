@@ -12,17 +12,18 @@ import pytest
 import small_pydocs
 from small_models import tokenizer_folder
 
-from encore.data import article_texts, kinds
+from encore.data import article_texts
 from encore.data.collection import Collection, Judgment, order, write_collection
-from encore.data.pydocs.splits import HeldOutQueries
-from encore.data.reqa import pydocs, tuples
-from encore.data.reqa.build import write_reqa
-from encore.data.reqa.distractors import distractors, ready
-from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.parts import split_questions
-from encore.data.reqa.squad import squad_paragraphs
-from encore.data.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.data.tokens import TokenStore, write_store
+from encore.datasets import kinds
+from encore.datasets.pydocs.splits import HeldOutQueries
+from encore.datasets.reqa import pydocs, tuples
+from encore.datasets.reqa.build import write_reqa
+from encore.datasets.reqa.distractors import distractors, ready
+from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.parts import split_questions
+from encore.datasets.reqa.squad import squad_paragraphs
+from encore.datasets.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from encore.data import kinds, sentences
+from encore.data import sentences
 from encore.data.collection import Collection, write_collection
-from encore.data.reqa import natural_questions, published, squad
-from encore.data.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions
-from encore.data.reqa.published import PublishedReqaFields
-from encore.data.reqa.splitters import splitter
+from encore.datasets import kinds
+from encore.datasets.reqa import natural_questions, published, squad
+from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions
+from encore.datasets.reqa.published import PublishedReqaFields
+from encore.datasets.reqa.splitters import splitter
 from encore.errors import EncoreError
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 ROME = "Dr. Grey moved to Rome.\nShe loved Rome. It rained in Rome. She loved Rome."
 BY_FULL_STOP = '''

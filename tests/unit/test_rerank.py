@@ -16,13 +16,14 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
-from encore.plan import folders, project
+from encore.plan import folders
 from encore.plan.artifact import Topics
 from encore.plan.plan import Plan
+from encore.products.catalogue import Path, load_catalogue
 from encore.retrieval.rerank import above, rerank
 from encore.storage.manifest import record
 
-ROOT = project.Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 SPEC = {
     "split": "test", "queries": None, "sample": 0, "depth": 15, "reranked": 8, "numerics": NUMERICS,
     "system": "ours", "collection": "c",
@@ -134,7 +135,7 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):  # noqa: F
 @pytest.fixture
 def make(monkeypatch):
     monkeypatch.chdir(ROOT)
-    catalogue = project.load_catalogue(ROOT / "config")
+    catalogue = load_catalogue(ROOT / "config")
     nano = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 
     def plan(**systems):

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from encore.errors import EncoreError
-from encore.retrieval import products, rescored, tiles
+from encore.retrieval import inner_products as products
+from encore.retrieval import rescored, tiles
 from encore.retrieval.dense import Searcher, Shard, search_exact
 from encore.storage.document_ids import DocIds
 

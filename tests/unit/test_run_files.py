@@ -16,7 +16,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.targets import everything_declared, reads_of
+from encore.products.targets import everything_declared, reads_of
 
 ROOT = Path(__file__).parents[2]
 LINES = len((ROOT / "config/nano.yaml").read_text().splitlines())

@@ -13,10 +13,10 @@ from encore.config.entries import PretrainStep
 from encore.config.lineage import StepName
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
-from encore.plan.figures.slices import figure_reads
 from encore.plan.plan import Plan
 from encore.plan.scale import with_single_names
-from encore.plan.tables.slices import table_reads
+from encore.products.figures.plan import figure_reads
+from encore.products.tables.plan import table_reads
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {"config": 3.0e11, "small": 1.0e16}  # operations of a pre-training, as each configuration says

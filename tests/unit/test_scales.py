@@ -16,14 +16,14 @@ from encore.commands.preflight import resources
 from encore.commands.preflight.resources import LONGEST, Requests
 from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
-from encore.config.tables import has_own_value
 from encore.errors import EncoreError
 from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan
-from encore.targets import everything_declared, lineage_targets
+from encore.products.tables.entries import has_own_value
+from encore.products.tables.plan import table_plan
+from encore.products.targets import everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[2]
 SCALES = ("config", "small", "paper")

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from encore.config.sources import SourceEntry
-from encore.data.download.source import fetch
+from encore.datasets.download.source import fetch
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifacts import sources
-from encore.plan.project import load_catalogue, load_plan
+from encore.products.catalogue import load_catalogue, load_plan
 
 ROOT = Path(__file__).parents[2]
 SOURCES = load_catalogue(ROOT / "config").sources

@@ -11,7 +11,7 @@ from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifacts.tokens import tokenizer
 from encore.plan.plan import Plan
-from encore.targets import lineage_targets
+from encore.products.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -9,7 +9,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.tables.slices import table_plan, table_reads
+from encore.products.tables.plan import table_plan, table_reads
 
 PAPER = Path("config/paper.yaml")
 

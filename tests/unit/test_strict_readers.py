@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from encore.data.reqa import natural_questions
+from encore.datasets.reqa import natural_questions
 from encore.errors import EncoreError
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.data import kinds
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.subset import SubsetFields
 from encore.data.text_fields import Form
+from encore.datasets import kinds
+from encore.datasets.subset import SubsetFields
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan

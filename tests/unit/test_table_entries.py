@@ -8,9 +8,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.config.tables import SOURCES, ColumnEntry, Table, fill_vars
 from encore.config.validation import checked
 from encore.errors import EncoreError
+from encore.products.tables.entries import SOURCES, ColumnEntry, Table, fill_vars
 
 RR = {"id": "rr", "label": "RR@10", "dataset": "d", "split": "test", "measure": "RR@10"}
 ICT = {"id": "ict", "label": "ICT", "system": "tiny+ict"}

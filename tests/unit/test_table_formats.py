@@ -12,19 +12,9 @@ from small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.reporting.tables import aligned_text, formats, tidy
-from encore.reporting.tables.footnotes import PROXY_DATA
-from encore.reporting.tables.table import (
-    Cell,
-    Column,
-    Comparison,
-    Ours,
-    Printed,
-    Row,
-    Table,
-    read_table,
-    write_table,
-)
+from encore.products.tables import aligned_text, formats, tidy
+from encore.products.tables.footnotes import PROXY_DATA
+from encore.products.tables.table import Cell, Column, Comparison, Ours, Printed, Row, Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import sources
-from encore.plan.tables.slices import table_plan, table_reads, table_scores
-from encore.plan.tables.steps import curves_plan
-from encore.targets import has_figure
+from encore.products.figures.steps import curves_plan
+from encore.products.tables.entries import Table
+from encore.products.tables.plan import table_plan, table_reads, table_scores
+from encore.products.tables.sources import reads as sources
+from encore.products.targets import has_figure
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -89,7 +89,7 @@ def test_a_row_may_have_another_model_in_each_column(make):
 
 
 def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.plan.tables.reported.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.products.tables.reported_file.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     printed = "row_label,setting,dataset,metric,value\nANCE,top 10,msmarco-passage,MRR@10,.33\n"
     (tmp_path / "encore/t.csv").write_text(printed)

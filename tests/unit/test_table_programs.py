@@ -9,7 +9,7 @@ from small_table import plan
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.plan.tables import layout
+from encore.products.tables import layout
 from encore.storage.files import full_digest
 
 

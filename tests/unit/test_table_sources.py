@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from small_table import NUMERIC, entries_of, lines_of, notes_of, plan, row_of, table_of, write_artifact
 
-from encore.config.tables import SOURCES as ENTRIES
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.plan.tables.layout import Layout
-from encore.plan.tables.sources import READERS
-from encore.reporting.sources import SOURCES
-from encore.reporting.tables import formats
+from encore.products.tables import formats
+from encore.products.tables.entries import SOURCES as ENTRIES
+from encore.products.tables.layout import Layout
+from encore.products.tables.sources import SOURCES
+from encore.products.tables.sources.reads import READERS
 from encore.storage import manifest
 
 LOSS_OF = {"mlm": 2.5, "ict": None}

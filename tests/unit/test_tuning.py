@@ -11,15 +11,15 @@ from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid, systems
 from encore.config.lineage import StepName
 from encore.data.collection import Collection, Judgment, topics, write_collection
-from encore.data.kinds import build_collection
 from encore.data.rankings import Ranking
+from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
 from encore.plan.tuning import edges, trials
 from encore.plan.tuning.trials import Trial
+from encore.products.catalogue import load_plan
 
 GRIDS = {
     "default": "trials",

@@ -20,9 +20,9 @@ from encore.config.validation import checked
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.plan.project import load_plan
-from encore.plan.tables.slices import table_plan
 from encore.plan.tuning import edges, trials
+from encore.products.catalogue import load_plan
+from encore.products.tables.plan import table_plan
 from encore.storage import manifest
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from encore.data.tokens import TokenStore, write_store
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
-from encore.pretraining import step as pretraining
+from encore.objectives.parts import step as pretraining
 from encore.retrieval.dense import answer_exactly
 
 NUMERICS = {"precision": "fp32", "threads": 1}

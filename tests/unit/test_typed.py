@@ -10,9 +10,9 @@ import pytest
 from encore.cli import audit as cli_audit
 from encore.cli import show
 from encore.plan import index
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
+from encore.products.targets import summary
 from encore.storage import typed
-from encore.targets import summary
 
 ROOT = Path(__file__).parents[2]
 

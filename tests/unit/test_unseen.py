@@ -13,7 +13,7 @@ from encore.data.overlap import overlap_with_training
 from encore.data.rankings import Ranking
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT
-from encore.plan.tables.layout import of_unseen
+from encore.products.tables.layout import of_unseen
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.plan import vectors
-from encore.plan.index import INDEX
-from encore.plan.vectors import KEEP, vectors_of
+from encore.plan.index import INDEX, read_entries
 from encore.retrieval import encode
+from encore.retrieval import kept_vectors as vectors
+from encore.retrieval.kept_vectors import KEEP, vectors_of
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, problems, record
 
@@ -39,7 +39,7 @@ def shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def answer(run: Path) -> None:
-    with vectors_of([SHARD]):
+    with vectors_of([SHARD], read_entries):
         make(run, [SHARD], run=b"r")
 
 
@@ -81,10 +81,10 @@ def test_vectors_stay_by_default(shard: Path, kept: str | None, monkeypatch: pyt
 def test_vectors_stay_after_a_failure_and_where_no_plan_knows_them(shard: Path) -> None:
     for run in RUNS:
         make(run, [shard], run=b"r")
-    with pytest.raises(ZeroDivisionError), vectors_of([shard]):
+    with pytest.raises(ZeroDivisionError), vectors_of([shard], read_entries):
         raise ZeroDivisionError
     INDEX.unlink()
-    with vectors_of([shard]):
+    with vectors_of([shard], read_entries):
         pass
     assert (shard / "index").read_bytes() == b"vectors"
 
@@ -112,7 +112,7 @@ def test_removed_vectors_are_encoded_again_while_they_are_needed(shard: Path, mo
         answer(run)
     calls = encoded(b"vectors", monkeypatch)
     (RUNS[0] / MANIFEST).unlink()
-    with vectors_of([shard]):
+    with vectors_of([shard], read_entries):
         assert (shard / "index").read_bytes() == b"vectors"
         make(RUNS[0], [shard], run=b"r")
     assert calls == [({"length": 8}, MODEL, TOKENS, "000-of-001")]

@@ -9,8 +9,8 @@ from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
 from encore.evaluation.significance import Component, Difference
-from encore.reporting.tables import verdicts
-from encore.reporting.tables.comparisons import RowComparison, correct
+from encore.products.tables import verdicts
+from encore.products.tables.comparisons import RowComparison, correct
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:

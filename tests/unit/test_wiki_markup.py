@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from encore.data.wikipedia import markup, titles
-from encore.data.wikipedia.titles import Target
+from encore.datasets.wikipedia import markup, titles
+from encore.datasets.wikipedia.titles import Target
 
 
 def paragraphs(text: str) -> list[str]:

@@ -11,10 +11,11 @@ import pytest
 from pydantic import ValidationError
 from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
-from encore.data import article_passages, kinds
 from encore.data.collection import Collection
-from encore.data.wikipedia import dump, multistream
-from encore.data.wikipedia.fields import WikipediaFields
+from encore.datasets import kinds
+from encore.datasets.reqa import article_passages
+from encore.datasets.wikipedia import dump, multistream
+from encore.datasets.wikipedia.fields import WikipediaFields
 from encore.errors import EncoreError
 
 PAGES = [

@@ -11,13 +11,14 @@ from small_dump import Wiki, write
 
 from encore import objectives
 from encore.config.entries import Backbone
-from encore.data import article_texts, kinds, vocabulary
+from encore.data import article_texts, vocabulary
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store
-from encore.data.wikipedia.fields import WikipediaFields
+from encore.datasets import kinds
+from encore.datasets.wikipedia.fields import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start_model
-from encore.pretraining import step
+from encore.objectives.parts import step
 
 ANIMALS = ["cat", "dog", "owl", "eel", "fox", "yak"]
 STEP = {"kind": "pretrain", "collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 24, "query_length": 12}

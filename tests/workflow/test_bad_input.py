@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from clones import Clone, exact_jobs
 
-from encore import targets
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products import targets
+from encore.products.catalogue import load_plan
 
 TARGETS = {
     "tabel1": ("target 'tabel1' is no file of results/", "results/tables/table1.csv"),

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from clones import REPOSITORY, Clone, exact_jobs
 
-from encore.plan.project import load_catalogue
+from encore.products.catalogue import load_catalogue
 
 
 @pytest.mark.parametrize("run", ["config", "paper"])

@@ -47,7 +47,7 @@ def rules(workflow: Any) -> dict[str, Any]:
 
 def declared_reads_of(plan: Any) -> None:
     """Plan all that the configuration declares."""
-    from encore.targets import needed_by
+    from encore.products.targets import needed_by
 
     with contextlib.chdir(REPOSITORY):
         needed_by(plan, [])
@@ -191,6 +191,6 @@ def test_only_rules_of_fetching_touch_the_network(workflow: Any, rules: dict[str
     assert workflow._localrules >= fetching
     scripts = {path.stem: path.read_text() for path in Path(REPOSITORY, "workflow/scripts").glob("*.py")}
     downloading = {
-        name for name, text in scripts.items() if "encore.data.download." in text and " import fetch" in text
+        name for name, text in scripts.items() if "encore.datasets.download." in text and " import fetch" in text
     }
     assert downloading == fetching

@@ -6,14 +6,15 @@ looks its folder up there.
 
 import re
 
-from encore.claims.slice import refuse_unknown_claims
+from encore.products.claims.plan import refuse_unknown_claims
 from encore.commands.preflight.resources import LONGEST, LONGEST_TRAINING, Requests
 from encore.config.run_file import read_run
-from encore.data import kinds
+from encore.datasets import kinds
 from encore.errors import EncoreError
-from encore.plan import folders, index, ledger
-from encore.plan.project import CATALOGUE, load_plan
-from encore.targets import find
+from encore.plan import folders, index
+from encore.commands import ledger
+from encore.products.catalogue import CATALOGUE, load_plan
+from encore.products.targets import find
 
 
 def refuse(error):

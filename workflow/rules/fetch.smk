@@ -1,6 +1,6 @@
 """What comes from the network. No other rule touches it; these run where Snakemake runs: on a cluster, its login node."""
 
-from encore.targets import downloads, everything_declared
+from encore.products.targets import downloads, everything_declared
 
 
 rule fetch_source:

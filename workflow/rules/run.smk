@@ -6,7 +6,7 @@ import subprocess
 
 from encore.storage.root import write_root
 from encore.storage.typed import called
-from encore.targets import reads_of_targets, summary
+from encore.products.targets import reads_of_targets, summary
 
 
 def folder_of_another_user():

@@ -2,12 +2,12 @@
 
 import tempfile
 
-from encore.commands.products import products
-from encore.plan.figures.corpus_size import CORPUS_SIZE
-from encore.plan.tables.slices import CURVES
-from encore.plan.tables.references import reference_folders, refuse_damaged
-from encore.plan.tables.declared import slice_digest
-from encore.plan.tables.declared import PLANS, is_written, plan_file, read_plan, write_plan
+from encore.products.kinds import products
+from encore.products.slices import CORPUS_SIZE
+from encore.products.tables.plan import CURVES
+from encore.products.tables.references import reference_folders, refuse_damaged
+from encore.products.declared import slice_digest
+from encore.products.declared import PLANS, is_written, plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
 PRODUCTS = products(RUN_FILE)

@@ -4,7 +4,8 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.plan.vectors import vectors_of
+from encore.plan.index import read_entries
+from encore.retrieval.kept_vectors import vectors_of
 from encore.storage.manifest import record
 
 
@@ -16,7 +17,7 @@ def main() -> None:
     args = parser.parse_args()
 
     with (
-        vectors_of(args.shards),
+        vectors_of(args.shards, read_entries),
         record(args.output, stage="build_index", spec=args.spec, inputs=args.shards) as facts,
     ):
         from encore.retrieval.indexing import make_index

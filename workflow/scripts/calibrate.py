@@ -16,7 +16,7 @@ from encore.config.lineage import parse
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint
-from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.training import held_out
 from encore.training.batches import BatchMaker
 from encore.training.memory import MicroBatch, PartSize

@@ -2,8 +2,8 @@
 
 from encore.storage.program import run
 
-from encore.claims import run_claims
-from encore.reporting import products
+from encore.products import record as products
+from encore.products.claims import run_claims
 
 
 def main() -> None:

@@ -2,9 +2,9 @@
 
 from encore.storage.program import run
 
-from encore.claims import printed_claims
-from encore.plan.project import load_catalogue
-from encore.reporting import products
+from encore.products import record as products
+from encore.products.catalogue import load_catalogue
+from encore.products.claims import printed_claims
 
 
 def main() -> None:

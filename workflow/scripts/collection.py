@@ -8,7 +8,7 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data import kinds
+from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.storage.manifest import record
 

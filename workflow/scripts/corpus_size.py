@@ -2,8 +2,8 @@
 
 from encore.storage.program import run
 
-from encore.reporting import products
-from encore.reporting.figures import corpus_size
+from encore.products import record as products
+from encore.products.figures import corpus_size
 
 
 def main() -> None:

@@ -2,9 +2,9 @@
 
 from encore.storage.program import run
 
-from encore.reporting import products
-from encore.reporting.figures import learning
-from encore.reporting.loss_curves import StepsSlice
+from encore.products import record as products
+from encore.products.figures import learning
+from encore.products.loss_curves import StepsSlice
 
 
 def main() -> None:

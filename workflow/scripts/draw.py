@@ -2,12 +2,12 @@
 
 from encore.storage.program import run
 
-from encore.reporting import products
+from encore.products import record as products
 
 
 def main() -> None:
     args = products.command_line(__doc__)
-    from encore.reporting.figures import kinds
+    from encore.products.figures import kinds
 
     kind, draw = kinds.KINDS[kinds.kind_of(args.plan)]
     with products.recorded(

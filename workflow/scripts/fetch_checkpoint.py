@@ -5,7 +5,7 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.download.checkpoint import fetch
+from encore.datasets.download.checkpoint import fetch
 from encore.storage.manifest import record
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.download.ir_datasets import fetch
-from encore.data.download.source import print_terms
-from encore.plan.project import load_plan
+from encore.datasets.download.ir_datasets import fetch
+from encore.datasets.download.source import print_terms
+from encore.products.catalogue import load_plan
 from encore.storage.manifest import record
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.download.source import fetch
+from encore.datasets.download.source import fetch
 from encore.errors import EncoreError
-from encore.plan.project import load_catalogue
+from encore.products.catalogue import load_catalogue
 from encore.storage.manifest import record
 
 

@@ -2,10 +2,10 @@
 
 from encore.storage.program import run
 
-from encore.plan.tables.layout import Layout
-from encore.reporting import products
-from encore.reporting.figures import forest
-from encore.reporting.tables.compute import compute_table
+from encore.products import record as products
+from encore.products.figures import forest
+from encore.products.tables.compute import compute_table
+from encore.products.tables.layout import Layout
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.plan.vectors import vectors_of
+from encore.plan.index import read_entries
+from encore.retrieval.kept_vectors import vectors_of
 from encore.storage.manifest import record
 
 ROLES = ("collection", "model", "tokens", "index", "indexes", "sparse", "dense", "first")
@@ -23,7 +24,7 @@ def main() -> None:
     folders = {role: getattr(args, role) for role in ROLES}
     inputs = [folder for of_role in (*folders.values(), args.parts) for folder in of_role]
     with (
-        vectors_of(args.indexes),
+        vectors_of(args.indexes, read_entries),
         record(args.output, stage="measure_latency", spec=args.spec, inputs=inputs) as facts,
     ):
         from encore.evaluation.latency.measurement import measure_latency

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.data import unpacked
 from encore.data.collection import Collection, topics
-from encore.data.download import unpacked
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.pair_scores import PublishedScores

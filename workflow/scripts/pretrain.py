@@ -29,7 +29,7 @@ def main() -> None:
     stage = f"pretrain.{arguments.spec['step']['objective']}"
     recorded = manifest.record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs)
     with recorded if launch.leads() else nullcontext({}) as facts:
-        from encore.pretraining.step import pretrain
+        from encore.objectives.parts.step import pretrain
 
         done = pretrain(
             arguments.spec,

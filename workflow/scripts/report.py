@@ -2,8 +2,8 @@
 
 from encore.storage.program import run
 
-from encore.report import build
-from encore.reporting import products
+from encore.products import record as products
+from encore.products.report import build
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 from encore.storage.program import run
 
-from encore.reporting import products
-from encore.reporting.tables import reproduction
+from encore.products import record as products
+from encore.products.tables import reproduction
 
 
 def main() -> None:

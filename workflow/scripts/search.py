@@ -5,7 +5,8 @@ import argparse
 from encore.storage.program import artifact, run, spec_file
 
 from encore.data.runs import add_text_option, write_missing_text
-from encore.plan.vectors import vectors_of
+from encore.plan.index import read_entries
+from encore.retrieval.kept_vectors import vectors_of
 from encore.storage.manifest import record
 
 SPEC = "split, queries, sample, depth, query_length, numerics and system: a JSON file"
@@ -25,7 +26,10 @@ def main() -> None:
 
     places = [args.model, args.tokens, args.collection]
     inputs = [*places, *args.indexes, *([args.subset] if args.subset else [])]
-    with vectors_of(args.indexes), record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
+    with (
+        vectors_of(args.indexes, read_entries),
+        record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts,
+    ):
         from encore.retrieval.dense import answer_exactly
 
         found = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)

@@ -2,10 +2,11 @@
 
 from encore.storage.program import run
 
-from encore.plan.tables.layout import Layout, read
-from encore.reporting import products
-from encore.reporting.tables import formats, reproduction
-from encore.reporting.tables.table import FORMATS
+from encore.products import record as products
+from encore.products.slices import read
+from encore.products.tables import formats, reproduction
+from encore.products.tables.layout import Layout
+from encore.products.tables.table import FORMATS
 
 
 def main() -> None:

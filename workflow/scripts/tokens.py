@@ -6,8 +6,8 @@ import os
 from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection
-from encore.data.joined_tokens import join_stores
 from encore.data.tokens import write_store
+from encore.datasets.joined_tokens import join_stores
 from encore.storage.manifest import record
 
 

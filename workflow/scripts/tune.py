@@ -14,8 +14,8 @@ from encore.storage.program import run
 from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid
 from encore.errors import EncoreError
-from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.plan.tuning import edges, trials
+from encore.products.catalogue import DEFAULT_RUN, load_plan
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from encore.cli.plan import plan_of
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.storage import typed
 
 
@@ -18,15 +18,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def answer(arguments: argparse.Namespace) -> int:
     """The page of the claims: made here from the printed numbers, or by the workflow from the runs; or one claim."""
     if arguments.id:
-        from encore.claims import deciding
+        from encore.products.claims import deciding
 
         print(deciding.claim_text(plan_of(arguments), arguments.id, typed.called(arguments.config)))
         return 0
     if not arguments.runs:
-        from encore.claims import pages
-        from encore.claims import printed_claims as claims
+        from encore.products.claims import pages
+        from encore.products.claims import printed_claims as claims
 
-        lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue())
+        lines = claims.judged_lines(CATALOGUE / "papers", load_catalogue())
         print(pages.of_printed(claims.HEADER, lines), end="")
         return 0
     page = Path("results/claims.md")

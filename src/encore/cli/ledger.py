@@ -3,9 +3,10 @@
 import argparse
 
 from encore.cli.plan import plan_of
+from encore.commands import ledger
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan import ledger, project
+from encore.products.catalogue import CATALOGUE
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -16,11 +17,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def answer(arguments: argparse.Namespace) -> int:
     """A line for each value: what it is, where it stands, why; checked first."""
     catalogue = plan_of(arguments).catalogue
-    ledger.check(catalogue, project.CATALOGUE)
-    entries = ledger.read(project.CATALOGUE)
+    ledger.check(catalogue, CATALOGUE)
+    entries = ledger.read(CATALOGUE)
     papers = {entry.paper for entry in entries}
     if arguments.paper is not None and arguments.paper not in papers:
         raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
     shown = [entry for entry in entries if arguments.paper in (None, entry.paper)]
-    print(ledger.table(shown, catalogue, project.CATALOGUE))
+    print(ledger.table(shown, catalogue, CATALOGUE))
     return 0

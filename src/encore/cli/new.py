@@ -10,10 +10,10 @@ from encore.commands.new.source import Source, beir_source, ir_datasets_source
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.products.catalogue import CATALOGUE, load_catalogue, load_plan
+from encore.products.targets import everything_declared
 from encore.storage import typed
 from encore.storage.files import write_text
-from encore.targets import everything_declared
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -35,15 +35,15 @@ def answer(arguments: argparse.Namespace) -> int:
         EncoreError: the name is taken or cannot be one, or the collection cannot be used; then nothing is written.
     """
     refuse_odd_name(arguments.name, "a dataset", DATASET)
-    path = project.CATALOGUE / f"{arguments.name}.yaml"
-    catalogue = project.load_catalogue()
+    path = CATALOGUE / f"{arguments.name}.yaml"
+    catalogue = load_catalogue()
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
     base = read_run(arguments.config)
     found = _source(arguments, Path(base.execution.data_root))
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue)
-    everything_declared(project.load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
+    everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
     write_text(path, text)
     run = typed.called(path)
     print("\n".join([f"{path} is written.", *about(found), "Now:"]))

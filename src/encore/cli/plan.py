@@ -5,7 +5,7 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan
+from encore.products.catalogue import load_plan
 
 
 def plan_of(arguments: argparse.Namespace) -> Plan:
@@ -14,8 +14,8 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
     Raises:
         EncoreError: this is not the root of the repository, or the configuration is wrong.
     """
-    from encore.claims.slice import refuse_unknown_claims
-    from encore.plan.tables.slices import table_plan
+    from encore.products.claims.plan import refuse_unknown_claims
+    from encore.products.tables.plan import table_plan
 
     if not Path("Snakefile").is_file():
         raise EncoreError("there is no Snakefile here; run encore from the root of the repository")

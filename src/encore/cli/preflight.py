@@ -10,13 +10,13 @@ from typing import Any
 
 from encore.storage.program import positive
 
-from encore.claims.slice import CLAIMS
 from encore.cli.plan import plan_of
 from encore.commands.preflight import finished, forecast_text
 from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.machine import MACHINES, find_machine
 from encore.commands.preflight.rates import OWN, read_rates
 from encore.commands.preflight.sizes import SIZES
+from encore.products.claims.plan import CLAIMS
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def answer(arguments: argparse.Namespace) -> int:
     complaints = found.complaints(plan.config.limits)
     content, text = forecast_text.forecast_json(found, complaints), forecast_text.forecast_text(found, complaints)
     if not arguments.json and {CLAIMS, f"results/{CLAIMS}.csv"} & set(arguments.targets):
-        from encore.claims.seeds import seeds_text
+        from encore.products.claims.seeds import seeds_text
 
         text += f"\n\n{seeds_text(plan)}"
     _say(content, text, arguments.json)

@@ -16,7 +16,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def answer(arguments: argparse.Namespace) -> int:
     """The Markdown of a table, and where everything of it lies."""
-    from encore.reporting.tables import aligned_text
+    from encore.products.tables import aligned_text
 
     name = table_named(plan_of(arguments), arguments.table)
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"

@@ -6,7 +6,7 @@ from encore.cli.plan import plan_of
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
 from encore.plan import folders
-from encore.targets import lineage_targets
+from encore.products.targets import lineage_targets
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from encore.cli.plan import plan_of
+from encore.commands import ledger
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.machine import MACHINES, Machine, find_machine
 from encore.commands.preflight.rates import read_rates
@@ -16,8 +17,8 @@ from encore.commands.whatif.change import changed
 from encore.commands.whatif.compare import PlanChange, compare_plans
 from encore.config.run_file import read_run
 from encore.errors import EncoreError
-from encore.plan import ledger, project
 from encore.plan.plan import Plan
+from encore.products.catalogue import CATALOGUE, load_catalogue
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
 
@@ -71,8 +72,8 @@ def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
-            catalogue, own = changed(project.CATALOGUE, run, changes, Path(folder))
-            plan = Plan(read_run(own), project.load_catalogue(catalogue))
+            catalogue, own = changed(CATALOGUE, run, changes, Path(folder))
+            plan = Plan(read_run(own), load_catalogue(catalogue))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
         return plan, _note_of_the_ledger(before, plan, catalogue)

@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.claims.contrasts import Address
-from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, PRINTED, cells_of, run_shapes
 from encore.commands import explain
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.figures.cells import figure_cells
-from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_plan
-from encore.plan.figures.slices import figure_plan
 from encore.plan.plan import Plan
-from encore.plan.tables.declared import folders
-from encore.plan.tables.reported import PAPERS
-from encore.plan.tables.slices import CURVES
-from encore.plan.tables.steps import curves_plan
+from encore.products.claims.contrasts import Address
+from encore.products.claims.files import read_claims
+from encore.products.claims.plan import CLAIMS, PRINTED, cells_of, run_shapes
+from encore.products.declared import folders
+from encore.products.figures.claimed import figure_cells
+from encore.products.figures.corpus_size_plan import corpus_size_plan
+from encore.products.figures.plan import figure_plan
+from encore.products.figures.steps import curves_plan
+from encore.products.slices import CORPUS_SIZE
+from encore.products.tables.plan import CURVES
+from encore.products.tables.reported_file import PAPERS
 
 FIGURES = "results/figures/"
 VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")

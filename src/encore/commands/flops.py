@@ -4,9 +4,9 @@ from typing import Any
 
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tables.budgets import models_behind
-from encore.plan.tables.slices import table_plan
-from encore.reporting.tables.budgets import RowFlops, off_budget, operations
+from encore.products.tables.budgets import RowFlops, off_budget, operations
+from encore.products.tables.compared_models import models_behind
+from encore.products.tables.plan import table_plan
 
 
 def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:

@@ -15,23 +15,25 @@ from encore.config import doc2query, index_types, systems
 from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
-from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
 from encore.config.published_counts import PublishedCount, read_published_counts
 from encore.config.sources import SourceEntry
-from encore.config.tables import Table
-from encore.config.validation import by_kind, checked, explained, nearest, read_yaml, refuse_odd_name
-from encore.data import kinds
+from encore.config.validation import checked, explained, nearest, read_yaml, refuse_odd_name
+from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan import starts
 
 T = TypeVar("T")
+Reader = Callable[[Any, str], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Every entry that a run can name. Steps and indexes stay plain until scale and a name's overrides are applied."""
+    """Every entry that a run can name. Steps and indexes stay plain until scale and a name's overrides are applied.
+
+    Entries of tables and figures are defined in ``products``, which are above the plan.
+    """
 
     backbones: dict[str, Backbone]
     steps: dict[str, dict[str, Any]]
@@ -40,13 +42,18 @@ class Catalogue:
     indexes: dict[str, dict[str, Any]]
     doc2query: dict[str, Any]
     sources: dict[str, SourceEntry]
-    tables: dict[str, Table]
+    tables: dict[str, Any]
     figures: dict[str, Any]
     published_counts: list[PublishedCount]
 
 
-def read_catalogue(folder: Path) -> Catalogue:
+def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Catalogue:
     """Read ``config/``.
+
+    Args:
+        folder: the catalogue's folder.
+        read_table: checks an entry of a paper's ``tables.yaml``, and gets its place for errors.
+        read_figure: the same for ``figures.yaml``.
 
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
@@ -65,7 +72,6 @@ def read_catalogue(folder: Path) -> Catalogue:
         explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
     predictions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
-    tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
         backbones,
         steps,
@@ -74,8 +80,8 @@ def read_catalogue(folder: Path) -> Catalogue:
         indexes,
         predictions,
         sources,
-        tables,
-        _of_papers(folder, "figures.yaml", _by_kind(_read_figure)),
+        _of_papers(folder, "tables.yaml", read_table),
+        _of_papers(folder, "figures.yaml", read_figure),
         read_published_counts(folder / "published_counts.yaml", kinds_of_steps, sources),
     )
 
@@ -129,7 +135,3 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
                 raise EncoreError(f"{path}: {name!r} is part of a target; name it with a-z, 0-9, _ and - alone")
         found |= {prefix + name: entry for name, entry in entries.items()}
     return found
-
-
-def _read_figure(fields: Any) -> FigureEntry:
-    return by_kind(fields, KINDS, "figure")

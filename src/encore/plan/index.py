@@ -91,6 +91,11 @@ def read(path: Path = INDEX) -> Index:
     return _readable(path) or Index({})
 
 
+def read_entries() -> Mapping[str, dict[str, Any]]:
+    """Stage, spec, inputs and targets of each folder that earlier plans make."""
+    return read().entries
+
+
 def is_damaged(path: Path = INDEX) -> bool:
     """Whether there is an index, and it cannot be read."""
     return path.exists() and _readable(path) is None

@@ -6,7 +6,6 @@ from typing import Any
 from encore.config import index_types
 from encore.config import lineage as naming
 from encore.config.entries import Backbone, Step, System
-from encore.config.figures import KINDS
 from encore.config.finetuning import FinetuneStep
 from encore.config.index_types import IndexType
 from encore.config.lineage import Lineage, StepName
@@ -267,7 +266,7 @@ class Resolver:
         entry, scaled = self.catalogue.figures[name], self.config.scale.figures.get(name, {})
         if not scaled:
             return entry
-        return checked(KINDS[entry.kind], {**entry.model_dump(), **scaled}, f"scale.figures: {name}")
+        return checked(type(entry), {**entry.model_dump(), **scaled}, f"scale.figures: {name}")
 
     def index_type(self, named: StepName) -> IndexType:
         """The fields of an index type: catalogue, then scale, then the name's overrides.

@@ -24,7 +24,7 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
-from encore.retrieval.products import BATCH
+from encore.retrieval.inner_products import BATCH
 from encore.retrieval.rescored import RoundedSearch, search_in
 from encore.storage.document_ids import DocIds
 from encore.training import machine

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 from encore.errors import EncoreError
-from encore.retrieval.products import ExactSearch, Found, Fp32Search, matrix_units, passes, ranked, spare
+from encore.retrieval.inner_products import ExactSearch, Found, Fp32Search, matrix_units, passes, ranked, spare
 from encore.retrieval.tiles import TILE, Tiles
 
 ROOM = 4096  # candidates beyond the wanted ones that are held

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.commands.audit.artifacts import as_json, check_artifact, explained, problems_without_plan
 from encore.commands.audit.earlier import EarlierResults
 from encore.commands.audit.findings import REPORT, AuditReport, Finding
 from encore.commands.audit.products import cells_behind, check_product, files_of, name_of, places_of
 from encore.plan import index
-from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
-from encore.plan.tables.declared import declared
-from encore.plan.tables.slices import CURVES
-from encore.report.plan import REPORT as REPORT_NAME
+from encore.products.claims.plan import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.products.declared import declared
+from encore.products.report.plan import REPORT as REPORT_NAME
+from encore.products.slices import CORPUS_SIZE
+from encore.products.tables.plan import CURVES
 from encore.storage.root import manifests_behind, product_manifests
 from encore.storage.shards import has_no_vectors
 from encore.storage.typed import encore

@@ -14,7 +14,7 @@ from encore.commands.audit.audit import check_copy
 from encore.commands.audit.findings import AuditReport
 from encore.commands.audit.recompute import remake_products
 from encore.errors import EncoreError
-from encore.plan.project import CATALOGUE, load_catalogue
+from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.storage.root import compare_root, product_manifests
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED
-from encore.commands.products import ONE_OF_ITS_KIND
-from encore.report.plan import REPORT as REPORT_NAME
+from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.kinds import ONE_OF_ITS_KIND
+from encore.products.report.plan import REPORT as REPORT_NAME
 from encore.storage import manifest
 
 REPORT = Path("results/report") / manifest.MANIFEST

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED
 from encore.commands.audit.artifacts import as_json, changed_inputs, explained
 from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, rule_of
-from encore.commands.products import FILES
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.tables.declared import folders
-from encore.report.plan import REPORT as REPORT_NAME
-from encore.report.plan import report_reads
+from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.declared import folders
+from encore.products.kinds import FILES
+from encore.products.report.plan import REPORT as REPORT_NAME
+from encore.products.report.plan import report_reads
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 

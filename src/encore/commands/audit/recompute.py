@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 
-from encore.claims.slice import PRINTED, printed_plan
 from encore.commands.audit import remake
 from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct
 from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.report.plan import report_plan
+from encore.products.claims.plan import PRINTED, printed_plan
+from encore.products.report.plan import report_plan
 from encore.storage.files import canonical
 
 
@@ -85,7 +85,7 @@ def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditR
 
 def recompute_page(report: AuditReport) -> None:
     """Make the page again from its products and artifacts, with the templates of today, and compare every byte."""
-    from encore.report.build import PAGE, render_again
+    from encore.products.report.build import PAGE, render_again
 
     page = REPORT.with_name(PAGE)
     try:

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED
-from encore.commands.products import FILES
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
-from encore.plan.project import CATALOGUE
+from encore.products.catalogue import CATALOGUE
+from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.kinds import FILES
 from encore.storage.files import canonical
 
 NAMED = 3  # what differs is named up to so many times
@@ -56,37 +56,37 @@ def _maker(rule: str, content: dict[str, Any], folder: Path, catalogue: Catalogu
         folder: where the product lies, and what else it reads.
     """
     if rule in ("table", "figure"):
-        from encore.plan.tables.layout import Layout
+        from encore.products.tables.layout import Layout
 
         layout = Layout.model_validate(content)
         if rule == "table":
-            from encore.reporting.tables import formats, reproduction
+            from encore.products.tables import formats, reproduction
 
             return lambda to: formats.write_formats(to, layout, folder / f"{layout.name}.{reproduction.FILE}")
-        from encore.reporting.figures.forest import draw_forest
-        from encore.reporting.tables.compute import compute_table
+        from encore.products.figures.forest import draw_forest
+        from encore.products.tables.compute import compute_table
 
         return lambda to: draw_forest(to, compute_table(layout))
     if rule == "draw":
-        from encore.reporting.figures.kinds import KINDS
+        from encore.products.figures.kinds import KINDS
 
         kind, draw = KINDS[content["kind"]]
         return lambda to: draw(to, kind.model_validate(content))
     if rule == "curves":
-        from encore.reporting.figures.learning import draw_learning
-        from encore.reporting.loss_curves import StepsSlice
+        from encore.products.figures.learning import draw_learning
+        from encore.products.loss_curves import StepsSlice
 
         return lambda to: draw_learning(to, StepsSlice.model_validate(content))
     if rule == "corpus_size":
-        from encore.reporting.figures.corpus_size import CorpusSizeSlice, draw_corpus_size
+        from encore.products.figures.corpus_size import CorpusSizeSlice, draw_corpus_size
 
         return lambda to: draw_corpus_size(to, CorpusSizeSlice.model_validate(content))
     if rule == CLAIMS:
-        from encore.claims import run_claims
+        from encore.products.claims import run_claims
 
         claims = run_claims.ClaimsSlice.model_validate(content)
         return lambda to: run_claims.write_run_claims(to / f"{CLAIMS}.csv", claims)
-    from encore.claims import printed_claims
+    from encore.products.claims import printed_claims
 
     return lambda to: printed_claims.write_printed(to / f"{PRINTED}.csv", CATALOGUE / "papers", catalogue)
 

@@ -9,8 +9,8 @@ from encore import objectives
 from encore.commands.new.source import Source
 from encore.config import lineage as naming
 from encore.config.run import RunConfig
-from encore.config.tables import Table
 from encore.plan.catalogue import Catalogue
+from encore.products.tables.entries import Table
 
 TABLE, ZERO_SHOT = "table1", "zero-shot"
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need

@@ -8,10 +8,10 @@ from typing import Any
 
 from encore.config.validation import nearest
 from encore.data.collection import Collection
-from encore.data.download.ir_datasets import offline
-from encore.data.kinds import build_collection, load_kind
 from encore.data.overlap import Overlap, overlap_with_training
 from encore.data.sentences import split
+from encore.datasets.download.ir_datasets import offline
+from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
 
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # judgments as people call them

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.config.checkpoints import WEIGHTS
-from encore.data.download.checkpoint import lies_at
-from encore.data.download.ir_datasets import HOME
+from encore.datasets.download.checkpoint import lies_at
+from encore.datasets.download.ir_datasets import HOME
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encore.commands.preflight import requested
 from encore.commands.preflight.counts import ComparedCount, compared_counts
 from encore.commands.preflight.downloads import Download, published
 from encore.commands.preflight.fetches import Fetches
@@ -23,9 +22,10 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import share_with_triples, triples_of
+from encore.products import requested
+from encore.products.targets import declared_reads, reads_of
 from encore.storage import manifest
 from encore.storage.shards import has_no_vectors
-from encore.targets import declared_reads, reads_of
 
 HOUR, GB = 3600.0, 1e9
 OPERATIONS = ("flops", "products", "graph")

@@ -14,7 +14,7 @@ from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.machine import Machine
 from encore.commands.preflight.sizes import CollectionSizes
 from encore.commands.preflight.threads import rule_threads
-from encore.data import kinds
+from encore.datasets import kinds
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.storage.shards import has_no_vectors

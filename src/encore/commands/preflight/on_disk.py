@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import IO, Any, cast
 
-from encore.data.beir import BeirFields
+from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
 
 READ = 16 * 2**20  # bytes of a file that are read, packed or not; what follows in a larger one is taken to be alike

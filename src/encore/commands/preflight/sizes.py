@@ -15,7 +15,7 @@ from encore.commands.preflight.on_disk import counted
 from encore.config.datasets import draw_of, role_of
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked, read_yaml
-from encore.data.beir import BeirFields
+from encore.datasets.beir import BeirFields
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan

@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 
 from encore.config import lineage as naming
 from encore.config.strict import Strict
-from encore.config.tables import RowEntry
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.products.tables.entries import RowEntry
 
 Settings = dict[str, float]  # values of a step's fields
 

@@ -4,21 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from encore.claims.contrasts import Address
-from encore.claims.files import read_claims
-from encore.claims.slice import PRINTED, cells_of, printed_plan, products_of, run_shapes
 from encore.commands.preflight.forecast import HOUR, Forecast
 from encore.commands.preflight.jobs import Needed
 from encore.errors import EncoreError
-from encore.plan.figures.cells import figure_cells
 from encore.plan.plan import Plan
-from encore.plan.project import DEFAULT_RUN
-from encore.plan.tables.declared import declared
-from encore.plan.tables.reported import PAPERS
-from encore.plan.tables.slices import table_plan
-from encore.plan.tables.upstream import upstream_cells
-from encore.report.plan import REPORT, report_plan
-from encore.targets import has_figure
+from encore.products.catalogue import DEFAULT_RUN
+from encore.products.claims.contrasts import Address
+from encore.products.claims.files import read_claims
+from encore.products.claims.plan import PRINTED, cells_of, printed_plan, products_of, run_shapes
+from encore.products.declared import declared
+from encore.products.figures.claimed import figure_cells
+from encore.products.report.plan import REPORT, report_plan
+from encore.products.tables.plan import table_plan
+from encore.products.tables.reported_file import PAPERS
+from encore.products.tables.upstream import upstream_cells
+from encore.products.targets import has_figure
 
 PRODUCTS = ("reproduce", "table", "figure")
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from encore.data.score_files import score_files
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.teachers.outputs import TRIPLES, write_scores
-from encore.finetuning.teachers.sources import score_files
 from encore.storage.document_index import DocIdIndex
 from encore.storage.files import contents, write_array
 from encore.storage.tsv import TsvBlock, read_tsv

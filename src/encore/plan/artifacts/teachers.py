@@ -5,8 +5,8 @@ from __future__ import annotations
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained
+from encore.data.score_files import score_files
 from encore.errors import EncoreError
-from encore.finetuning.teachers.sources import score_files
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts import sources
 from encore.plan.artifacts.collections import collection

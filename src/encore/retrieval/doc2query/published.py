@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from encore.data.download import unpacked
+from encore.data import unpacked
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_lines, numbered_objects
 

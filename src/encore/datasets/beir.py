@@ -1,0 +1,255 @@
+"""A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
+
+Beside them may lie ``answers.jsonl``, the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
+
+Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from encore.config.datasets import Split
+from encore.config.strict import Positive
+from encore.data import qrels as judged
+from encore.data.collection import Judgment, refuse_shared, write_collection
+from encore.data.judgments import JudgedFields
+from encore.data.text_fields import Form
+from encore.data.validation import Located, Row, says_something
+from encore.datasets.held_out import hold_out
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.errors import EncoreError, quoted
+from encore.storage.files import contents
+from encore.storage.text_files import numbered_objects
+
+
+class BeirSplit(Split):
+    """One file of judgments."""
+
+    grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
+
+
+class BeirFields(JudgedFields):
+    """An entry of the catalogue with ``kind: beir``."""
+
+    renamed: ClassVar[dict[str, str]] = {**JudgedFields.renamed, "how": "access"}
+
+    only_passages: ClassVar[bool] = True
+
+    kind: Literal["beir"]
+    path: str = Field(description="the folder; relative to the repository's root")
+    splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
+    access: str = Field("", exclude=True, description="how to get the folder; shown where it is missing")
+    valid_queries: Positive | None = Field(
+        None,
+        description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
+    )
+    empty_documents: Literal["refuse", "drop"] = Field(
+        "refuse", description="`drop` leaves them and their judgments out"
+    )
+
+    @model_validator(mode="after")
+    def _know_where_validation_comes_from(self) -> "BeirFields":
+        valid = [split for split in self.splits.values() if split.role == "valid"]
+        if self.valid_queries and (any(split.file for split in valid) or len(valid) != 1 or not self._named("train")):
+            raise ValueError(
+                "valid_queries holds out training queries: it needs one split of role valid, without a file, and one "
+                "of role train"
+            )
+        return self
+
+    def _named(self, role: str) -> str | None:
+        return next((name for name, split in self.splits.items() if split.role == role), None)
+
+    @property
+    def _held_out(self) -> str | None:
+        """The split that has no file, being taken from another."""
+        return self._named("valid") if self.valid_queries else None
+
+    def _files(self) -> dict[str, str]:
+        """The file of each split's judgments, in the folder."""
+        return {
+            name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != self._held_out
+        }
+
+    def paths(self) -> dict[str, Path]:
+        """The files that are read: ``corpus``, ``queries``, ``qrels of`` each split, and ``answers`` if there are any.
+
+        Raises:
+            EncoreError: one is missing.
+        """
+        return _paths(Path(self.path), self._files())
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: digests of the files that are read, whatever the folder is called.
+
+        Up to 64 MiB together the files are hashed whole; above, each counts by its size and its first and last
+        MiB, since this runs whenever the workflow is parsed.
+
+        A folder that is brought by hand and not there yet counts by its name, so that a run with it can be planned.
+
+        Raises:
+            EncoreError: a file is missing.
+        """
+        held_out = self._held_out
+        files = self._files()
+        grades = {name: list(map(list, self.splits[name].grades.items())) for name in files if self.splits[name].grades}
+        holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
+        return {
+            "kind": self.kind,
+            "files": files,
+            "held_out": holding if held_out else None,
+            "empty_documents": self.empty_documents,
+            "content": {"absent": Path(self.path).name} if self.missing else contents(self.paths()),
+            **({"grades": grades} if grades else {}),
+            **self.to_spec(),
+            **self.form.to_spec(),
+        }
+
+    def refuse_before_any_job(self) -> None:
+        """Look at what can be known of the files in seconds: the first document, and all judgments.
+
+        Raises:
+            EncoreError: with file and line: there is no document, judgments cannot be read, no query would be left to
+                train on, or one that trains is tested.
+        """
+        spec, paths = self.resolve(), self.paths()
+        if next(numbered_objects(paths["corpus"]), None) is None:
+            raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
+        judgments, _ = _judgments(spec, paths)
+        judgments |= hold_out(judgments, **spec["held_out"]) if spec["held_out"] else {}
+        refuse_shared({split: {each.query for each in own} for split, own in judgments.items()}, judgments)
+
+    @property
+    def missing(self) -> str | None:
+        """What is not there and how to get it; None where all is well, or where files are simply read."""
+        if not self.access or Path(self.path).is_dir():
+            return None
+        return f"{self.path} is missing, which cannot be downloaded: {self.access}"
+
+
+def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
+            text, repeats an id, or judges what does not exist.
+    """
+    source = inputs.needed_source()
+    paths = _paths(source, spec["files"])
+    if contents(paths) != spec["content"]:
+        raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
+    qrels, other_grades = _judgments(spec, paths)
+    if spec["held_out"]:
+        qrels |= hold_out(qrels, **spec["held_out"])
+    empty: set[str] = set()
+    form = Form.of_spec(spec)
+    rows = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    corpus = _without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
+    return write_collection(
+        folder,
+        Located(paths["corpus"], corpus),
+        Located(paths["queries"], _queries(paths["queries"])),
+        qrels,
+        statistics={"judgments_of_other_grades": other_grades} if other_grades else {},
+        form=form,
+        answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
+        empty=empty,
+        unknown_judgments=spec.get("unknown_judgments", "refuse"),
+    )
+
+
+def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
+    """Judgments by split, and how many were left out for their grade, where any were."""
+    grades, left_out = spec.get("grades", {}), Counter[str]()
+    found = {
+        split: list(judged.read_qrels(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
+        for split in spec["files"]
+    }
+    return found, dict(left_out)
+
+
+def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
+    paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
+    if any((folder / f"answers.jsonl{packed}").exists() for packed in (".gz", "")):
+        paths["answers"] = _data_file(folder, "answers")
+    return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
+
+
+def _qrels(split: str) -> str:
+    return f"qrels of {split}"
+
+
+def _data_file(folder: Path, name: str) -> Path:
+    plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
+    if plain.exists() and packed.exists():
+        raise EncoreError(f"{plain} lies beside {packed.name}, and only one can be meant; move the other away")
+    return _existing(packed if packed.exists() else plain)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        fault = "is no file" if path.exists() else "is missing"
+        raise EncoreError(f"{path} {fault}; a collection of kind beir needs it, so name the right folder or split file")
+    return path
+
+
+def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
+    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, each of which is a text; empty fields left out.
+
+    Raises:
+        EncoreError: with file and line, a row is none of these.
+    """
+    texts = ("_id", "title", "text", *others)
+    for number, read in numbered_objects(path):
+        row = {key: value for key, value in read.items() if value is not None or key in ("_id", "text")}
+        if not all(isinstance(row.get(key, ""), str) for key in texts):
+            raise EncoreError(
+                f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
+            )
+        if "_id" not in row or "text" not in row:
+            raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
+        yield number, row
+
+
+def _documents(path: Path, others: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
+    """``_id``, ``title`` and ``text``, and ``others``: the further fields that a document's text is made of."""
+    for number, row in _rows(path, others):
+        found = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+        yield number, {**found, **{name: row.get(name, "") for name in others}} if others else found
+
+
+def _queries(path: Path) -> Iterator[tuple[int, Row]]:
+    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text where there is one.
+
+    Raises:
+        EncoreError: a cluster is neither a text nor a whole number.
+    """
+    for number, row in _rows(path):
+        metadata = row.get("metadata")
+        cluster = metadata.get("cluster") if isinstance(metadata, dict) else None
+        if isinstance(cluster, bool) or not isinstance(cluster, str | int | None):
+            raise EncoreError(
+                f"{path}, line {number}: the cluster {quoted(cluster)} is neither a text nor a whole number; put it "
+                "in quotes"
+            )
+        kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+        yield number, kept if cluster is None else {**kept, "metadata": {"cluster": str(cluster)}}
+
+
+def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+    """The rows that say something; ids of the others go to ``empty``."""
+    for number, row in rows:
+        name = row["_id"]
+        if any(says_something(value) for key, value in row.items() if key != "_id"):
+            yield number, row
+        elif name in empty:
+            raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
+        else:
+            empty.add(name)
+
+
+KIND = Kind(BeirFields, build_beir)

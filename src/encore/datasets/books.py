@@ -1,0 +1,160 @@
+"""Books as articles of sections of sentences, to pre-train on: BookCorpus' one file, or a folder of plain texts.
+
+BookCorpus (Zhu et al. 2015) has one sentence a line. A blank line ends a section, two a book; copies without blank
+lines are parted by count. A folder has a book in each ``.txt``, in prose, whose blank lines end paragraphs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from encore.config.datasets import CollectionFields, Split
+from encore.config.strict import Positive
+from encore.data import unpacked
+from encore.data.articles import Row, write_article_collection
+from encore.data.sentences import split
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.errors import EncoreError
+from encore.storage.files import contents
+from encore.storage.text_files import numbered_lines
+
+Section = list[str]  # of sentences
+ENDINGS = (".txt", ".txt.gz", ".txt.xz")
+
+
+class BooksFields(CollectionFields):
+    """An entry of the catalogue with ``kind: books``."""
+
+    renamed: ClassVar[dict[str, str]] = {**CollectionFields.renamed, "how": "access"}
+
+    kind: Literal["books"]
+    books: str | None = Field(None, description="the source that has them, in one .txt")
+    path: str | None = Field(None, description="or a file of one's own, or a folder with a book in each .txt")
+    lines: Literal["sentences", "prose"] = Field("sentences", description="what stands in a line")
+    section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
+    article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
+    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+    access: str = Field("", exclude=True, description="how to get the files; shown where they are missing")
+
+    @model_validator(mode="after")
+    def _lie_in_one_place(self) -> "BooksFields":
+        if (self.books is None) == (self.path is None):
+            raise ValueError("give either `books`, a source, or `path`")
+        return self
+
+    def sources(self) -> list[str]:
+        """The entries of ``sources.yaml`` that it is made of."""
+        return [self.books] if self.books else []
+
+    @property
+    def only_articles(self) -> bool:
+        """There are no queries."""
+        return True
+
+    @property
+    def missing(self) -> str | None:
+        """What to do where the files are not there; None where they are, or are fetched."""
+        if self.path is None or Path(self.path).exists():
+            return None
+        return (
+            f"{self.path} is missing, which cannot be downloaded: {self.access or 'put a text file or a folder there'}"
+        )
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: the digests of files of one's own; a source is known by its folder."""
+        named = self.model_dump(include={"kind", "lines", "section_sentences", "article_sentences"})
+        return named | ({"content": _content(Path(self.path))} if self.path else {})
+
+
+def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
+
+    One article is held at a time.
+
+    Raises:
+        EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
+    """
+    own, sources = inputs.source, inputs.sources
+    if own is not None and _content(own) != spec["content"]:
+        raise EncoreError(f"{own} is not what was planned with: it has changed since; run snakemake again")
+    if own is None and len(sources) != 1:
+        raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
+    files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
+    counts = {"files": len(files), "books": 0}
+    articles = (_article(name, sections) for name, sections in _articles(files, spec, counts))
+    return write_article_collection(folder, articles, counts)
+
+
+def _article(name: str, sections: list[Section]) -> Row:
+    titled = [{"title": "", "sentences": sentences} for sentences in sections]
+    return {"_id": name, "title": "", "sections": titled, "links": []}
+
+
+def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -> Iterator[tuple[str, list[Section]]]:
+    """Ids and sections: a book is ``<number>``, the parts of a longer one ``<number>.1``, ``<number>.2``, …"""
+    for path in files:
+        part, held, size = 0, list[Section](), 0
+        for section in _marked(path, spec):
+            ended = section is None
+            if held and (ended or size + len(section or ()) > spec["article_sentences"]):
+                yield _name(counts["books"], part), held
+                part, held, size = part + 1, [], 0
+            if section:
+                held.append(section)
+                size += len(section)
+            if ended and part:
+                counts["books"], part = counts["books"] + 1, 0
+
+
+def _name(book: int, part: int) -> str:
+    return f"{book}.{part}" if part else str(book)
+
+
+def _marked(path: Path, spec: dict[str, Any]) -> Iterator[Section | None]:
+    """The sections of a file; None ends a book."""
+    most, taken, blank = spec["section_sentences"], list[str](), 0
+    for sentences in _read(path, spec["lines"]):
+        blank = 0 if sentences else blank + 1
+        if taken and ((spec["lines"] == "sentences" and blank) or len(taken) + len(sentences) > most):
+            yield taken
+            taken = []
+        if blank == 2 and spec["lines"] == "sentences":
+            yield None
+        taken += sentences
+    if taken:
+        yield taken
+    yield None
+
+
+def _read(path: Path, lines: str) -> Iterator[Section]:
+    """The sentence of each line, none of a blank one; or the sentences of each paragraph."""
+    paragraph: list[str] = []
+    for _, line in numbered_lines(path):
+        text = " ".join(line.split())
+        if lines == "sentences":
+            yield [text] if text else []
+        elif text:
+            paragraph.append(text)
+        elif paragraph:
+            yield split(" ".join(paragraph))
+            paragraph = []
+    if paragraph:
+        yield split(" ".join(paragraph))
+
+
+def _files(own: Path) -> list[Path]:
+    files = sorted(path for path in own.rglob("*") if path.name.endswith(ENDINGS)) if own.is_dir() else [own]
+    if not files or not all(path.is_file() for path in files):
+        raise EncoreError(f"{own} is missing, or has no text (.txt, .txt.gz, .txt.xz); put the books there")
+    return files
+
+
+def _content(own: Path) -> dict[str, str]:
+    if not own.exists():
+        return {"absent": own.name}
+    return contents({path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)})
+
+
+KIND = Kind(BooksFields, build_books)

@@ -1,0 +1,169 @@
+"""Fetching a checkpoint of Hugging Face's hub: its files at one commit, which stays the same until all have come.
+
+What there is says ``huggingface_hub``; the files come by our own downloader, which checks digests (docs/design.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from encore.config import checkpoints
+from encore.config.sources import DIGEST, Remote
+from encore.config.strict import Positive, Strict
+from encore.config.validation import checked
+from encore.datasets.download.source import obtain, print_terms
+from encore.datasets.download.trust import trust
+from encore.datasets.download.unpack import same
+from encore.errors import EncoreError
+from encore.storage.files import write_json
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoSibling
+
+HUB = "https://huggingface.co"
+PLACE = "checkpoints"  # below data_root
+PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
+SECONDS = 60.0  # for the hub to say what it has of a checkpoint
+_READ = "|".join(
+    map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.TOKENIZER_SETTINGS])
+)
+
+
+class _File(Strict):
+    """What the hub publishes of one file; the digest of large ones only."""
+
+    bytes: Positive | None = None
+    digest: str | None = Field(None, pattern=f"^{DIGEST.pattern}$")
+
+
+class _Published(Strict):
+    """What the hub publishes of a checkpoint, of the files that are read alone."""
+
+    commit: str | None = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z_.-]{0,100}$")
+    licence: str
+    files: dict[Annotated[str, Field(pattern=f"^({_READ})$")], _File] = Field(min_length=1)
+
+
+def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
+    """Fill ``folder`` with the files of a checkpoint; returns its commit, and digest and bytes of each file.
+
+    Files that lie in ``data_root/checkpoints/`` already are used without any question to the hub. The hub publishes the
+    digests of weights; of the other files the first download counts.
+
+    Args:
+        revision: the commit; without it, the newest one when the first byte came.
+
+    Raises:
+        EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
+    """
+    place = lies_at(checkpoint, revision, data_root)
+    published = _published(checkpoint, revision, place)
+    print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
+    found = {}
+    for remote in _remotes(checkpoint, published):
+        path = place / remote.file
+        digest = obtain(remote, path, data_root)
+        if remote.digest is None:
+            trust(path, digest, data_root)
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
+        found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
+    shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
+    folder.mkdir(parents=True)
+    for name in found:
+        same(place / name, folder / name)
+    return {"commit": published["commit"], "files": found}
+
+
+def lies_at(checkpoint: str, revision: str | None, data_root: Path) -> Path:
+    """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
+    return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
+
+
+def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+    """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what lies in it."""
+    note = place / PUBLISHED
+    if note.is_file():
+        try:
+            content = json.loads(note.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub anew") from error
+        return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
+    if staged := _staged(place):
+        return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
+    listing = _listing(checkpoint, revision, place)
+    wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")
+    files = {name: listing["files"][name] for name in wanted}
+    answer = {"commit": listing["commit"], "licence": listing["licence"], "files": files}
+    answer = checked(_Published, answer, f"{HUB}/{checkpoint}").model_dump(exclude_unset=True)
+    write_json(note, answer)
+    return answer
+
+
+def _staged(place: Path) -> list[str]:
+    """The files of a checkpoint that lie there, all that are read of one; none where some are missing."""
+    names = {path.name for path in place.iterdir()} if place.is_dir() else set()
+    try:
+        return checkpoints.chosen(names, str(place))
+    except EncoreError:
+        return []
+
+
+def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+    """The commit, the licence and the files that the hub names, before any of them is checked."""
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the package reads it once, when it is imported
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    hub, fix = _endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    about = f"{hub}, asked for {checkpoint} at {revision or 'main'},"
+    try:
+        found = HfApi(endpoint=hub, token=False).model_info(
+            checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS
+        )
+        files = {each.rfilename: _known(each) for each in found.siblings or ()}
+        return {"commit": found.sha, "licence": _licence(found.tags or ()), "files": files}
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        raise EncoreError(f"{about} answers {status}: the hub does not give {checkpoint!r}; {fix}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise EncoreError(f"{about} does not answer as Hugging Face's hub does; {fix}") from error
+    except Exception as error:  # the kind is that of the package's HTTP client, which is its own choice
+        reason = " ".join(str(error).split())[:160]
+        raise EncoreError(
+            f"{about} does not answer ({reason}); run the same command where there is a network (on a cluster: the "
+            f"login node), or put the checkpoint's files at {place}"
+        ) from error
+
+
+def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:
+    root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
+    return [
+        Remote(url=f"{root}/{name}", name=name, licence=published["licence"], terms=f"{HUB}/{checkpoint}", **known)
+        for name, known in published["files"].items()
+    ]
+
+
+def _known(file: RepoSibling) -> dict[str, Any]:
+    """Size and digest of a file, where the hub says them: it has the sha256 of large files only."""
+    size = file.lfs.size if file.lfs else file.size
+    return {
+        **({"bytes": size} if size else {}),
+        **({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {}),
+    }
+
+
+def _licence(tags: Iterable[str]) -> str:
+    return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "not stated")
+
+
+def _endpoint() -> str:
+    """The hub, or a mirror of it, by the name that Hugging Face's own programs read."""
+    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")

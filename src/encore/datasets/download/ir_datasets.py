@@ -1,0 +1,118 @@
+"""The library ir_datasets, kept to ``data_root`` and to our way of downloading; offline it downloads nothing.
+
+It reads ``IR_DATASETS_HOME`` when it is imported, so a program can open one home only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from encore.config.sources import Remote
+from encore.errors import EncoreError
+
+HOME = "ir_datasets"  # below data_root
+Stream = Callable[[Any], AbstractContextManager[IO[bytes]]]  # of one of the library's downloads
+
+
+def fetch(ids: list[str], data_root: Path, terms: str) -> dict[str, Any]:
+    """Download what a dataset's documents (the first id) and the queries and judgments of all ids need.
+
+    Returns:
+        The id of the first document, and the counts of queries and judgments by id.
+
+    Raises:
+        EncoreError: there is no such id, or a file cannot be had or is not the published one.
+    """
+    load = library(data_root / HOME, _resumed(data_root / HOME, terms))
+    with explained(ids[0]):
+        found: dict[str, Any] = {"first_document": next(iter(load(ids[0]).docs_iter())).doc_id}
+    for name in ids[1:]:
+        with explained(name):
+            dataset = load(name)
+            counts = {"queries": _count(dataset.queries_iter()), "judgments": _count(dataset.qrels_iter())}
+        print(f"{name}: {counts['queries']} queries, {counts['judgments']} judgments", flush=True)
+        found[name] = counts
+    return found
+
+
+def offline(data_root: Path) -> Callable[[str], Any]:
+    """How datasets are loaded where nothing may be downloaded."""
+
+    @contextmanager
+    def refuse(wanted: Any) -> Iterator[IO[bytes]]:
+        raise EncoreError(
+            f"{wanted.url} is not in {data_root / HOME}; run `snakemake fetch` where there is a network, with the same "
+            "`data_root`"
+        )
+        yield
+
+    return library(data_root / HOME, refuse)
+
+
+def library(home: Path, stream: Stream) -> Callable[[str], Any]:
+    """The library's ``load``, with a home of its own and our hands on its downloads.
+
+    Raises:
+        EncoreError: it was opened with another home before.
+    """
+    home = home.resolve()
+    os.environ |= {"IR_DATASETS_HOME": str(home), "IR_DATASETS_TMP": str(home / "tmp")}
+    import ir_datasets
+    from ir_datasets.util import download as theirs
+
+    if ir_datasets.util.home_path().resolve() != home or theirs.DownloadConfig.get_home_path().resolve() != home:
+        raise EncoreError(f"ir_datasets cannot use {home} together with another home; start another process")
+    theirs.RequestsDownload.stream = stream
+    load: Callable[[str], Any] = ir_datasets.load
+    return load
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Say in one line what the library complains about."""
+    try:
+        yield
+    except EncoreError:
+        raise
+    except KeyError as error:
+        raise EncoreError(f"ir_datasets has no {name!r}; see https://ir-datasets.com") from error
+    except Exception as error:
+        ours = [found for found in _within(error) if isinstance(found, EncoreError)]
+        if ours:
+            raise ours[0] from error
+        reason = " ".join(f"{type(error).__name__} {error}".split())[:300]
+        raise EncoreError(f"ir_datasets cannot give {name!r}: {reason}; fetch it again") from error
+
+
+def _within(error: BaseException) -> Iterator[BaseException]:
+    """What an error was made of: of several mirrors each has its own, in a list of pairs."""
+    parts = [each for argument in error.args for each in (argument if isinstance(argument, list) else [])]
+    yield from (part[1] for part in parts if isinstance(part, tuple) and isinstance(part[-1], BaseException))
+
+
+def _resumed(home: Path, terms: str) -> Stream:
+    """Downloads that are gone on with after a break; the library compares their digests and keeps what it needs."""
+    from encore.datasets.download.download import download
+
+    @contextmanager
+    def stream(wanted: Any) -> Iterator[IO[bytes]]:
+        target = home / "tmp" / hashlib.sha256(wanted.url.encode()).hexdigest()[:16]
+        print(f"{wanted.url} to {home}", flush=True)
+        headers = dict(wanted.headers or {})
+        download(Remote(url=wanted.url, name=target.name, headers=headers, licence="", terms=terms), target)
+        try:
+            with target.open("rb") as file:
+                yield file
+        finally:
+            target.unlink()
+
+    return stream
+
+
+def _count(rows: Iterator[Any]) -> int:
+    return sum(1 for _ in rows)

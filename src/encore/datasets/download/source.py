@@ -1,0 +1,81 @@
+"""Fetching a source: its terms are shown, its files come into ``data_root``, and all of them are unpacked together."""
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from encore.config.sources import Remote, SourceEntry
+from encore.datasets.download.download import download
+from encore.datasets.download.trust import held_to_the_first, trust
+from encore.datasets.download.unpack import unpack
+from encore.errors import EncoreError
+
+
+def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict[str, Any]:
+    """Fill ``folder`` with what the files of a source hold; returns the digest and the bytes of each file.
+
+    A file that lies in ``data_root/<name>/`` already is used, if its digest is right, without a download.
+
+    Raises:
+        EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.
+    """
+    print_terms(name, source.licence, source.terms)
+    found: dict[str, dict[str, Any]] = {}
+    for remote in source.files:
+        path = data_root / name / remote.file
+        digest = obtain(remote, path, data_root)
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
+        found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
+    shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
+    placed: set[Path] = set()
+    try:
+        for remote in source.files:
+            placed |= _unpack_beside(data_root / name / remote.file, remote, folder, placed)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    for remote in source.files:
+        if remote.digest is None:  # only now: what could not be unpacked is not what everything later is held to
+            trust(data_root / name / remote.file, found[remote.file]["digest"], data_root)
+    return found
+
+
+def print_terms(name: str, licence: str, terms: str) -> None:
+    """What a user must know before the first byte comes."""
+    print(f"{name}: licence: {licence}\n{name}: terms: {terms}", flush=True)
+
+
+def obtain(remote: Remote, path: Path, data_root: Path) -> str:
+    """A file's digest, after it has come or was found where a user had put it."""
+    staged = path.is_file()
+    if not staged and remote.url:
+        size = f" ({remote.bytes / 1e6:.1f} MB)" if remote.bytes else ""
+        print(f"{remote.url}{size} to {path}", flush=True)
+    download(remote, path)
+    try:
+        return held_to_the_first(remote, path, data_root)
+    except EncoreError:
+        if not staged:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collection[Path]) -> set[Path]:
+    """Unpack a file next to what the others held; returns its files."""
+    apart = folder / f".{archive.name}.apart"
+    unpack(archive, remote.unpack, remote.members, apart)
+    found = {path.relative_to(apart) for path in apart.rglob("*") if path.is_file()}
+    for name in sorted(found):
+        if name in placed:
+            raise EncoreError(f"{archive} holds {name}, as another file of its source does; choose with `members:`")
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (apart / name).replace(folder / name)
+        except OSError as error:  # such as a file where another archive has a folder
+            raise EncoreError(
+                f"{archive}: {name} cannot be placed next to the source's other files ({error.strerror}); choose with "
+                "`members:`"
+            ) from error
+    shutil.rmtree(apart)
+    return found

@@ -1,0 +1,206 @@
+"""A collection that the library ir_datasets knows: documents by one id, queries and judgments of a split by another.
+
+What it needs is fetched by a rule of its own (``download/ir_datasets.py``); here nothing is downloaded.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from encore.config.datasets import Split
+from encore.config.strict import Positive
+from encore.data.collection import Judgment, Row, write_collection
+from encore.data.judgments import JudgedFields
+from encore.data.text_fields import Form
+from encore.data.validation import says_something
+from encore.datasets.download.ir_datasets import explained, offline
+from encore.datasets.held_out import hold_out
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.errors import EncoreError
+
+Load = Callable[[str], Any]
+
+
+class IrDatasetsSplit(Split):
+    """One set of queries and judgments of ir_datasets."""
+
+    id: str | None = Field(
+        None, description="as ir_datasets names it; without, the collection's, if nothing is held out"
+    )
+    prefix: str = Field("", pattern=r"^\S*$", description="of its queries' ids, where two splits number alike")
+    grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
+
+
+class IrDatasetsFields(JudgedFields):
+    """An entry of the catalogue with ``kind: ir-datasets``."""
+
+    only_passages: ClassVar[bool] = True
+
+    kind: Literal["ir-datasets"]
+    id: str = Field(description="whose documents these are")
+    splits: Mapping[str, IrDatasetsSplit] = Field(description="the splits that are used, by name")
+    rename: dict[str, str] = Field(
+        {}, description="a document's field here: its name at ir_datasets, where it is other"
+    )
+    valid_queries: Positive | None = Field(
+        None, description="training queries held out, by hash of their id, as the split `valid`, which then has no `id`"
+    )
+    expected: dict[str, Positive] = Field(
+        {}, description="`passages`, `queries.<split>` or `judgments.<split>` as published; other counts are refused"
+    )
+    licence: str = Field(exclude=True, description="in a few words")
+    terms: str = Field(exclude=True, description="the address of the page where it is offered and its terms stand")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="after")
+    def _know_where_validation_comes_from(self) -> "IrDatasetsFields":
+        if self.valid_queries and ("train" not in self.splits or "valid" not in self.splits or self.splits["valid"].id):
+            raise ValueError(
+                "valid_queries holds out training queries: it needs a split `train`, and `valid` without an id"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _expect_what_is_counted(self) -> "IrDatasetsFields":
+        counted = {"passages"} | {f"{what}.{split}" for what in ("queries", "judgments") for split in self._sets()}
+        if strange := sorted(set(self.expected) - counted):
+            raise ValueError(
+                f"expected has {strange[0]!r}, which is not counted; known are {', '.join(sorted(counted))}"
+            )
+        return self
+
+    def ids(self) -> list[str]:
+        """What is fetched: the documents' id, then those of the splits, each once."""
+        return [self.id, *sorted({split["id"] for split in self._sets().values()})]
+
+    def resolve(self) -> dict[str, Any]:
+        """All that decides the content."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "splits": self._sets(),
+            "rename": self.rename,
+            "held_out": self.valid_queries,
+            "expected": self.expected,
+            **self.to_spec(),
+            **self.form.to_spec(),
+        }
+
+    def _sets(self) -> dict[str, dict[str, Any]]:
+        """Splits that ir_datasets has judgments of, by name."""
+        held_out = {"valid"} if self.valid_queries else set()
+        return {
+            name: {"id": split.id or self.id, "prefix": split.prefix, "grades": list(map(list, split.grades.items()))}
+            for name, split in self.splits.items()
+            if name not in held_out
+        }
+
+
+def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``IrDatasetsFields``, describes; returns its counts.
+
+    Documents that say nothing are left out with their judgments, and counted.
+
+    Raises:
+        EncoreError: something was not fetched, is not as many as published, lacks a field, or is refused by
+            ``write_collection``.
+    """
+    load = offline(inputs.needed_data_root())
+    form, counts = Form.of_spec(spec), dict[str, int]()
+    qrels = {
+        split: list(_judgments(load, counts=counts, split=split, **each)) for split, each in spec["splits"].items()
+    }
+    if spec["held_out"]:
+        qrels |= hold_out(qrels, "train", "valid", spec["held_out"])
+    empty: set[str] = set()
+    with explained(spec["id"]):
+        names = sorted(form.fields | {"title", "text"})
+        theirs = {name: spec["rename"].get(name, name) for name in names}
+        answers: dict[str, list[str]] = {}
+        written = write_collection(
+            folder,
+            _documents(load(spec["id"]), theirs, empty, counts),
+            _queries(load, spec["splits"].values(), answers),
+            qrels,
+            form=form,
+            answers=_rows(answers),
+            empty=empty,
+            unknown_judgments=spec.get("unknown_judgments", "refuse"),
+        )
+    _compare(counts, spec["expected"], spec["id"])
+    return {**written, "empty": len(empty)}
+
+
+def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts: dict[str, int]) -> Iterator[Row]:
+    """Documents that say something; ids of the others go to ``empty``, how many there are to ``counts``.
+
+    Args:
+        theirs: the library's name of each of our fields.
+    """
+    has = dataset.docs_cls()._fields
+    for name, field in theirs.items():
+        if field not in has and (field, name) != ("title", "title"):
+            raise EncoreError(f"documents of {dataset.dataset_id()} have no {field!r}; they have {', '.join(has)}")
+    counts["passages"] = 0
+    for document in dataset.docs_iter():
+        counts["passages"] += 1
+        row = {name: getattr(document, field, "") or "" for name, field in theirs.items()}
+        if any(map(says_something, row.values())):
+            yield {"_id": document.doc_id, **row}
+        else:
+            empty.add(document.doc_id)
+
+
+def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, list[str]]) -> Iterator[Row]:
+    """Every query once; what answers it, where that is known, goes to ``answers``.
+
+    Raises:
+        EncoreError: two sets have different queries of one id.
+    """
+    seen: dict[str, str] = {}
+    for each in sets:
+        for query in load(each["id"]).queries_iter():
+            name = each["prefix"] + query.query_id
+            if name not in seen:
+                seen[name] = query.text
+                if given := [answer for answer in getattr(query, "answers", ()) if answer.strip()]:
+                    answers[name] = given
+                yield {"_id": name, "text": query.text}
+            elif seen[name] != query.text:
+                raise EncoreError(f"{each['id']}: query {name!r} is another one in another split; give one a `prefix:`")
+
+
+def _rows(answers: Mapping[str, list[str]]) -> Iterator[Row]:
+    """What is read after the queries, which fill ``answers``."""
+    for name, given in answers.items():
+        yield {"_id": name, "answers": given}
+
+
+def _judgments(
+    load: Load, id: str, prefix: str, grades: list[list[int]], split: str, counts: dict[str, int]
+) -> Iterator[Judgment]:
+    kept = {theirs: ours for theirs, ours in grades} if grades else None  # noqa: C416  # lists, since JSON has no pairs
+    judged = set()
+    judgments = 0
+    with explained(id):
+        for each in load(id).qrels_iter():
+            judged.add(each.query_id)
+            judgments += 1
+            if kept is None or each.relevance in kept:
+                grade = each.relevance if kept is None else kept[each.relevance]
+                yield Judgment(prefix + each.query_id, each.doc_id, grade, id)
+    counts |= {f"queries.{split}": len(judged), f"judgments.{split}": judgments}
+
+
+def _compare(counts: Mapping[str, int], expected: Mapping[str, int], name: str) -> None:
+    for what, published in expected.items():
+        if counts[what] != published:
+            raise EncoreError(
+                f"{name}: {counts[what]} {what} were read, {published} are published; fetch it again, or correct "
+                "`expected:`"
+            )
+
+
+KIND = Kind(IrDatasetsFields, build_ir_datasets)

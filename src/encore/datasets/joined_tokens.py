@@ -1,0 +1,89 @@
+"""The token store of collections that are read as one (kind ``concat``), joined from their own token stores.
+
+It has the bytes of the store that is made from the texts of the joined collection, which nobody has to write then.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from encore.data import vocabulary
+from encore.data.collection import Collection
+from encore.data.tokens import TokenStore, copy_tokenizer
+from encore.datasets.concat import named_parts
+from encore.errors import EncoreError
+from encore.storage.files import open_text_writer, replacing, sha256, write_array
+
+SEQUENCES = ("passages", "queries", "sentences", "titles")
+UNJOINED = ("passages", "queries")  # a joined collection has articles alone
+
+
+class _Part(NamedTuple):
+    name: str
+    store: TokenStore
+
+
+def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> dict[str, int]:
+    """Write the token store of collections as one into ``folder`` and return its counts.
+
+    Args:
+        collections: the folders of the parts, whose names are those of the datasets with a digest behind.
+        stores: their token stores.
+
+    Raises:
+        EncoreError: another number of stores, stores of different tokenizers, or a part that cannot be joined.
+    """
+    names = [path.name.rpartition("-")[0] for path in collections]
+    named_parts(names, map(Collection, collections))
+    if len(stores) != len(collections):
+        raise EncoreError(f"there are {len(collections)} collections and {len(stores)} token stores; give one of each")
+    if len({tuple(sha256(store / "tokenizer" / name) for name in vocabulary.FILES) for store in stores}) > 1:
+        raise EncoreError(f"{', '.join(map(str, stores))} are of different tokenizers; make them with one")
+    copy_tokenizer(stores[0] / "tokenizer", folder)
+    parts = [_Part(name, TokenStore.open(store)) for name, store in zip(names, stores, strict=True)]
+    for name in UNJOINED:
+        with open_text_writer(folder / f"{name}.names.txt"):
+            pass
+    counts = {f"tokens_in_{name}": _join_sequences(folder, name, parts) for name in SEQUENCES}
+    return counts | _join_structure(folder, parts)
+
+
+def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
+    """Write the tokens of all parts; returns how many they are."""
+    used = [part.store for part in parts] if name not in UNJOINED else []
+    with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
+        for store in used:
+            with (store.folder / f"{name}.ids.bin").open("rb") as ids:
+                shutil.copyfileobj(ids, file, 2**24)
+    offsets = _joined(getattr(store, name).offsets for store in used)
+    write_array(folder / f"{name}.offsets.npy", offsets)
+    return int(offsets[-1])
+
+
+def _join_structure(folder: Path, parts: list[_Part]) -> dict[str, int]:
+    """Write which sentences, sections and links belong together."""
+    sections = _joined(part.store.sections for part in parts)
+    articles = _joined(part.store.articles for part in parts)
+    first = np.cumsum([0, *(len(part.store.sections) - 1 for part in parts)])
+    links = np.concatenate([part.store.links + begin for part, (begin, _) in zip(parts, pairwise(first), strict=True)])
+    for name, array in (("sections", sections), ("articles", articles), ("links", links)):
+        write_array(folder / f"{name}.npy", array)
+    return {"sections": len(sections) - 1, "articles": len(articles) - 1, "links": len(links)}
+
+
+def _joined(offsets: Iterable[np.ndarray]) -> np.ndarray:
+    """Where things begin, as one: each array begins with 0 and ends with how many there are in its part."""
+
+    def shifted() -> Iterator[np.ndarray]:
+        end = 0
+        for each in offsets:
+            yield each[1:] + end
+            end += int(each[-1])
+
+    return np.concatenate([np.zeros(1, dtype=np.int64), *shifted()])

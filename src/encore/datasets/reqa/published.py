@@ -1,0 +1,137 @@
+"""SQuAD and Natural Questions as ReQA, from the files that they are published in (Chang et al. 2020, section 4.1)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from encore.data import sentences
+from encore.data.collection import Collection
+from encore.datasets import source_files
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.reqa import natural_questions, squad
+from encore.datasets.reqa.article_passages import passages_of
+from encore.datasets.reqa.build import write_reqa
+from encore.datasets.reqa.distractors import Pool
+from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.paragraphs import SourceParagraph, questions
+from encore.datasets.reqa.splitters import OWN, Spans, splitter
+from encore.datasets.reqa.tuples import Passage
+from encore.errors import EncoreError
+
+Count = Literal["queries", "candidates", "tuples"]
+READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]] = {
+    "squad-reqa": lambda paths, counts: squad.squad_paragraphs(paths),
+    "nq-reqa": natural_questions.nq_paragraphs,
+}
+
+
+class PublishedReqaFields(ReqaFields):
+    """An entry of the catalogue with ``kind: squad-reqa`` or ``nq-reqa``."""
+
+    kind: Literal["squad-reqa", "nq-reqa"]
+    path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
+    files: tuple[str, ...] = Field(min_length=1, description="each `source:file`, or a file in `path`; read in order")
+    sentences: str = Field(
+        OWN, description="the rules that part sentences: `encore`, or a file with the published ones, `source:file`"
+    )
+    of: str | None = Field(None, description="the collection that distractors are drawn from")
+    expected: dict[Count, int] = Field(
+        {}, description="counts as published, of strings; others are printed, and stay on record"
+    )
+    licence: str = Field("", exclude=True, description="in a few words")
+    terms: str = Field("", exclude=True, description="the address of the page where it is offered")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_whose_sentences_they_are(cls, given: Any) -> Any:
+        """Tables say it where sentences are parted by other rules than those that the published counts are of."""
+        if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
+            return given
+        note = (
+            f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
+            "are others than the paper’s."
+        )
+        return {"note": note, **given}
+
+    @model_validator(mode="after")
+    def _draw_distractors_from_somewhere(self) -> "PublishedReqaFields":
+        if bool(self.distractors) != (self.of is not None):
+            raise ValueError("`distractors` are drawn from the collection `of`; give both, or none of them")
+        return self
+
+    @property
+    def questions_identity(self) -> dict[str, Any]:
+        """What decides the questions: neither the distractors' collection nor the published counts do."""
+        return {name: value for name, value in super().questions_identity.items() if name not in ("of", "expected")}
+
+    def read(self) -> list[str]:
+        """Every file that is read, by its place."""
+        return [*self.files, *([] if self.sentences == OWN else [self.sentences])]
+
+    def sources(self) -> list[str]:
+        """The entries of ``sources.yaml`` that it is made of."""
+        return source_files.sources(self.read())
+
+    def resolve(self) -> dict[str, Any]:
+        """All that decides the content; the rules for sentences by name and version."""
+        rules = {"rules": sentences.RULES} if self.sentences == OWN else {}
+        return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
+
+
+def build_published_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
+            distractors.
+    """
+    known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
+    fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
+    if fields.distractors and inputs.base is None:
+        raise EncoreError(
+            f"a collection of kind {fields.kind} with distractors needs --collection, where they are drawn"
+        )
+    paths = source_files.located(fields.read(), inputs.source, inputs.sources, spec)
+    spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
+    counts: Counter[str] = Counter()
+    read = READERS[fields.kind]([paths[place] for place in fields.files], counts)
+    made = list(questions(read, spans, counts))
+    pool = _pool(inputs.needed_base(), spans) if fields.distractors else ()
+    written = write_reqa(
+        folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected
+    )
+    for line in _differences(written, fields):
+        print(f"warning: {line}")
+    return written
+
+
+def _pool(base: Collection, spans: Spans) -> Pool:
+    """Passages of a collection, or of its articles, parted into sentences when they are wanted."""
+    for row in passages_of(base):
+        yield row["_id"], lambda row=row: _passage(row, spans)  # type: ignore[misc]  # bound now
+
+
+def _passage(row: Mapping[str, str], spans: Spans) -> Passage:
+    text = row["text"]
+    texts_found = (" ".join(text[start:end].split()) for start, end in spans(text))
+    return Passage(row["_id"], row["title"], tuple(dict.fromkeys(filter(None, texts_found))))
+
+
+def _named(fields: PublishedReqaFields) -> str:
+    return sentences.RULES if fields.sentences == OWN else fields.sentences
+
+
+def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Iterable[str]:
+    """Where counts are others than published, with what they depend on."""
+    files = written["files"]
+    ours = {"queries": files["published_queries"], "tuples": files["published_tuples"]}
+    for name, published in fields.expected.items():
+        if (found := ours.get(name, written["candidates"])) != published:
+            yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"
+
+
+KIND = Kind(PublishedReqaFields, build_published_reqa)

@@ -1,0 +1,99 @@
+"""The whole way from a dump to a collection in the common form."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from encore.data.articles import Row, write_article_collection
+from encore.datasets.kinds import BuildInputs
+from encore.datasets.wikipedia import dump, multistream
+from encore.datasets.wikipedia.fields import refuse_other
+from encore.datasets.wikipedia.links import Links, Titles
+from encore.datasets.wikipedia.pages import Extracted, extract, unpacked
+from encore.storage.processes import shared_in_order
+
+_TOLD = 100_000  # pages between two lines that say how far it is
+
+
+def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
+
+    The dump is read once. What its pages say waits in a temporary file until all titles are known.
+
+    Raises:
+        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
+    """
+    source = inputs.needed_source()
+    refuse_other(spec, source)
+    folder.mkdir(parents=True, exist_ok=True)
+    titles, counts = Titles(), Counter[str]()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        spool = Spool(file)
+        for extracted in read_dump(source, inputs.processes):
+            titles.add(extracted)
+            counts.update(extracted.counts)
+            spool.add(extracted.rows)
+        print(f"{len(titles.ids)} articles among {len(titles.titles)} titles", flush=True)
+        links = Links(titles)
+        statistics = {
+            "pages": {**links.pages, **{name: counts[name] for name in ("other_namespaces", "other_models")}},
+            "redirects_lost": links.lost,
+            "links_removed": links.removed,  # filled while the articles are written
+            "paragraphs_with_markup": counts["paragraphs_with_markup"],
+        }
+        articles = (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated))
+        return write_article_collection(folder, articles, statistics, inputs.processes)
+
+
+def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
+    """What the pages of a dump gave, in its order whatever the number of processes is."""
+    index = multistream.index_of(source)
+    print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
+    parts: Iterator[Any] = (
+        iter(multistream.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
+    )
+    seen = 0
+    for extracted in shared_in_order(extract, parts, processes):
+        before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
+        if seen // _TOLD > before // _TOLD:
+            print(f"{seen} pages", flush=True)
+        yield extracted
+
+
+def _article(row: list[Any], links: list[Row]) -> Row:
+    page, title, sections, _ = row
+    return {
+        "_id": page,
+        "title": title,
+        "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
+        "links": links,
+    }
+
+
+class Spool:
+    """Packed rows in a file, to be read as often as needed, by several processes at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sizes: list[int] = []
+
+    def add(self, rows: bytes) -> None:
+        """Append packed rows."""
+        self._file.write(rows)
+        self._file.flush()
+        self._sizes.append(len(rows))
+
+    def rows(self, without: frozenset[int]) -> Iterator[tuple[int, list[Any]]]:
+        """Articles with their numbers, those in ``without`` left out."""
+        number = place = 0
+        for size in self._sizes:
+            for row in unpacked(os.pread(self._file.fileno(), size, place)):
+                if number not in without:
+                    yield number, row
+                number += 1
+            place += size

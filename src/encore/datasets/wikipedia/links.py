@@ -1,0 +1,142 @@
+"""Where links lead: titles through redirects to articles, headings to sections."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from encore.data.collection import Row
+from encore.datasets.wikipedia.numbers import all_combined
+from encore.datasets.wikipedia.pages import Extracted, Outcome
+
+HOPS = 8  # redirects after another; MediaWiki follows one, and its robots fix longer chains
+_MISSING, _LOOP = -1, -2  # positions that are none
+_REASONS = {-each.value: each.name.lower() for each in Outcome}
+
+
+class Titles:
+    """Every title of a dump, collected while its pages are read: about 40 bytes a page, 12 a heading."""
+
+    def __init__(self) -> None:
+        self.titles, self.codes = array("Q"), array("i")  # codes: an article's number, or an outcome below 0
+        self.ids, self.dates = array("q"), array("q")  # of articles by number; numbers of dates
+        self.redirects = array("Q")  # title and heading of each
+        self.headings, self.sections = array("Q"), array("i")
+
+    def add(self, extracted: Extracted) -> None:
+        """Take in what a batch of pages gave; batches come in the dump's order."""
+        article = len(self.ids)
+        for outcome in extracted.outcomes:
+            if outcome == Outcome.DATE:
+                self.dates.append(article)
+            if outcome in (Outcome.ARTICLE, Outcome.DATE):
+                self.codes.append(article)
+                article += 1
+            else:
+                self.codes.append(-outcome)
+        self.titles.extend(extracted.titles)
+        self.ids.extend(extracted.ids)
+        self.redirects.extend(extracted.redirects)
+        self.headings.extend(extracted.headings)
+        self.sections.extend(extracted.sections)
+
+
+class Links:
+    """Answers where links lead, and counts those that lead nowhere by reason."""
+
+    def __init__(self, known: Titles) -> None:
+        titles, codes = np.array(known.titles, dtype=np.uint64), np.array(known.codes, dtype=np.int32)
+        order = np.argsort(titles, kind="stable")
+        first = np.diff(titles[order], prepend=~titles[order][:1]) != 0  # of equal titles the dump's first counts
+        repeated = codes[order[~first]]
+        order = order[first]
+        to, heading = (np.zeros(len(titles), dtype=np.uint64) for _ in range(2))
+        to[codes == -Outcome.REDIRECT], heading[codes == -Outcome.REDIRECT] = _pairs(known.redirects)
+        self._titles, self._codes, self._heading = titles[order], codes[order], heading[order]
+        self._final = self._followed(to[order])
+        self._hidden = np.zeros(len(known.ids), dtype=bool)
+        self._hidden[np.array(known.dates, dtype=np.int64)] = True
+        self._ids = np.array(known.ids, dtype=np.int64)
+        self._headings, self._sections = _sorted(known.headings, known.sections)
+        self.repeated = frozenset(repeated[repeated >= 0].tolist())
+        self.removed: Counter[str] = Counter()
+        self.pages = {
+            **{each.name.lower(): int((self._codes == -each).sum()) for each in Outcome if each > Outcome.DATE},
+            "article": int((self._codes >= 0).sum()),
+            "repeated_title": len(repeated),
+        }
+        redirected = self._final[self._codes == -Outcome.REDIRECT]
+        self.lost = {"missing": int((redirected == _MISSING).sum()), "loop": int((redirected == _LOOP).sum())}
+
+    def of(self, article: int, written: list[list[int]]) -> list[Row]:
+        """The links of an article, from what its row says: section, title and heading (0 for none).
+
+        A page that is linked to twice from a section, at one place, counts once.
+        """
+        if not written:
+            return []
+        sections, titles, headings = np.array(written, dtype=np.uint64).T
+        entry = self._find(titles)
+        final = np.where(entry >= 0, self._final[entry], _MISSING)
+        headings = np.where((headings == 0) & (entry >= 0), self._heading[entry], headings)
+        anchors = self._anchors(final, headings)
+        found: dict[tuple[int, int, int], None] = {}
+        for section, at, anchor in zip(sections.tolist(), final.tolist(), anchors.tolist(), strict=True):
+            code = int(self._codes[at])
+            reason = self._reason(article, at, code)
+            if reason:
+                self.removed[reason] += 1
+            else:
+                found.setdefault((section, code, anchor))
+        return [
+            {"section": section, "to": str(self._ids[number]), "anchor": anchor, "origin": "link"}
+            for section, number, anchor in found
+        ]
+
+    def _reason(self, article: int, at: int, code: int) -> str | None:
+        """Why a link is none."""
+        if at < 0:
+            return "loop" if at == _LOOP else "missing"
+        if code == article:
+            return "self"
+        return _REASONS[code] if code < 0 else "date" if self._hidden[code] else None
+
+    def _anchors(self, final: np.ndarray, headings: np.ndarray) -> np.ndarray:
+        """The section that each heading means in the page at ``final``; the lead for none and for unknown ones."""
+        if not len(self._headings):
+            return np.zeros(len(final), dtype=np.int32)
+        wanted = all_combined(self._titles[final], headings)
+        place = np.minimum(np.searchsorted(self._headings, wanted), len(self._headings) - 1)
+        known = (self._headings[place] == wanted) & (headings != 0) & (final >= 0)
+        return np.where(known, self._sections[place], 0)
+
+    def _find(self, titles: np.ndarray) -> np.ndarray:
+        """Position of each title among all, ``_MISSING`` for unknown ones."""
+        if not len(self._titles):
+            return np.full(len(titles), _MISSING)
+        place = np.minimum(np.searchsorted(self._titles, titles), len(self._titles) - 1)
+        return np.where(self._titles[place] == titles, place, _MISSING)
+
+    def _followed(self, to: np.ndarray) -> np.ndarray:
+        """For every title the position where its redirects end, ``_MISSING`` or ``_LOOP``."""
+        own = np.arange(len(self._titles))
+        redirects = self._codes == -Outcome.REDIRECT
+        step = np.where(redirects, self._find(to), own)
+        at = own.copy()
+        for _ in range(HOPS):
+            at = np.where(at >= 0, step[at], _MISSING)
+        return np.where((at >= 0) & redirects[at], _LOOP, at)
+
+
+def _pairs(flat: array[int]) -> tuple[Any, Any]:
+    first, second = np.array(flat, dtype=np.uint64).reshape(-1, 2).T
+    return first, second
+
+
+def _sorted(headings: array[int], sections: array[int]) -> tuple[np.ndarray, np.ndarray]:
+    keys = np.array(headings, dtype=np.uint64)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], np.array(sections, dtype=np.int32)[order]

@@ -1,0 +1,222 @@
+"""Wiki markup as sections of paragraphs: prose and its links stay; templates, tables, lists, notes and files go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import mwparserfromhell
+from mwparserfromhell import nodes
+from mwparserfromhell.wikicode import Wikicode
+
+from encore.data.sentences import split
+from encore.datasets.wikipedia import templates
+from encore.datasets.wikipedia.titles import Target, target
+
+_INLINE = re.compile(
+    "b|i|em|strong|u|small|big|sub|sup|span|q|cite|abbr|dfn|ins|var|samp|kbd|tt|code|font|nowiki|noinclude|onlyinclude"
+    "|bdi|bdo|mark|time"
+)
+_BLOCK = re.compile("p|div|center|blockquote|poem")
+_DROPPED_PAGES = frozenset(["file", "image", "category"])
+_LANGUAGE = re.compile(r"(?!mw:)[a-z]{2,3}(?:-[a-z-]+)?:\S|simple:\S")
+# What MediaWiki, too, takes out before it reads the rest; half of an article's markup is notes.
+_SET_APART = re.compile(
+    r"<!--.*?(?:-->|\Z)|(<nowiki>.*?</nowiki>)"
+    r"|<(ref|math|chem|gallery|timeline|score|syntaxhighlight|source|pre|hiero|imagemap|templatestyles|templatedata)\b"
+    r"(?:[^>]*/>|[^>]*>.*?</\2\s*>)",
+    re.DOTALL | re.IGNORECASE,
+)
+_LIST = tuple("*#:;|!")
+_QUOTES = re.compile("'{2,5}")
+_POSSESSIVE = re.compile(r"(?<=\w)'''(?=s\b)")
+_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|__[A-Z]{3,}__|</?[A-Za-z][^<>]*>")
+_EMPTY_BRACKETS = re.compile(r"\s*\(\s*(?:[,;:/\u2013-]\s*)*\)|\s*\[\s*\]")
+_OPENED_BADLY = re.compile(r"\(\s*(?:[,;:]\s*)+|\(\s+")
+_CLOSED_BADLY = re.compile(r"\s*(?:[,;:]\s*)+\)|\s+\)")
+_BLANK_BEFORE = re.compile(r"\s+(?=[,;:.](?:\s|$))")
+_LEFT_OVER = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|<!--|-->|<ref\b")
+_ENDS = tuple(".!?\u2026")
+_AFTER_END = "\"'\u201d\u2019)]"
+
+
+class LinkedParagraph(NamedTuple):
+    """Plain text on one line, and where its links lead, in order."""
+
+    text: str
+    links: tuple[Target, ...]
+
+
+@dataclass
+class Section:
+    """What stands below a heading; the lead has level 0 and no title."""
+
+    level: int
+    title: str
+    paragraphs: list[LinkedParagraph] = field(default_factory=list)
+
+
+@dataclass
+class PageText:
+    """A page's sections, the lead first, and what was seen on the way."""
+
+    sections: list[Section]
+    disambiguation: bool = False
+    left_over: int = 0  # paragraphs dropped because markup stayed in them
+
+
+class _Heading(NamedTuple):
+    level: int
+    title: str
+
+
+class _Label(NamedTuple):
+    text: str
+    to: Target
+
+
+class _Found(NamedTuple):
+    text: str
+    labels: list[_Label]
+
+
+_Piece = str | _Label | _Heading
+
+
+def read_markup(markup: str) -> PageText:
+    """The text of a page.
+
+    Sentences that end like one stay. Lines of lists, tables and indented formulas are no prose, nor is what introduces
+    them with a colon: it ends a paragraph, whose whole sentences before it stay.
+    """
+    code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
+    text = PageText([Section(0, "")])
+    text.disambiguation = "__DISAMBIG__" in markup or any(
+        templates.tells_disambiguation(templates.normal(str(node.name)))
+        for node in code.nodes
+        if isinstance(node, nodes.Template)
+    )
+    for found in _paragraphs(_pieces(code)):
+        if isinstance(found, _Heading):
+            text.sections.append(Section(found.level, _clean(found.title)))
+        elif _LEFT_OVER.search(found.text):
+            text.left_over += 1
+        elif kept := _whole(found.text):
+            links = (label.to for label in found.labels if kept == found.text or _clean(label.text) in kept)
+            text.sections[-1].paragraphs.append(LinkedParagraph(kept, tuple(links)))
+    return text
+
+
+def _paragraphs(pieces: Iterable[_Piece]) -> Iterator[_Heading | _Found]:
+    """Lines joined to paragraphs, up to blank lines, headings and lines of lists, which are left out."""
+    words: list[str] = []
+    labels: list[_Label] = []
+    for line in _lines(pieces):
+        prose = [] if isinstance(line, _Heading) else _prose(line)
+        if prose:
+            words += [*(piece if isinstance(piece, str) else piece.text for piece in prose), "\n"]
+            labels += [piece for piece in prose if isinstance(piece, _Label)]
+            continue
+        if words:
+            yield _Found(_clean("".join(words)), labels)
+            words, labels = [], []
+        if isinstance(line, _Heading):
+            yield line
+    if words:
+        yield _Found(_clean("".join(words)), labels)
+
+
+def _prose(line: list[str | _Label]) -> list[str | _Label]:
+    """A line, or nothing where it is blank or belongs to a list or a table."""
+    start = next((text for piece in line if (text := (piece if isinstance(piece, str) else piece.text).strip())), "")
+    return [] if not start or start.startswith(_LIST) or start.startswith(("{|", "|}", "----")) else line
+
+
+def _lines(pieces: Iterable[_Piece]) -> Iterator[list[str | _Label] | _Heading]:
+    line: list[str | _Label] = []
+    for piece in pieces:
+        if isinstance(piece, _Heading):
+            yield line
+            yield piece
+            line = []
+        elif isinstance(piece, str):
+            first, *others = piece.split("\n")
+            line.append(first)
+            for other in others:
+                yield line
+                line = [other]
+        else:
+            line.append(piece)
+    yield line
+
+
+def _pieces(code: Wikicode) -> Iterator[_Piece]:
+    """The text, links and headings of parsed markup, in order."""
+    for node in code.nodes:
+        if isinstance(node, nodes.Text):
+            yield node.value
+        elif isinstance(node, nodes.Wikilink):
+            yield from _link(node)
+        elif isinstance(node, nodes.Template):
+            yield from _template(node)
+        elif isinstance(node, nodes.Tag):
+            yield from _tag(node)
+        elif isinstance(node, nodes.Heading):
+            yield _Heading(node.level, _flat(node.title))
+        elif isinstance(node, nodes.ExternalLink):
+            yield from _pieces(node.title) if node.title else ()
+        elif isinstance(node, nodes.HTMLEntity):
+            yield node.normalize()
+
+
+def _tag(tag: nodes.Tag) -> Iterator[_Piece]:
+    name = str(tag.tag).strip().lower()
+    if tag.wiki_markup and name in ("li", "dt", "dd"):
+        yield str(tag.wiki_markup)  # the line's own text follows next to it
+    elif name in ("br", "hr"):
+        yield "\n\n" if name == "hr" else " "
+    elif _BLOCK.fullmatch(name):
+        yield "\n\n"
+        yield from _pieces(tag.contents) if tag.contents else ()
+        yield "\n\n"
+    elif _INLINE.fullmatch(name):
+        yield from _pieces(tag.contents) if tag.contents else ()
+
+
+def _template(template: nodes.Template) -> Iterator[_Piece]:
+    unnamed = [parameter.value for parameter in template.params if str(parameter.name).strip().isdigit()]
+    for part in templates.printed(templates.normal(str(template.name)), unnamed):
+        yield from [part] if isinstance(part, str) else _pieces(part)
+
+
+def _link(link: nodes.Wikilink) -> Iterator[_Piece]:
+    """A link's label; nothing for files, categories and the same article in other languages."""
+    written = str(link.title).strip()
+    space = written.partition(":")[0].strip().lower()
+    if space in _DROPPED_PAGES or _LANGUAGE.match(written):
+        return
+    title = _flat(link.title)
+    label = _flat(link.text) if link.text is not None else ""
+    yield _Label((label if label.strip() else title.removeprefix(":")).replace("\n", " "), target(title))
+
+
+def _flat(code: Wikicode) -> str:
+    """Markup as one string, what cannot stand in a label left out."""
+    pieces = (piece for piece in _pieces(code) if not isinstance(piece, _Heading))
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+
+
+def _clean(text: str) -> str:
+    """Text without quotes for italics, marks that nobody sees, and the holes that dropped templates leave."""
+    text = " ".join(_UNSEEN.sub("", _QUOTES.sub("", _POSSESSIVE.sub("'", text))).split())
+    text = _CLOSED_BADLY.sub(")", _OPENED_BADLY.sub("(", _EMPTY_BRACKETS.sub("", text)))
+    return _BLANK_BEFORE.sub("", text).strip()
+
+
+def _whole(text: str) -> str:
+    """A paragraph's sentences; the last only where it ends like one. Nothing where none has a word."""
+    ended = text.rstrip(_AFTER_END).endswith(_ENDS)
+    kept = text if ended else " ".join(split(text)[:-1])
+    return kept if any(map(str.isalpha, kept)) else ""

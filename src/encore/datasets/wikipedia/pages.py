@@ -1,0 +1,169 @@
+"""From pages to what is kept of them: rows of articles, whose links are still numbers of titles, and a list of titles.
+
+A batch goes to another process and comes back as a few flat arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from mwparserfromhell.parser import ParserError
+
+from encore.data.sentences import split
+from encore.datasets.wikipedia import markup, multistream
+from encore.datasets.wikipedia.dump import Page
+from encore.datasets.wikipedia.markup import PageText, Section
+from encore.datasets.wikipedia.numbers import combined, number
+from encore.datasets.wikipedia.titles import Target, is_date, is_listing, normal, target
+
+_REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
+# Sections that hold no prose of the article's own, with all below them.
+_APPARATUS = re.compile(
+    "(?:general )?references|(?:foot|end)?notes|notes and references|references and notes|citations|sources"
+    "|bibliography|works cited|external links|see also|further reading",
+    re.IGNORECASE,
+)
+
+
+class Outcome(IntEnum):
+    """What became of a page of the main namespace."""
+
+    ARTICLE = 0
+    DATE = 1  # an article too, but links to it say nothing
+    REDIRECT = 2
+    DISAMBIGUATION = 3
+    LISTING = 4
+    EMPTY = 5
+    OVERSIZED = 6
+    UNREADABLE = 7
+
+
+@dataclass
+class Extracted:
+    """What a batch of pages gave; all numbers are those of ``numbers.py``."""
+
+    rows: bytes = b""  # packed JSON lines, one an article: id, title, sections, links
+    titles: array[int] = field(default_factory=lambda: array("Q"))  # of every page of the main namespace
+    outcomes: array[int] = field(default_factory=lambda: array("b"))  # next to ``titles``
+    ids: array[int] = field(default_factory=lambda: array("q"))  # of the articles
+    redirects: array[int] = field(default_factory=lambda: array("Q"))  # two a redirect: title, heading or 0
+    headings: array[int] = field(default_factory=lambda: array("Q"))  # titles and headings together
+    sections: array[int] = field(default_factory=lambda: array("i"))  # next to ``headings``: where they lead
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def extract(source: Sequence[Page] | multistream.StreamBlock) -> Extracted:
+    """Read a batch of pages, or a block of a multistream dump."""
+    pages = multistream.read_pages(source) if isinstance(source, multistream.StreamBlock) else source
+    extracted = Extracted()
+    lines = []
+    for page in pages:
+        if page.namespace or page.model != "wikitext":
+            extracted.counts["other_namespaces" if page.namespace else "other_models"] += 1
+            continue
+        outcome, line = _read(page, extracted)
+        extracted.titles.append(number(normal(page.title)))
+        extracted.outcomes.append(outcome)
+        if line:
+            lines.append(line)
+    extracted.rows = zlib.compress("".join(lines).encode(), 1)
+    return extracted
+
+
+def unpacked(rows: bytes) -> Iterator[list[Any]]:
+    """The rows of ``Extracted.rows``."""
+    return map(json.loads, zlib.decompress(rows).splitlines())
+
+
+def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
+    """What a page is, and of an article its row."""
+    if page.text is None:
+        return Outcome.OVERSIZED, ""
+    if to := _redirected(page):
+        extracted.redirects.extend([number(to.title), number(to.heading) if to.heading else 0])
+        return Outcome.REDIRECT, ""
+    title = normal(page.title)
+    if is_listing(title):
+        return Outcome.LISTING, ""
+    try:
+        text = markup.read_markup(page.text)
+    except (ParserError, RecursionError):
+        return Outcome.UNREADABLE, ""
+    if text.disambiguation or title.endswith("(disambiguation)"):
+        return Outcome.DISAMBIGUATION, ""
+    line = _row(page, title, text, extracted)
+    if not line:
+        return Outcome.EMPTY, ""
+    extracted.ids.append(int(page.id))
+    extracted.counts["paragraphs_with_markup"] += text.left_over
+    return Outcome.DATE if is_date(title) else Outcome.ARTICLE, line
+
+
+def _redirected(page: Page) -> Target | None:
+    """Where a redirect leads; its text names the heading, which the export's own element leaves out."""
+    written = _REDIRECT.match(page.text or "")
+    if written:
+        return target(written[1])
+    return target(page.redirect) if page.redirect else None
+
+
+def _row(page: Page, title: str, text: PageText, extracted: Extracted) -> str:
+    """An article as a JSON line; nothing where it has no sentence. The lead stays, even without a sentence."""
+    sections = _without_apparatus(text.sections)
+    sentences = [[sentence for paragraph in each.paragraphs for sentence in split(paragraph.text)] for each in sections]
+    if not any(sentences):
+        return ""
+    kept = [index for index in range(len(sections)) if sentences[index] or index == 0]
+    place = {index: new for new, index in enumerate(kept)}
+    for heading, index in _anchors(sections, place):
+        extracted.headings.append(combined(number(title), number(heading)))
+        extracted.sections.append(index)
+    links = [
+        [place[index], number(link.title or title), number(link.heading) if link.heading else 0]
+        for index in kept
+        for paragraph in sections[index].paragraphs
+        for link in paragraph.links
+    ]
+    written = [[sections[index].title, sentences[index]] for index in kept]
+    return json.dumps([page.id, title, written, links], ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _without_apparatus(sections: list[Section]) -> list[Section]:
+    kept, below = [], 0
+    for section in sections:
+        if below and section.level > below:
+            continue
+        below = section.level if _APPARATUS.fullmatch(section.title) else 0
+        if not below:
+            kept.append(section)
+    return kept
+
+
+def _anchors(sections: list[Section], place: dict[int, int]) -> Iterator[tuple[str, int]]:
+    """Headings as fragments name them, each with the section that it leads to.
+
+    A heading without text of its own leads to the first section below it that has some. Of equal headings the second
+    is named with a 2 behind it.
+    """
+    seen: Counter[str] = Counter()
+    for index, section in enumerate(sections[1:], 1):
+        seen[section.title] += 1
+        found = next((at for at in _at_and_below(sections, index) if at in place), None)
+        if section.title and found is not None:
+            yield section.title + (f" {seen[section.title]}" if seen[section.title] > 1 else ""), place[found]
+
+
+def _at_and_below(sections: list[Section], index: int) -> Iterator[int]:
+    yield index
+    for below in range(index + 1, len(sections)):
+        if sections[below].level <= sections[index].level:
+            return
+        yield below

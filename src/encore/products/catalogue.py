@@ -1,0 +1,44 @@
+"""From files to a plan: the run's configuration over the catalogue in ``config/``."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.config.run_file import read_run
+from encore.config.validation import by_kind, checked, explained
+from encore.plan.catalogue import Catalogue, read_catalogue
+from encore.plan.plan import Plan
+from encore.products.figures.entries import KINDS, FigureEntry
+from encore.products.tables.entries import Table
+from encore.storage.typed import DEFAULT_RUN
+
+CATALOGUE = Path("config")
+
+
+def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> Plan:
+    """Read a run's configuration and the catalogue; nothing is planned yet.
+
+    Args:
+        run: the run's file, relative to the repository's root.
+        given: its content where it was read already.
+
+    Raises:
+        EncoreError: anything in the configuration is wrong; one line with file, place and fix.
+    """
+    return Plan(read_run(run, given), load_catalogue())
+
+
+def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
+    """Everything that can be named.
+
+    Raises:
+        EncoreError: a file is missing or wrong; one line with file, place and fix.
+    """
+    return read_catalogue(folder, _read_table, _read_figure)
+
+
+def _read_table(value: Any, place: str) -> Table:
+    return checked(Table, value, place)
+
+
+def _read_figure(value: Any, place: str) -> FigureEntry:
+    return explained(lambda fields: by_kind(fields, KINDS, "figure"), value, place)

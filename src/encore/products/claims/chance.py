@@ -1,0 +1,94 @@
+"""The probability that a claim about an order holds by chance, if all its systems are equally good.
+
+Under this null hypothesis systems have a uniformly random order. A checkpoint counts once: what it gains or loses by
+luck shows on every test set and after every fine-tuning, so that comparisons of two checkpoints are one, whatever they
+are measured on. Two fine-tunings of one checkpoint are compared as such. The probability of a set of
+inequalities is then the number of linear extensions of their partial order over n! (Brightwell and Winkler, "Counting
+linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from encore.products.claims import alike
+from encore.products.claims.contrasts import Address, Contrast
+
+LARGEST = 12  # systems whose orders are counted
+ABOVE_NOTHING = 1e-6  # less than any tau above 0
+Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: pre-trained checkpoint, model, queries
+Edges = set[tuple[Hashable, Hashable]]
+
+
+def chance_of_all(contrasts: Sequence[Contrast], needed: int, origin: Origin) -> float | None:
+    """The probability in [0, 1] that ``needed`` of the contrasts hold; None unless all are plain orders of few systems.
+
+    None too where comparisons of two checkpoints are claimed to disagree, which no single order does. With fewer needed
+    than there are, the contrasts are treated as independent fair coins: a binomial tail with p = 1/2.
+
+    Args:
+        contrasts: inequalities between two cells each.
+        needed: how many of them must hold.
+        origin: what makes a cell's number, from the pre-trained checkpoint on; two cells differ by the first of it
+            that they do not share.
+    """
+    if not all(contrast.plain for contrast in contrasts):
+        return None
+    if needed < len(contrasts):
+        return _at_least(needed, len(contrasts))
+    return _all_hold(_edges(contrasts, origin)) or None
+
+
+def of_alike(systems: int) -> float:
+    """The probability that two random orders of so many systems have Kendall's tau above 0."""
+    return alike.chance_of_tau(systems, ABOVE_NOTHING)
+
+
+def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
+    """Which checkpoint, or what of one, must be above which; the same of several columns is one."""
+    found: Edges = set()
+    for contrast in contrasts:
+        higher, lower = (origin(address) for address, _ in contrast.terms)
+        level = next((level for level, (a, b) in enumerate(zip(higher, lower, strict=False)) if a != b), len(higher))
+        found.add((higher[: level + 1], lower[: level + 1]))
+    return found
+
+
+def _at_least(needed: int, count: int) -> float:
+    return sum(math.comb(count, held) for held in range(needed, count + 1)) / 2**count
+
+
+def _all_hold(edges: Edges) -> float | None:
+    product = 1.0
+    for part in _connected(edges):
+        systems = sorted({system for edge in part for system in edge}, key=repr)
+        if len(systems) > LARGEST:
+            return None
+        product *= _share(systems, part)
+    return product
+
+
+def _share(systems: list[Hashable], edges: Edges) -> float:
+    """The share of all orders of the systems in which the first of each edge is above the second."""
+    numbers = {system: number for number, system in enumerate(systems)}
+    higher = [sum({1 << numbers[above] for above, below in edges if below == system}) for system in systems]
+    ways = [1] + [0] * (2 ** len(systems) - 1)  # of each set of systems (a bit each), how many of its orders hold
+    for placed in range(len(ways)):
+        for last, above in enumerate(higher):
+            if placed & 1 << last and above & placed == above:
+                ways[placed] += ways[placed ^ 1 << last]
+    return ways[-1] / math.factorial(len(systems))
+
+
+def _connected(edges: Edges) -> list[Edges]:
+    """Edges in groups that share no system."""
+    groups: list[tuple[set[Hashable], Edges]] = []
+    for edge in edges:
+        systems, joined, apart = set(edge), {edge}, []
+        for known, those in groups:
+            if known & systems:
+                systems |= known
+                joined |= those
+            else:
+                apart.append((known, those))
+        groups = [*apart, (systems, joined)]
+    return [those for _, those in groups]

@@ -1,0 +1,166 @@
+"""Inequalities over cells: weighted sums that must lie above a bound.
+
+Every kind of test becomes some of them (``expansion.py``), so one rule judges all, on printed numbers and on runs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.products.claims.entries import ClaimTest
+from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table
+
+
+class Address(NamedTuple):
+    """The address of a cell: table or figure, setting or panel, row or line, column or place."""
+
+    table: str
+    setting: str
+    row: str
+    column: str
+
+    def __str__(self) -> str:
+        return " / ".join(part for part in self if part)
+
+
+DUST = 1e-9  # sums of decimals are equal within it
+
+Terms = tuple[tuple[Address, float], ...]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """``sum(weight * cell) > least``, or ``>=`` with ``or_equal``.
+
+    ``terms`` are cells of ours with their weights, ``printed`` cells that count with the paper's printed value.
+    ``least`` is in the measure's own unit (0 to 1). An ``equivalence`` is one half of two one-sided tests (TOST) and is
+    tested at 5 % instead of 2.5 %. ``marked``: on printed numbers the paper's marker of significance must say so.
+    """
+
+    terms: Terms
+    least: float = 0.0
+    or_equal: bool = False
+    equivalence: bool = False
+    printed: Terms = ()
+    marked: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it only says that one cell is above another."""
+        return [weight for _, weight in self.terms] == [1, -1] and self.least == 0 and not self.printed
+
+    def against(self, copied: Callable[[Address], bool]) -> "Contrast":
+        """The same contrast with the cells of copied rows as printed numbers, since copied rows have no runs."""
+        fixed = tuple(term for term in self.terms if copied(term[0]))
+        return replace(
+            self, terms=tuple(term for term in self.terms if term not in fixed), printed=self.printed + fixed
+        )
+
+    def __str__(self) -> str:
+        (first, _), *others = self.terms
+        return f"{first}" + "".join(f", {_apart(first, other)}" for other, _ in others)
+
+
+class _Row(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def setting(self) -> str: ...
+    @property
+    def reported_only(self) -> str: ...
+
+
+class _Column(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def hidden(self) -> bool: ...
+
+
+class TableShape(Protocol):
+    """The rows and columns of a table, whether as configured or as a plan says them."""
+
+    @property
+    def rows(self) -> Sequence[_Row]:
+        """The rows, or the lines of a figure."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[_Column]:
+        """The columns, or the places of a figure."""
+        ...
+
+
+Tables = Mapping[str, TableShape]
+
+
+def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
+    """The contrast ``higher - lower > least`` (or ``>=``)."""
+    return Contrast(((higher, 1), (lower, -1)), least, or_equal)
+
+
+def check_address(address: Address, tables: Tables) -> None:
+    """Check that a table has a cell.
+
+    Raises:
+        EncoreError: the table, the column or the row is unknown; the message has the nearest known name.
+    """
+    table = table_of(address.table, tables)
+    if address.column not in {column.id for column in table.columns}:
+        near = nearest(address.column, [column.id for column in table.columns])
+        raise EncoreError(f"table {address.table!r} has no column {address.column!r}{near}")
+    rows = [row.id for row in table.rows if row.setting == address.setting]
+    if address.row not in rows:
+        settings = sorted({row.setting for row in table.rows} - {""})
+        fix = (
+            nearest(address.row, rows) if rows else nearest(address.setting, settings) if settings else "; it has none"
+        )
+        raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{fix}")
+
+
+def table_of(name: str, tables: Tables) -> TableShape:
+    """The rows and columns of a table, or of a figure with points.
+
+    Raises:
+        EncoreError: there is no such table or figure.
+    """
+    if name not in tables:
+        raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")
+    return tables[name]
+
+
+def copied_from(address: Address, tables: Tables) -> str:
+    """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
+    rows = table_of(address.table, tables).rows
+    return next((row.reported_only for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
+
+
+def entries_of(address: Address, tables: Mapping[str, Table]) -> tuple[RowEntry, ColumnEntry]:
+    """The configured row and column of a cell."""
+    table = tables[address.table]
+    row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
+    return row, next(column for column in table.columns if column.id == address.column)
+
+
+def source_of(address: Address, tables: Tables) -> str:
+    """The source of a cell's values."""
+    return next(column.source for column in table_of(address.table, tables).columns if column.id == address.column)
+
+
+def columns_of(test: ClaimTest, tables: Tables) -> list[str]:
+    """The columns that a test looks at: those named, or all that show a measure."""
+    if test.columns is not None:
+        return test.columns
+    return [
+        column.id for column in table_of(test.about, tables).columns if column.source == TESTED and not column.hidden
+    ]
+
+
+def _apart(first: Address, other: Address) -> str:
+    """An address, without what it shares with another one."""
+    parts = [part for part, shared in zip(other, first, strict=True) if part and part != shared]
+    return " / ".join(parts) or str(other)

@@ -1,0 +1,113 @@
+"""The text of ``encore claims ID``: a claim's comparisons, the folders they read, and its verdicts so far."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.products.claims import printed
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import AnyTest, Claim, PictureTest
+from encore.products.claims.expansion import contrasts, needed
+from encore.products.claims.files import read_claims
+from encore.products.claims.plan import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
+from encore.products.claims.printed_claims import printed_marks, printed_values
+from encore.products.figures.claimed import figure_cells
+from encore.products.tables.plan import table_plan
+from encore.products.tables.reported_file import PAPERS
+from encore.products.tables.upstream import upstream_cells
+from encore.storage.typed import snakemake
+
+SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
+RUNS = Path(f"results/{CLAIMS}.csv")
+
+
+def claim_text(plan: Plan, name: str, run: str = "") -> str:
+    """The description of a claim: its statement, each test as comparisons, its verdicts, and the folders still missing.
+
+    Args:
+        run: the run's file, as commands name it.
+
+    Raises:
+        EncoreError: there is no such claim.
+    """
+    claims = read_claims(PAPERS)
+    if name not in claims:
+        raise EncoreError(f"there is no claim {name!r}{nearest(name, claims)}")
+    paper, claim = claims[name]
+    shapes, values = run_shapes(plan), printed_values(PAPERS, plan.catalogue.tables)
+    marks = printed_marks(PAPERS, plan.catalogue.tables)
+    lines = [f"{name} ({paper}; {claim.place}): {claim.says}"]
+    for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
+        for test in tests:
+            lines += _test(plan, title, test)
+    lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values, marks).verdict}")
+    return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, claim)])
+
+
+def claim_folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
+    """The folders of results that a claim, its premise and its control rest on; why cells of it have none here."""
+    cells = cells_of(claim, run_shapes(plan))
+    folders_of: dict[Address, list[str]] = {}
+    reasons: dict[Address, str] = {}
+    lost: list[str] = []
+    for product in products_of(claim):
+        try:
+            folders_of |= dict(_product(plan, product))
+            reasons |= gap_reasons(plan, product)
+        except EncoreError as error:
+            lost.append(str(error))
+    found = dict.fromkeys(folder for cell in cells for folder in folders_of.get(cell, []))
+    return list(found), [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
+
+
+def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
+    """The cells of a table, or points of a figure, with the folders that each reads."""
+    if name in plan.catalogue.figures:
+        for at, parts in figure_cells(plan, name).items():
+            yield Address(name, *at), [read["folder"] for part in parts for read in part["reads"]]
+        return
+    content = table_plan(plan, name)
+    for row in content["rows"]:
+        for column in row["cells"]:
+            upstream = upstream_cells(content, row["setting"], row["id"], column)
+            reads = [read["folder"] for cell in upstream for read in cell["reads"]]
+            yield Address(name, row["setting"], row["id"], column), reads
+
+
+def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
+    if isinstance(test, PictureTest):
+        return [f"{title}: only the picture of {test.figure} shows it, so no number decides it"]
+    found = contrasts(test, run_shapes(plan))
+    must_hold = needed(test, len(found)) if needed(test, len(found)) < len(found) else "all"
+    head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {must_hold} must hold"
+    return [head, *_some([f"  {one}" for one in dict.fromkeys(map(str, found))])]
+
+
+def _on_runs(name: str, run: str) -> str:
+    """What ``claims.csv`` says, if it was made."""
+    if RUNS.is_file():
+        with RUNS.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                if line["id"] == name:
+                    weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
+                    return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
+    return f"not judged; make it with: {snakemake(str(RUNS), run=run)}"
+
+
+def _reads(plan: Plan, claim: Claim) -> list[str]:
+    """How much of what the claim rests on is made."""
+    found, reasons = claim_folders(plan, claim)
+    waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
+    lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]
+    if not found:
+        lines = ["rests on no folder of this run: on records, on printed numbers or on a picture"]
+    lines += _some([f"  not made yet: {folder}" for folder in waiting])
+    return lines + (["without a value here:", *_some([f"  {reason}" for reason in reasons])] if reasons else [])
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    rest = len(lines) - SHOWN
+    return [*lines[:SHOWN], *([f"  and {rest} more"] if rest > 0 else [])]

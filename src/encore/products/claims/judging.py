@@ -1,0 +1,252 @@
+"""A claim on runs: the evidence on each of its tests, and the verdict."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from encore.evaluation.significance import SIGNIFICANT
+from encore.products.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
+from encore.products.claims.entries import (
+    AboveTest,
+    AlikeTest,
+    AnyTest,
+    Claim,
+    CloseTest,
+    NoWinnerTest,
+    NumberTest,
+    PictureTest,
+    number_tests,
+)
+from encore.products.claims.estimates import Cells, Printed, Shares, estimate, unpaired
+from encore.products.claims.expansion import contrasts, needed
+from encore.products.claims.missing import LEFT_OUT
+from encore.products.claims.verdict import (
+    PREMISE,
+    Estimate,
+    Evidence,
+    claim_verdict,
+    of_inequalities,
+    of_no_winner,
+    of_orders,
+)
+from encore.products.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
+
+COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
+
+
+def no_reason(address: Address) -> str:
+    """The empty reason: nothing is known of why a cell has no value."""
+    return ""
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """The values that claims on runs are judged by.
+
+    ``cells`` gives the values of a cell of ours, ``printed`` the paper's number, ``missing`` the reason why a cell has
+    no value here (empty where unknown), ``shares`` how far two systems differ on the queries of a copied cell
+    (``estimates.py``). ``proxy_data``: the data are not the papers' own.
+    """
+
+    tables: Tables
+    cells: Cells
+    printed: Printed
+    proxy_data: bool
+    missing: Callable[[Address], str] = no_reason
+    shares: Shares = unpaired
+
+
+@dataclass(frozen=True)
+class EvaluatedTest:
+    """A test on runs: its inequalities with their estimates, how many must hold, and the evidence.
+
+    ``skipped`` are the reasons for those that were left out.
+    """
+
+    contrasts: tuple[Contrast, ...]
+    estimates: tuple[Estimate, ...]
+    needed: int
+    evidence: Evidence
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> int:
+        """Inequalities whose estimate lies on the claim's side."""
+        return sum(one.holds for one in self.estimates)
+
+    @property
+    def weakest(self) -> tuple[Contrast, Estimate]:
+        """The inequality with the largest one-sided p value."""
+        pairs = zip(self.contrasts, self.estimates, strict=True)
+        return max(pairs, key=lambda pair: pair[1].p_above)
+
+
+@dataclass(frozen=True)
+class Untestable:
+    """A test that cannot be judged, and why; ``skippable``: the claim can be judged by its other tests."""
+
+    why: str
+    skippable: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim's verdict on runs; ``why`` is the reason where it could not be judged, or not on all comparisons."""
+
+    verdict: str
+    tested: tuple[EvaluatedTest, ...] = ()
+    why: str = ""
+
+    @property
+    def detectable(self) -> float | None:
+        """The largest minimum detectable effect of its inequalities, in the measure's unit.
+
+        Two-sided level of 5 %, 80 % power; see ``evaluation.significance.Difference.detectable``.
+        """
+        known = [one.difference for tested in self.tested for one in tested.estimates]
+        return max((one.detectable(SIGNIFICANT) for one in known), default=None)
+
+
+def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
+    """Judge a claim by what was run; ``verdict.py`` has the statistics and their sources.
+
+    Raises:
+        EncoreError: a test names what no table has, or rows share no seed.
+    """
+    if any(isinstance(test, PictureTest) for test in claim.tests):
+        return Judgement(UNTESTED, why="only a picture shows it")
+    if runs.proxy_data and any(_is_amount(test) for test in claim.tests):
+        return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
+    premise = _tested(claim.premise, runs)
+    tested = _tested(claim.tests, runs)
+    if isinstance(tested, str) or isinstance(premise, str):
+        return Judgement(UNTESTED, why=next(each for each in (tested, premise) if isinstance(each, str)))
+    if _seeds([*premise, *tested]) < ENOUGH_SEEDS:
+        return Judgement(TOO_FEW, tuple(tested))
+    if any(one.evidence is not Evidence.SHOWN for one in premise):
+        return Judgement(PREMISE, tuple(tested))
+    verdict = claim_verdict([one.evidence for one in tested], proxy_data=runs.proxy_data)
+    return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs))
+
+
+def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
+    """How many comparisons of a claim were left out, and the first reason; nothing for none."""
+    count = sum(len(contrasts(test, runs.tables)) for test in number_tests(claim.tests))
+    judged = sum(len(one.estimates) for one in tested)
+    if judged == count:
+        return ""
+    reasons = [why for one in tested for why in one.skipped]
+    return f"{count - judged} of {count} comparisons left out" + (f": {reasons[0]}" if reasons else "")
+
+
+def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
+    """Whether a gain survives the control; None where the claim names no test against it.
+
+    Raises:
+        EncoreError: as ``judge_on_runs``.
+    """
+    return (
+        judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
+    )
+
+
+def _is_amount(test: AnyTest) -> bool:
+    """Whether a test is about how much, which proxy data cannot show; a margin below 0 only says what is no worse."""
+    return isinstance(test, CloseTest) or (isinstance(test, AboveTest) and (test.by > 0 or test.factor != 1))
+
+
+def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
+    """The evidence on each test, or why they cannot be judged.
+
+    On proxy data, comparisons without a value here are left out, and tests of which none is left, as long as others
+    remain. A test of which too few are left for what it says makes the claim untestable.
+    """
+    found, untestable = [], ""
+    for test in number_tests(tests):
+        one = _one(test, runs, len(tests))
+        if isinstance(one, EvaluatedTest):
+            found.append(one)
+        elif not one.skippable:
+            return one.why
+        else:
+            untestable = untestable or one.why
+    if untestable and found:
+        found[0] = replace(found[0], skipped=(*found[0].skipped, untestable))
+    return untestable if untestable and not found else found
+
+
+def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untestable:
+    inequalities, known, skipped = [], [], []
+    for each in contrasts(test, runs.tables):
+        fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
+        why = _unfit(each, fixed, runs)
+        one = None if why else estimate(fixed, runs.cells, runs.printed, runs.shares)
+        if one is not None:
+            inequalities.append(each)
+            known.append(one)
+            continue
+        if not _may_skip(test, each, runs):
+            return Untestable(why or _without_value(each, fixed, runs), skippable=False)
+        skipped.append(why or _without_value(each, fixed, runs))
+    count = needed(test, len(known))
+    if not known:
+        return Untestable(skipped[0], skippable=True)
+    if count > len(known):
+        total = len(known) + len(skipped)
+        why = f"{len(known)} of {total} comparisons have values here, and {count} must hold: {skipped[0]}"
+        return Untestable(why, skippable=False)
+    return EvaluatedTest(
+        tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped)
+    )
+
+
+def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
+    """Whether a comparison can be left out: on proxy data, where a cell has no data here or was copied."""
+    if not runs.proxy_data or isinstance(test, NoWinnerTest | AlikeTest):
+        return False
+    return any(
+        copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
+        for address, _ in contrast.terms
+    )
+
+
+def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
+    """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
+
+    A copied number was measured on the paper's data and machines, and is comparable only there.
+    """
+    copied = [address for address, _ in contrast.terms if copied_from(address, runs.tables)]
+    if not copied:
+        return ""
+    who = f"{copied[0]} is copied from {copied_from(copied[0], runs.tables)}"
+    if runs.proxy_data:
+        return f"{who}, on other data than this run's"
+    if not fixed.terms:
+        return f"{who}, and so is what it is compared with: neither is run here"
+    if source_of(copied[0], runs.tables) not in COMPARABLE:
+        return f"{who}: a cost measured on another machine"
+    return ""
+
+
+def _without_value(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
+    for address, _ in fixed.terms:
+        if why := runs.missing(address):
+            return f"{address} has no value here: {why}"
+    if any(runs.printed(address) is None for address, _ in fixed.printed):
+        return f"{contrast}: the paper prints no number to compare with"
+    return f"{contrast} has no value here"
+
+
+def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs: RunValues, tests: int) -> Evidence:
+    if isinstance(test, NoWinnerTest):
+        return of_no_winner(estimates, tests)
+    if isinstance(test, AlikeTest):
+        size = len(estimates) // (2 * len(columns_of(test, runs.tables)))  # pairs of a setting under a column
+        halves = [estimates[start : start + size] for start in range(0, len(estimates), size)]
+        return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests)
+    return of_inequalities(estimates, count, tests)
+
+
+def _seeds(tested: Sequence[EvaluatedTest]) -> int:
+    """The fewest seeds that any inequality rests on; enough where nothing has chance in it."""
+    counts = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
+    return min(counts, default=ENOUGH_SEEDS)

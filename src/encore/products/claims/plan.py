@@ -1,0 +1,208 @@
+"""The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from encore.config.dataset_sets import read_datasets
+from encore.config.validation import nearest, read_yaml
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.products.claims import missing
+from encore.products.claims.contrasts import Address, TableShape, table_of
+from encore.products.claims.entries import AnyTest, Claim, number_tests
+from encore.products.claims.expansion import contrasts
+from encore.products.claims.files import DATASETS, SPREAD, read_claims
+from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
+from encore.products.tables.plan import table_folders, table_plan
+from encore.products.tables.reported_file import PAPERS, reported_path
+from encore.products.tables.upstream import upstream_places
+from encore.storage.files import full_digest, sha256
+
+CLAIMS, PRINTED = "claims", "claims_printed"
+_WORDS = {"title", "notes"}  # of a table, which decide nothing
+
+
+def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
+    """The claims that the run judges with the tables and figures that they are about, declared by it or not.
+
+    A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
+
+    Raises:
+        EncoreError: a claim is wrong, or the run names one that there is not.
+    """
+    claims = chosen_claims(plan, read_claims(papers))
+    about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
+    for name in about:
+        table_of(name, all_shapes(plan.catalogue))
+    tables, figures, unavailable = _numbers_of(plan, about)
+    if plan.config.claims != "all":
+        shapes_here = run_shapes(plan)
+        wanted = {at for _, claim in claims.values() for at in cells_of(claim, shapes_here)}
+        tables = {name: _with_cells(name, table, wanted) for name, table in tables.items()}
+        figures = {
+            name: {at: parts for at, parts in points.items() if Address(name, *at) in wanted}
+            for name, points in figures.items()
+        }
+    return {
+        "name": CLAIMS,
+        "claims": {
+            name: {"paper": paper, "claim": claim.model_dump(exclude_defaults=True)}
+            for name, (paper, claim) in claims.items()
+        },
+        "shapes": {name: _shape(plan, name) for name in about},
+        "tables": tables,
+        "figures": {
+            name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
+        },
+        "unavailable": unavailable,
+        "spread": read_yaml(papers / SPREAD)["shares"],
+        "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
+        "proxy_data": plan.config.proxy_data,
+    }
+
+
+def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
+    """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again.
+
+    Raises:
+        EncoreError: a claim is wrong, or a table's printed numbers are missing.
+    """
+    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
+    tables = catalogue.tables
+    reported = (reported_path(papers, name, table.reported) for name, table in tables.items() if table.reported)
+    datasets = read_datasets(papers.parent / DATASETS)
+    expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
+    return {
+        "name": PRINTED,
+        "claims": {name: full_digest(claim) for name, claim in claims.items()},
+        "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
+        "figures": {name: full_digest(entry.axes()) for name, entry in catalogue.figures.items() if entry.axes()},
+        "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},
+        "spread": full_digest(read_yaml(papers / SPREAD)),
+        "expected": full_digest(expected),
+    }
+
+
+def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
+    """Every artifact that the tables and figures of the claims' slice read, once."""
+    folders = [folder for table in content["tables"].values() for folder in table_folders(table["rows"])]
+    folders += [
+        each["folder"]
+        for points in content["figures"].values()
+        for point in points
+        for part in point["parts"]
+        for each in part["reads"]
+    ]
+    return [plan.find(folder) for folder in dict.fromkeys(folders)]
+
+
+def refuse_unknown_claims(plan: Plan, papers: Path = PAPERS) -> None:
+    """Refuse a run that names a claim which there is not.
+
+    Raises:
+        EncoreError: as ``chosen_claims``.
+    """
+    if plan.config.claims != "all":
+        chosen_claims(plan, read_claims(papers))
+
+
+def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
+    """Those that the run judges, in their own order.
+
+    Raises:
+        EncoreError: it names one that there is not.
+    """
+    wanted = plan.config.claims
+    for name in wanted if wanted != "all" else ():
+        if name not in claims:
+            raise EncoreError(plan.config.at(f"claims: there is no claim {name!r}{nearest(name, claims)}"))
+    return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
+
+
+def _numbers_of(plan: Plan, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """The slices of tables and the points of figures, by name, and why others cannot be had."""
+    tables: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    unavailable = {}
+    for name in names:
+        try:
+            if name in plan.catalogue.figures:
+                figures[name] = figure_cells(plan, name)
+            else:
+                tables[name] = table_plan(plan, name)
+        except EncoreError as error:
+            unavailable[name] = str(error)
+    return tables, figures, unavailable
+
+
+def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
+    """A table's slice in which only the cells that are wanted, and those that they are made of, read anything."""
+    read = {
+        (at.setting, row, column)
+        for at in wanted
+        if at.table == name
+        for row, column in upstream_places(table, at.setting, at.row, at.column)
+    }
+    rows = []
+    for row in table["rows"]:
+        cells = {
+            column: cell if (row["setting"], row["id"], column) in read else {**cell, "reads": []}
+            for column, cell in row["cells"].items()
+        }
+        rows.append({**row, "cells": cells})
+    return {**table, "rows": rows}
+
+
+def named_by(*tests: AnyTest) -> list[str]:
+    """The tables and figures whose numbers tests are about, each once."""
+    named = [name for test in number_tests(tests) for name in (test.about, getattr(test, "than_table", None))]
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def products_of(claim: Claim) -> list[str]:
+    """The tables and figures that a claim, its premise and its control are about, each once."""
+    return named_by(*claim.premise, *claim.tests, *claim.control)
+
+
+def cells_of(claim: Claim, shapes: Mapping[str, TableShape]) -> list[Address]:
+    """The cells and points that a claim, its premise and its control are about, each once."""
+    tests = number_tests([*claim.premise, *claim.tests, *claim.control])
+    found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
+    return list(dict.fromkeys(found))
+
+
+def all_shapes(catalogue: Catalogue) -> dict[str, TableShape]:
+    """The rows and columns of every table, and of every figure with points, by name."""
+    return {**catalogue.tables, **shapes(catalogue.figures)}
+
+
+def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
+    """Why cells of a table, or points of a figure, have no value here.
+
+    Raises:
+        EncoreError: this run cannot have it at all.
+    """
+    gaps = _gaps(plan, name)
+    return {Address(gap["table"], gap["setting"], gap["row"], gap["column"]): gap["why"] for gap in gaps}
+
+
+def run_shapes(plan: Plan) -> dict[str, TableShape]:
+    """The same as this run scales them."""
+    known = all_shapes(plan.catalogue)
+    return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
+
+
+def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
+    return list(gaps(plan, name) if name in plan.catalogue.figures else missing.table_gaps(plan, name))
+
+
+def _shape(plan: Plan, name: str) -> dict[str, Any]:
+    """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
+    table: TableShape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
+    return {
+        "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
+        "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
+    }

@@ -1,0 +1,266 @@
+"""The ledger of claims on the papers' own printed numbers: one line a claim, made without any run."""
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
+from encore.products import record as products
+from encore.products.claims import chance, pages, printed
+from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
+from encore.products.claims.entries import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, number_tests, on_tables
+from encore.products.claims.expansion import contrasts, needed
+from encore.products.claims.files import FILE, read_claims
+from encore.products.claims.plan import PRINTED, all_shapes, printed_plan
+from encore.products.claims.power import Power
+from encore.products.claims.printed import PrintedJudgement, PrintedValues
+from encore.products.slices import Product
+from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
+from encore.products.tables.reported import Reported, read
+from encore.products.tables.reported import found as printed_number
+from encore.products.tables.reported_file import PAPERS, reported_path
+from encore.products.tables.sources import SOURCES
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.files import write_text
+
+Steps = Mapping[str, Mapping[str, Any]]  # of the catalogue, by name
+HEADER = (
+    "id",
+    "paper",
+    "place",
+    "claim",
+    "verdict",
+    "inequalities",
+    "needed",
+    "held",
+    "exceptions",
+    "slimmest",
+    "chance",
+    "cells",
+    "shares_cells_with",
+    "shares_runs_with",
+    "premise",
+    "reported_only",
+    "queries",
+    "could_show",
+    "exceeding",
+    "measurable",
+)
+
+
+class PrintedClaimsSlice(Product):
+    """The slice: digests alone; what they are of is read as it lies in config/papers."""
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """No folders: printed claims are judged on the papers' own numbers."""
+        return {}
+
+
+def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, float]:
+    """Every number that the papers print in their tables, by cell, in the measures' own unit.
+
+    Args:
+        papers: the folder of the papers.
+        tables: by name, ``<paper>/<table>``.
+    """
+    values = {}
+    for name, table in tables.items():
+        rows = read(str(reported_path(papers, name, table.reported))) if table.reported else []
+        for row in table.rows:
+            for column in table.columns:
+                if (value := _value(rows, table, row, column)) is not None:
+                    values[Address(name, row.setting, row.id, column.id)] = value
+    return values
+
+
+def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, frozenset[str]]:
+    """The rows that each cell is significantly above, as the markers next to the printed numbers say."""
+    found = {}
+    for name, table in tables.items():
+        if not (table.reported and table.significance and table.significance.printed):
+            continue
+        rows = read(str(reported_path(papers, name, table.reported)))
+        for row in table.rows:
+            for column in table.columns:
+                cell = printed_number(rows, printed_as(row, column), row.id)
+                above = [table.significance.printed.get(mark, []) for mark in (cell.markers if cell else "")]
+                ids = frozenset(one for each in above for one in ([each] if isinstance(each, str) else each))
+                found[Address(name, row.setting, row.id, column.id)] = ids
+    return found
+
+
+def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogue: Catalogue) -> dict[str, int]:
+    """Write ``claims_printed.csv``, its page and its manifest from what ``plan`` has digests of; counts the verdicts.
+
+    Raises:
+        EncoreError: a claim names what no table or figure has, or the files are others than the plan was made of.
+    """
+    with products.recorded(plan, spec, folder, PrintedClaimsSlice, stage=PRINTED, endings=["csv", "md"]):
+        if json.loads(plan.read_text()) != printed_plan(catalogue):
+            raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
+        return write_printed(folder / f"{PRINTED}.csv", PAPERS, catalogue)
+
+
+def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
+    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts.
+
+    Raises:
+        EncoreError: a claim names what no table or figure has, with its file and id.
+    """
+    lines = judged_lines(papers, catalogue)
+    write_rows(path, HEADER, lines)
+    write_text(path.with_suffix(".md"), pages.of_printed(HEADER, lines))
+    verdicts = [line[HEADER.index("verdict")] for line in lines]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
+    """The lines of the ledger, in the order of the ids.
+
+    Raises:
+        EncoreError: a claim names what no table or figure has, with its file and id.
+    """
+    tables, shapes = catalogue.tables, all_shapes(catalogue)
+    claims, values = read_claims(papers), printed_values(papers, tables)
+    marks = printed_marks(papers, tables)
+    judged = {
+        name: _judged(papers, name, paper, claim, shapes, values, marks) for name, (paper, claim) in claims.items()
+    }
+    power, same = Power(papers, tables, values), _same(judged, tables)
+    lines = []
+    for name, (paper, claim) in claims.items():
+        line = _line(name, paper, claim, judged, catalogue)
+        premise = printed.judge_tests_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
+        copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(judged[name].cells))))
+        line += [" ".join(same[name]), premise, "; ".join(copied), *_shown(claim, tables, values, power)]
+        lines.append(line)
+    return lines
+
+
+def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Steps) -> float | None:
+    """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
+    if len(on_tables(tests)) < len(tests) or any(isinstance(test, NoWinnerTest) for test in tests):
+        return None
+    origin = _origin(tables, steps)
+    match list(tests):
+        case [AlikeTest() as test]:
+            return chance.of_alike(len(test.rows))
+        case [AboveTest() as test]:
+            own = contrasts(test, tables)
+            return chance.chance_of_all(own, needed(test, len(own)), origin)
+    if any(isinstance(test, AlikeTest) or getattr(test, "at_least", None) for test in tests):
+        return None
+    every = [one for test in on_tables(tests) for one in contrasts(test, tables)]
+    return chance.chance_of_all(every, len(every), origin)
+
+
+def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
+    """How many queries its columns have, what these could have shown, and how many printed differences are larger."""
+    tests = on_tables(claim.tests)
+    counts = {power.queries(run) for test in tests for each in contrasts(test, tables) for run in power.runs(each)}
+    differences = [
+        (apart, least)
+        for test in tests
+        if not isinstance(test, AlikeTest | NoWinnerTest)
+        for each in contrasts(test, tables)
+        if (apart := printed.printed_difference(each, values)) is not None
+        and (least := power.could_show(each)) is not None
+    ]
+    return [
+        " ".join(str(count) for count in sorted(count for count in counts if count is not None)),
+        number(max((least for _, least in differences), default=None)),
+        str(sum(apart > least for apart, least in differences)) if differences else "",
+        str(len(differences)) if differences else "",
+    ]
+
+
+def _same(judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]) -> dict[str, list[str]]:
+    """The other claims that rest on a cell's number though they name another cell: one system on the same queries."""
+    numbers = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
+    return {
+        name: [
+            other
+            for other, one in judged.items()
+            if other != name and numbers[name] & numbers[other] and not judged[name].cells & one.cells
+        ]
+        for name in judged
+    }
+
+
+def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | None:
+    """What makes a cell's number: the system, the queries and the measure; None where no run does."""
+    row, column = entries_of(address, tables)
+    if column.source != TESTED or not has_own_value(row, column):
+        return None
+    return tuple(fill_vars(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
+
+
+def _judged(
+    papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues, marks: printed.Marks
+) -> PrintedJudgement:
+    try:
+        for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
+            contrasts(test, shapes)  # refuses what no table or figure has
+        return printed.judge_on_printed(claim, shapes, values, marks)
+    except EncoreError as error:
+        raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
+
+
+def _origin(tables: Mapping[str, Table], steps: Steps) -> chance.Origin:
+    """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
+
+    def origin(address: Address) -> tuple[Hashable, ...]:
+        row, column = entries_of(address, tables)
+        if column.mean_of:
+            parts = [origin(address._replace(column=part)) for part in column.mean_of]
+            return tuple(tuple(dict.fromkeys(level)) for level in zip(*parts, strict=True))
+        if column.source != TESTED:
+            return (address,)
+        queries = tuple(fill_vars(text, row, column) for text in (column.dataset, column.split))
+        if not has_own_value(row, column):
+            return address.row, address[:3], queries
+        system = fill_vars(row.system, row, column)
+        return _checkpoint(system, steps), system, queries
+
+    return origin
+
+
+def _checkpoint(system: str, steps: Steps) -> str:
+    """A lineage down to its last pre-training; of another system, its name."""
+    parts = system.split("+")
+    kinds = [steps.get(part.split("~")[0], {}).get("kind") for part in parts]
+    last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
+    return "+".join(parts[: last + 1])
+
+
+def _line(
+    name: str, paper: str, claim: Claim, judged: Mapping[str, PrintedJudgement], catalogue: Catalogue
+) -> list[str]:
+    own = judged[name]
+    shared = [other for other, one in judged.items() if other != name and own.cells & one.cells]
+    bearings = own.bearings
+    return [
+        name,
+        paper,
+        claim.place,
+        claim.says,
+        own.verdict,
+        str(sum(bearing.count for bearing in bearings)),
+        str(sum(bearing.needed for bearing in bearings)),
+        str(sum(bearing.held for bearing in bearings)),
+        "; ".join(own.exceptions),
+        number(min((one.smallest for one in bearings if one.smallest is not None), key=abs, default=None)),
+        number(chance_of(claim.tests, catalogue.tables, catalogue.steps)),
+        str(len(own.cells)),
+        " ".join(shared),
+    ]
+
+
+def _value(rows: Reported, table: Table, row: RowEntry, column: ColumnEntry) -> float | None:
+    """The number that a paper prints in a cell; None for nothing, or for a word."""
+    printed_here = printed_number(rows, printed_as(row, column), row.id)
+    if printed_here is None or printed_here.number is None:
+        return None
+    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_scale, table.unit)

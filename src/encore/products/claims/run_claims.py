@@ -1,0 +1,254 @@
+"""The claims on runs: their slice of the plan read, every claim judged, one line a claim."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from encore.products.claims import pages, points
+from encore.products.claims.contrasts import Address, Contrast
+from encore.products.claims.entries import AnyTest, Claim
+from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
+from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
+from encore.products.claims.plan import named_by
+from encore.products.claims.power import family_of
+from encore.products.claims.verdict import Estimate
+from encore.products.slices import Product
+from encore.products.slices import SlicePart as Entry
+from encore.products.tables import reported as reported
+from encore.products.tables.cells import cell_values
+from encore.products.tables.layout import Layout
+from encore.products.tables.sources import CellValues, source_of
+from encore.products.tables.verdicts import UNTESTED
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.files import write_text
+
+HEADER = (
+    "id",
+    "paper",
+    "place",
+    "claim",
+    "verdict",
+    "why",
+    "inequalities",
+    "needed",
+    "held",
+    "weakest",
+    "estimate",
+    "interval_low",
+    "interval_high",
+    "p",
+    "detectable",
+    "seeds",
+    "proxy_data",
+    "survives_control",
+    "control_why",
+    "control_estimate",
+    "control_p",
+)
+
+
+class ShapeAxis(Entry):
+    """A row or a column of a shape."""
+
+    id: str
+    setting: str = ""
+    reported_only: str = ""
+    source: str = ""
+    hidden: bool = False
+
+
+class ShapeSlice(Entry):
+    """All rows and columns of a table."""
+
+    rows: list[ShapeAxis]
+    columns: list[ShapeAxis]
+
+
+class Claimed(Entry):
+    """A claim and whose it is."""
+
+    paper: str
+    claim: Claim
+
+
+class Gap(Entry):
+    """A cell that has no value here, and why."""
+
+    table: str
+    setting: str
+    row: str
+    column: str
+    why: str
+
+
+class ClaimsSlice(Product):
+    """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
+
+    claims: dict[str, Claimed]
+    shapes: dict[str, ShapeSlice]
+    tables: dict[str, Layout]
+    figures: dict[str, list[points.FigurePoint]] = {}
+    unavailable: dict[str, str] = {}
+    missing: list[Gap] = []
+    spread: dict[str, float] = {}
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the tables and figures with claims are computed from.
+
+        Returns:
+            The files that are read, by folder: None for all of them, none for the manifest alone.
+        """
+        found = [table.reads() for table in self.tables.values()]
+        found += [points.point_folders(figure) for figure in self.figures.values()]
+        return {folder: files for reads in found for folder, files in reads.items()}
+
+
+def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
+    """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts.
+
+    Raises:
+        EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
+    """
+    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
+    cells, printed = _cells(claims), _printed(claims.tables)
+    runs = RunValues(
+        claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""), _shares(claims)
+    )
+    judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
+    controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
+    ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
+    lines = [_line(name, each, judged[name], controls[name], claims.proxy_data) for name, each in ordered]
+    write_rows(path, HEADER, lines)
+    write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
+    verdicts = [one.verdict for one in judged.values()]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def _judged(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement:
+    return _judged_as_unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
+
+
+def _controlled(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement | None:
+    return _judged_as_unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
+
+
+def _judged_as_unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
+    """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
+    why = next((claims.unavailable[table] for table in named_by(*tests) if table in claims.unavailable), None)
+    return None if why is None else Judgement(UNTESTED, why=why)
+
+
+def _cells(claims: ClaimsSlice) -> Cells:
+    """What cells are made of; each table or figure is read once, when its first cell is asked for."""
+    tables = claims.tables
+
+    @cache
+    def found(table: str) -> dict[tuple[str, str, str], CellValues]:
+        return cell_values(tables[table])
+
+    @cache
+    def drawn(figure: str) -> dict[points.Place, list[WeightedValues]]:
+        return points.point_values(claims.figures[figure])
+
+    def parts(address: Address) -> list[WeightedValues] | None:
+        if address.table in claims.figures:
+            return drawn(address.table).get(address[1:])
+        if address.table not in tables:
+            return None
+        columns = {column.id: column for column in tables[address.table].columns}
+        column = columns.get(address.column)
+        if column is None or not column.mean_of:
+            values = found(address.table).get(address[1:])
+            return None if values is None else [WeightedValues(1.0, values)]
+        collected: list[WeightedValues] = []
+        for part in column.mean_of:
+            own = parts(address._replace(column=part))
+            if own is None:
+                return None
+            collected += [WeightedValues(each.weight / len(column.mean_of), each.values) for each in own]
+        return collected
+
+    return parts
+
+
+def _printed(tables: Mapping[str, Layout]) -> Printed:
+    """What the papers print in the cells of some tables, in the measures' own unit."""
+
+    @cache
+    def rows(table: str) -> reported.Reported:
+        return reported.read(tables[table].reported)
+
+    def value(address: Address) -> float | None:
+        if address.table not in tables:
+            return None
+        layout = tables[address.table]
+        row = next((row for row in layout.rows if (row.setting, row.id) == (address.setting, address.row)), None)
+        column = next((column for column in layout.columns if column.id == address.column), None)
+        if row is None or column is None:
+            return None
+        found = reported.find(rows(address.table), row, column)
+        if found is None or found.number is None:
+            return None
+        return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
+
+    return value
+
+
+def _shares(claims: ClaimsSlice) -> Shares:
+    """The share of each copied cell, by the family of its column's measure."""
+
+    def share(address: Address) -> float:
+        rows = claims.tables[address.table].rows if address.table in claims.tables else []
+        requests = [row.cells[address.column] for row in rows if address.column in row.cells]
+        families = [family_of(each.value, each.split) for each in requests if each.value and each.split]
+        return claims.spread.get(families[0] or "", 1.0) if families else 1.0
+
+    return share
+
+
+def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool) -> list[str]:
+    tested = judgement.tested
+    contrast, estimate = _weakest(judgement)
+    low, high = estimate.difference.interval() if estimate else (None, None)
+    seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
+    return [
+        name,
+        claimed.paper,
+        claimed.claim.place,
+        claimed.claim.says,
+        judgement.verdict,
+        judgement.why,
+        str(sum(len(each.estimates) for each in tested)) if tested else "",
+        str(sum(each.needed for each in tested)) if tested else "",
+        str(sum(each.held for each in tested)) if tested else "",
+        str(contrast or ""),
+        _finite(estimate.mean if estimate else None),
+        _finite(low),
+        _finite(high),
+        _finite(estimate.difference.p if estimate else None),
+        _finite(judgement.detectable),
+        str(min(seeds)) if seeds else "",
+        "yes" if proxy_data else "no",
+        *_control(control),
+    ]
+
+
+def _control(control: Judgement | None) -> list[str]:
+    """The second verdict: whether the gain is more than the same operations of fine-tuning give."""
+    if control is None:
+        return ["", "", "", ""]
+    _, estimate = _weakest(control)
+    mean, p = (estimate.mean, estimate.difference.p) if estimate else (None, None)
+    return [control.verdict, control.why, _finite(mean), _finite(p)]
+
+
+def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
+    """The tested inequality with the largest one-sided p value, if any was tested."""
+    pairs = [one.weakest for one in judgement.tested]
+    return max(pairs, key=lambda pair: pair[1].p_above, default=(None, None))
+
+
+def _finite(value: float | None) -> str:
+    """A number for the CSV; empty for none and for an infinite error, which a single seed has."""
+    return number(value if value is not None and math.isfinite(value) else None)

@@ -1,0 +1,207 @@
+"""Curves: one panel a measure (and what it lies over), one line a system, the mean of seeds and samples.
+
+Below the panels, where a figure asks for it: where the advantage of each objective ends.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Page
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from encore.products.figures import style as page
+from encore.products.figures.base import (
+    COLOURS,
+    MARKERS,
+    caption,
+    legend_beside,
+    legend_width,
+    plain_axis,
+    refuse_nothing,
+)
+from encore.products.figures.crossover import ENOUGH_SEEDS
+from encore.products.figures.crossover_text import CROSSOVER, OVER, AdvantageEnd, power, sentences
+from encore.products.figures.curve_points import Curve, CurvePanel, CurvesSlice, Ending, curves, endings
+from encore.products.figures.style import INK, SOFT
+from encore.storage.csv_rows import number, write_rows
+
+__all__ = ["CurvesSlice", "draw_curves"]
+
+ACROSS = 2  # panels
+HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
+HEADER += ["against", "low", "high"]
+ROUND = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))  # what round numbers may begin with, coarse first
+TICKS = 5  # at most
+LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
+
+
+def draw_curves(folder: Path, figure: CurvesSlice) -> None:
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+
+    Raises:
+        EncoreError: there is nothing to draw, or what a point is made of is missing.
+    """
+    refuse_nothing(figure, figure.rows)
+    found = curves(figure)
+    ended = endings(figure, found)
+    rows = [row for curve in found for row in _rows(curve)] + [_end(ending) for ending in ended]
+    write_rows(folder / f"{figure.name}.csv", HEADER, rows)
+    with page.style():
+        page.save(_page(figure, found, ended), folder, figure.name)
+
+
+def _rows(curve: Curve) -> list[list[str]]:
+    panel, line = curve.panel, curve.line
+    about = ["value", line.label, line.system, panel.label, panel.split, panel.measure, panel.over]
+    return [
+        [*about, *chance, str(size), x, number(curve.values[one, two, at]), "", "", ""]
+        for one, seed in enumerate(curve.seeds)
+        for two, sample in enumerate(curve.samples)
+        for chance in [["" if seed is None else str(seed), str(sample)]]
+        for at, size in enumerate(curve.sizes)
+        for x in ["" if line.level else number(curve.x[at])]
+    ]
+
+
+def _end(ending: Ending) -> list[str]:
+    """An advantage's end; ``inf`` is beyond the last point, ``-inf`` before the first, ``nan`` nothing in common."""
+    panel, line, at = ending.panel, ending.line, ending.crossing
+    about = [CROSSOVER, line.label, line.system, panel.label, panel.split, panel.measure, panel.over, "", "", ""]
+    return [*about, number(at.at), "", ending.against.label, number(at.low), number(at.high)]
+
+
+def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Page:
+    across = min(ACROSS, len(figure.panels))
+    down = -(-len(figure.panels) // across)
+    ends = ENDED * len({(e.line.id, e.against.id) for e in ended}) + (0.55 if ended else 0)
+    legend = legend_width([row.label for row in figure.rows])
+    names = 0.06 * max((len(_compared(ending)) for ending in ended), default=0)
+    width = legend + names + 3.4 * max(across, 1.4)
+    heading, below = page.wrapped(width, figure.title, caption(figure, _says(figure, found, ended)))
+    top, strip = page.margins(heading, below)
+    height = top + down * LINE + ends + strip
+    layout = page.engine(strip / height, top / height, h_pad=0.06, wspace=0.05, right=legend / width)
+    drawn = Page(figsize=(width, height), layout=layout)
+    ratios = [LINE] * down + ([ends] if ended else [])
+    axes = drawn.subplots(len(ratios), across, squeeze=False, height_ratios=ratios)
+    for place, panel in enumerate(figure.panels):
+        _panel(axes[place // across, place % across], panel, [curve for curve in found if curve.panel == panel])
+    for spare in range(len(figure.panels), down * across):
+        axes[spare // across, spare % across].set_visible(False)
+    for place, panel in enumerate(figure.panels if ended else []):
+        above = axes[0, place]
+        _ends(axes[-1, place], above, panel, [e for e in ended if e.panel == panel], figure, first=place == 0)
+    legend_beside(drawn, axes[0, 0], top)
+    page.write_around(drawn, heading, below)
+    return drawn
+
+
+def _look(place: int, role: str) -> dict[str, Any]:
+    """What tells a line from others; what has no pre-training is dashed."""
+    style = {"linestyle": "--"} if role in ("none", "control") else {}
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)], **style}
+
+
+def _panel(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
+    """Means as lines; thin upright strokes are from the lowest to the highest of seeds and samples."""
+    for place, curve in enumerate(found):
+        mean = curve.mean()
+        if curve.line.level:
+            axis.axhline(mean[0], color=SOFT, linewidth=1.2, linestyle=(0, (4, 3)), label=curve.line.label, zorder=2)
+            continue
+        look = _look(place, curve.line.role)
+        every = curve.values.reshape(-1, curve.values.shape[-1])
+        if len(every) > 1:
+            axis.vlines(curve.x, every.min(0), every.max(0), color=look["color"], linewidth=0.9, alpha=0.55, zorder=2)
+        axis.plot(curve.x, mean, linewidth=1.8, markersize=5, label=curve.line.label, zorder=3, **look)
+    axis.set_title(panel.label, loc="left", fontsize=10, fontweight="bold", color=INK)
+    axis.set_xlabel(OVER[panel.over], color=SOFT, fontsize=8.5)
+    _scale(axis, panel, found)
+    plain_axis(axis)
+
+
+def _scale(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
+    """Passages from nought; queries and operations on a logarithmic axis."""
+    thousands = FuncFormatter(lambda value, _: f"{value:,.0f}")
+    if panel.over == "passages":
+        axis.set_xlim(left=0)
+        axis.xaxis.set_major_locator(MaxNLocator(4))
+        axis.xaxis.set_major_formatter(thousands)
+        return
+    axis.set_xscale("log")
+    if panel.over == "queries":
+        axis.xaxis.set_major_locator(FixedLocator(sorted({x for c in found if not c.line.level for x in c.x})))
+        axis.xaxis.set_major_formatter(thousands)
+    else:
+        axis.xaxis.set_major_locator(FixedLocator(round_places(*axis.get_xlim())))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value, 1).replace(".0·", "·")))
+    axis.xaxis.set_minor_locator(NullLocator())
+
+
+def round_places(low: float, high: float) -> list[float]:
+    """Round numbers between two others, few enough for the labels of a logarithmic axis; both where none is between."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for firsts in ROUND:
+        places = [first * 10.0**decade for decade in decades for first in firsts]
+        if len(found := [place for place in places if low <= place <= high]) > 1:
+            return found[:: -(-len(found) // TICKS)]
+    return [low, high]
+
+
+def _ends(axis: Axes, above: Axes, panel: CurvePanel, ended: list[Ending], figure: CurvesSlice, *, first: bool) -> None:
+    """One line a comparison: where the advantage ends, with its interval; an arrow where that is beyond the points."""
+    low, high = above.get_xlim()
+    order = {row.id: place for place, row in enumerate(figure.rows)}
+    for place, ending in enumerate(ended):
+        colour, at = COLOURS[order[ending.line.id] % len(COLOURS)], ending.crossing
+        if np.isnan(at.at):
+            axis.text(np.sqrt(low * high), place, "no common range", fontsize=7.5, color=SOFT, ha="center", va="center")
+            continue
+        if at.low is not None and at.high is not None:
+            axis.plot(np.clip([at.low, at.high], low, high), [place, place], color=colour, linewidth=1.6, alpha=0.6)
+        marker = {float("inf"): ">", float("-inf"): "<"}.get(at.at, "o")
+        axis.plot(np.clip(at.at, low * 1.02, high / 1.02), place, marker, color=colour, markersize=5.5, clip_on=False)
+    names = [_compared(ending) for ending in ended]
+    axis.set_yticks(range(len(ended)), names if first else [""] * len(ended), fontsize=7.5, color=INK)
+    axis.set_ylim(len(ended) - 0.4, -0.6)
+    axis.set_xscale(above.get_xscale())  # as above; sharing an axis that is logarithmic already leaves this one linear
+    axis.set_xlim(low, high)
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_title("Where the advantage ends", loc="left", fontsize=9, color=INK)
+    plain_axis(axis)
+    axis.tick_params(labelbottom=False)
+
+
+def _compared(ending: Ending) -> str:
+    return f"{ending.line.label} − {ending.against.label}"
+
+
+def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
+    """The text of the caption: counts of queries, seeds and samples, and how to read the lower panels."""
+    answered = {curve.panel.split: len(curve.clusters) for curve in found}
+    queries = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
+    seeds = {seed for curve in found for seed in curve.seeds if seed is not None}
+    samples = max(len(curve.samples) for curve in found)
+    mean = f"mean of {samples} samples of training queries; " if samples > 1 else ""
+    text = f"{figure.dataset}: {queries}; {mean}{len(seeds)} seed{'s' * (len(seeds) != 1)}."
+    if samples * len(seeds) > 1:
+        text += " Upright strokes: from the lowest to the highest of them."
+    if not ended:
+        return text
+    text += " Below: where a mean curve last falls to the other one, straight between points over the logarithm; > is"
+    text += " still ahead at the end, < nowhere ahead."
+    sure = len(seeds) >= ENOUGH_SEEDS
+    text += (
+        " Bars and brackets: 95 % intervals over queries and seeds."
+        if sure
+        else f" An interval needs {ENOUGH_SEEDS} seeds."
+    )
+    return " ".join([text, *sentences([_told(ending) for ending in ended])])
+
+
+def _told(ending: Ending) -> AdvantageEnd:
+    panel, at = ending.panel, ending.crossing
+    return AdvantageEnd(ending.line.label, ending.against.label, panel.label, panel.over, at.at, at.low, at.high)

@@ -1,0 +1,113 @@
+"""The forest plot: what each objective gains over the control on the primary measure, with 95 % intervals."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from encore.errors import EncoreError
+from encore.products.figures import style
+from encore.products.figures.style import BAND, INK, SOFT
+from encore.products.tables.compute import signed
+from encore.products.tables.footnotes import PROXY_DATA
+from encore.products.tables.table import Column, Table
+from encore.products.tables.verdicts import ENOUGH_SEEDS
+from encore.storage.csv_rows import number, write_rows
+
+HEADER = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
+GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
+
+
+@dataclass(frozen=True)
+class ForestArm:
+    """One line of the plot: a row's difference to the control, its interval, and its corrected sign (1, 0, -1)."""
+
+    setting: str
+    label: str
+    mean: float
+    low: float
+    high: float
+    sign: int
+
+
+def draw_forest(folder: Path, table: Table) -> None:
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+
+    Raises:
+        EncoreError: the table has no primary measure, or no objective that was compared with a control.
+    """
+    column = next((column for column in table.columns if column.primary), None)
+    arms = _arms(table, column) if column else []
+    if column is None or not arms:
+        raise EncoreError(f"{table.name}: no objective was compared with a control, so there is nothing to draw")
+    _write_data(folder / f"{table.name}.csv", arms)
+    with style.style():
+        style.save(_figure(table, _caption(table, column), column, arms), folder, table.name)
+
+
+def _arms(table: Table, column: Column) -> list[ForestArm]:
+    objectives = ((row, table.to_control(row, column.id)) for row in table.rows if row.role == "objective")
+    return [
+        ForestArm(row.setting, row.label, one.difference, one.low, one.high, one.sign) for row, one in objectives if one
+    ]
+
+
+def _write_data(path: Path, arms: list[ForestArm]) -> None:
+    rows = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
+    write_rows(path, HEADER, rows)
+
+
+def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -> Figure:
+    """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
+    settings = list(dict.fromkeys(arm.setting for arm in arms))
+    width = 1.6 + 4.2 * len(settings)
+    heading, below = style.wrapped(width, f"{table.title}: gain over the control", caption)
+    top, strip = style.margins(heading, below)
+    height = top + 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values()) + strip
+    figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height))
+    axes = figure.subplots(1, len(settings), squeeze=False)
+    by_setting = [[arm for arm in arms if arm.setting == setting] for setting in settings]
+    alike = all([arm.label for arm in panel] == [arm.label for arm in by_setting[0]] for panel in by_setting)
+    reach = 1.08 * max(max(abs(arm.low), abs(arm.high)) for arm in arms) or 1.0
+    for place, (axis, setting, panel) in enumerate(zip(axes[0], settings, by_setting, strict=True)):
+        axis.set_title(setting, loc="left", fontsize=10, color=SOFT)
+        axis.set_xlim(-reach, reach)
+        axis.set_xlabel(f"← worse        {column.label} minus the control’s        better →", labelpad=5)
+        _panel(axis, panel, labelled=place == 0 or not alike)
+    style.write_around(figure, heading, below)
+    return figure
+
+
+def _panel(axis: Axes, arms: list[ForestArm], *, labelled: bool) -> None:
+    for place, arm in enumerate(arms):
+        colour = {1: GAIN, 0: OPEN, -1: LOSS}[arm.sign]
+        if place % 2 == 0:
+            axis.axhspan(place - 0.5, place + 0.5, color=BAND, linewidth=0, zorder=0)
+        axis.plot([arm.low, arm.high], [place, place], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
+        face = colour if arm.sign else "white"
+        axis.plot(arm.mean, place, "o", markersize=7, markerfacecolor=face, markeredgecolor=colour, markeredgewidth=1.6)
+        axis.text(1.02, place, signed(arm.mean), transform=axis.get_yaxis_transform(), va="center_baseline", fontsize=9)
+    axis.axvline(0, color=INK, linewidth=1, zorder=1)
+    axis.set_yticks(range(len(arms)), [arm.label if labelled else "" for arm in arms])
+    axis.set_ylim(len(arms) - 0.5, -0.5)
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if abs(value) > 1e-12 else "0")
+    axis.tick_params(length=0)
+    axis.tick_params(axis="y", labelcolor=INK)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _caption(table: Table, column: Column) -> str:
+    """Queries, seeds, data, how to read the marks, and what one seed does not show."""
+    cells = [row.cells[column.id] for row in table.rows]
+    judged, dataset = next((c.ours.judged, c.request.dataset) for c in cells if c.ours and c.ours.judged is not None)
+    seeds, data = len(table.seeds), table.datasets.get(dataset, dataset)
+    return (
+        f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
+        f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
+        + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
+        + (PROXY_DATA if table.proxy_data else "")
+    )

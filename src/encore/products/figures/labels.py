@@ -1,0 +1,93 @@
+"""The plan of a figure over training queries: each row is a line, with a point a panel, size, sample and seed."""
+
+from typing import Any
+
+from encore.config.finetuning import FinetuneStep
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.products.figures.content import FigureContent, measured, testable
+from encore.products.figures.entries import LabelsFigure, PanelEntry
+
+
+def planned(plan: Plan, figure: LabelsFigure) -> FigureContent:
+    """Scores of every line at each size, under each sample and seed, and what its fine-tuning is counted by."""
+    panels, absent = measured(plan, figure.dataset, figure.panels)
+    called = {line.label: line for line in figure.lines}
+    found, notes = testable(plan, {line.label: line.system for line in figure.lines})
+    levels, without = testable(plan, figure.levels)
+    rows = [_line(plan, figure, panels, called[label].model_dump()) for label in found]
+    rows += [_level(plan, figure, panels, label, system) for label, system in levels.items()]
+    shown = [
+        {"measured": place, "over": over, **panel.model_dump()}
+        for place, panel in enumerate(panels)
+        for over in figure.across
+    ]
+    about = {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset), "crossover": figure.crossover}
+    return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
+
+
+def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:
+    points = [
+        _point(plan, place, system, size)
+        | {"seed": seed, "sample": sample}
+        | _folders(plan, figure, panel, system, seed)
+        for place, panel in enumerate(panels)
+        for size, filling in enumerate(figure.sizes)
+        for sample in figure.samples
+        for system in [_system(plan, line["system"], filling, sample)]
+        for seed in plan.config.seeds
+    ]
+    reads = [folder for point in points for folder in (point["scores"], point["collection"], *point["models"])]
+    return line | {"points": points, "reads": list(dict.fromkeys(reads))}
+
+
+def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: str, system: str) -> dict[str, Any]:
+    """A system without training: one point a panel, which lies at no place.
+
+    Raises:
+        EncoreError: there is chance in it.
+    """
+    if plan.resolve.has_chance(system):
+        raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
+    scores = [plan.scores(system, None, figure.dataset, _topics(plan, figure, panel)).folder for panel in panels]
+    points = [{"measured": place, "seed": None, "size": 0, "scores": folder} for place, folder in enumerate(scores)]
+    return {"id": label, "label": label, "system": system, "role": "baseline", "points": points, "reads": scores}
+
+
+def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> str:
+    """A line's lineage at a size: the last step is of the sample, where that is not the step's own."""
+    try:
+        name = system.format(**filling)
+    except (KeyError, IndexError, ValueError):
+        known = ", ".join(f"{{{name}}}" for name in filling)
+        raise EncoreError(f"a size cannot fill {system!r}; it has {known}") from None
+    last = plan.resolve.lineage(name).steps[-1]
+    step = plan.resolve.step(last)
+    if not isinstance(step, FinetuneStep):
+        raise EncoreError(f"{name!r} ends with no fine-tuning; let its last step be one")
+    if sample == step.sample:
+        return name
+    if "~" in str(last):
+        raise EncoreError(f"{name!r} overrides fields already; give its last step an entry of its own in steps.yaml")
+    return f"{name}~sample={sample}"
+
+
+def _point(plan: Plan, place: int, system: str, size: int) -> dict[str, Any]:
+    """What a point is of: its panel, its size, and how many training queries its last step uses; all where null."""
+    step: Any = plan.resolve.step(plan.resolve.lineage(system).steps[-1])
+    queries = {"queries": step.queries, "train_split": step.train_split}
+    return {"measured": place, "size": size, **queries, "collection": plan.collection(step.collection).folder}
+
+
+def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, seed: int) -> dict[str, Any]:
+    """Its scores, and the models whose fine-tuning counts as its cost."""
+    scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
+    models, model = [], scores.inputs["run"].inputs.get("model")
+    while model is not None:
+        models += [model.folder] if model.stage == "finetune" else []
+        model = model.inputs.get("weights")
+    return {"scores": scores.folder, "models": models}
+
+
+def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:
+    return plan.resolve.dataset(figure.dataset).splits[panel.split].topics or panel.split

@@ -1,0 +1,129 @@
+"""Learning curves of each pre-training step of a run: losses on held-out texts, read from the folders of its models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.products.slices import Product, SlicePart
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.typed import REMAKE
+
+FILE = "held_out.tsv"
+HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]
+
+
+class SeedModel(SlicePart):
+    """The folder of the model that a step ends with, under one seed."""
+
+    seed: int
+    model: str
+
+
+class StepModels(SlicePart):
+    """A pre-training step, known by the lineage that ends with it."""
+
+    label: str
+    step: str
+    lineage: str
+    seeds: list[SeedModel]
+
+
+class StepsSlice(Product):
+    """The figure's slice of the plan: every pre-training step, in the order of the tables."""
+
+    rows: list[StepModels]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the models whose training losses are read, of each the one file that is read."""
+        return {Path(seed.model): (FILE,) for row in self.rows for seed in row.seeds}
+
+
+@dataclass(frozen=True)
+class LossTerm:
+    """A term of a step's loss over the training: ``values`` [seeds, points]."""
+
+    name: str
+    values: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Over seeds [points]."""
+        mean: np.ndarray = self.values.mean(axis=0)
+        return mean
+
+    def starts_above_zero(self) -> bool:
+        """Whether its changes can be given as shares of the start."""
+        return bool((self.values[:, 0] > 0).all())
+
+
+@dataclass(frozen=True)
+class LossCurves:
+    """The learning curves of one step: ``at`` [points] are training steps, from 0 (before the first) to the last.
+
+    A step with too few texts to hold any out has no points and no terms.
+    """
+
+    step: StepModels
+    at: np.ndarray
+    terms: list[LossTerm]
+
+    def drawn(self) -> list[LossTerm]:
+        """The terms that make up the loss; where none is recorded, the loss itself."""
+        parts = [term for term in self.terms if term.name != "loss" and "accuracy" not in term.name]
+        return parts or [term for term in self.terms if term.name == "loss"]
+
+
+def read_loss_curves(steps: StepsSlice) -> list[LossCurves]:
+    """The curves of every step.
+
+    Raises:
+        EncoreError: a file is missing, is no table of numbers, or has other rows than that of another seed.
+    """
+    return [_curves(step) for step in steps.rows]
+
+
+def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
+    """All numbers as data: one line a value, in the order of the steps, seeds, training steps and terms."""
+    rows = [
+        [one.step.step, one.step.lineage, str(seed.seed), str(at), term.name, number(float(term.values[row, column]))]
+        for one in curves
+        for row, seed in enumerate(one.step.seeds)
+        for column, at in enumerate(one.at)
+        for term in one.terms
+    ]
+    write_rows(path, HEADER, rows)
+
+
+def _curves(step: StepModels) -> LossCurves:
+    paths = [Path(seed.model) / FILE for seed in step.seeds]
+    tables = [read_loss_table(path) for path in paths]
+    names, first = tables[0]
+    for path, (others, points) in zip(paths, tables, strict=True):
+        if others != names or not np.array_equal(points[:, 0], first[:, 0]):
+            raise EncoreError(f"{path} has other columns or steps than {paths[0]}; run snakemake for both models again")
+    values = np.stack([points for _, points in tables])
+    terms = [LossTerm(name, values[:, :, place]) for place, name in enumerate(names) if place > 0]
+    return LossCurves(step, first[:, 0].astype(int), terms)
+
+
+def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
+    """The names of the columns and the rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out.
+
+    Raises:
+        EncoreError: the file is missing or no table of finite numbers.
+    """
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")
+    header, *lines = (line.split("\t") for line in path.read_text().splitlines() or [""])
+    if header == ["step"] and not lines:
+        return header, np.empty((0, 1))
+    try:
+        rows = np.array([[float(cell) for cell in line] for line in lines])
+    except ValueError:
+        rows = np.empty(0)
+    if header[:2] != ["step", "loss"] or rows.shape != (len(lines), len(header)) or not np.isfinite(rows).all():
+        raise EncoreError(f"{path} is no table of the losses at each step; {REMAKE}")
+    return header, rows

@@ -1,0 +1,104 @@
+"""The figures of the page, with the data of each and what every line of it was computed from."""
+
+import base64
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from encore.products.figures.crossover_text import of_lines, sentences
+from encore.products.report.slice import RESULTS, ReportSlice, slug
+
+KINDS = {"svg": "image/svg+xml", "png": "image/png"}
+NAMES = ("label", "lineage", "system")  # columns of data that tell whose a line is, by what a slice's row calls it
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A row of a figure's slice of the plan."""
+
+    label: str
+    setting: str
+    system: str
+    names: tuple[str, ...]  # what lines of data call it
+    reads: list[str]
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure: the rows of its slice of the plan, and the lines of its data."""
+
+    name: str
+    rows: list[FigureRow]
+    lines: list[dict[str, str]]
+
+    @property
+    def stem(self) -> Path:
+        """The path of the figure's files without their endings."""
+        return RESULTS / f"figures/{self.name}"
+
+    @property
+    def place(self) -> str:
+        """The name of the figure on the page."""
+        return f"f-{slug(self.name)}"
+
+    @property
+    def data(self) -> str:
+        """The name of the figure's data on the page."""
+        return f"d-{slug(self.name)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """Where the lead of one line over another ends, in words."""
+        return list(sentences(of_lines(self.lines)))
+
+    @cached_property
+    def picture(self) -> str:
+        """The smaller of the figure's two pictures as an address that holds it."""
+        found = {kind: self.stem.with_name(f"{self.stem.name}.{kind}").read_bytes() for kind in KINDS}
+        kind = min(KINDS, key=lambda kind: len(found[kind]))
+        return f"data:{KINDS[kind]};base64,{base64.b64encode(found[kind]).decode()}"
+
+    def key(self, row: FigureRow) -> str:
+        """The name on the page of the explanation of a row's numbers."""
+        return f"v-{slug(self.name)}-{self.rows.index(row)}"
+
+    def row_of(self, line: dict[str, str]) -> FigureRow | None:
+        """The row that a line of data is about."""
+        name = next((line[key] for key in NAMES if key in line), None)
+        return next((row for row in self.rows if name in row.names and row.setting == line.get("setting", "")), None)
+
+    def question(self, row: FigureRow) -> list[str]:
+        """The arguments of `encore explain` about a row."""
+        setting = ["--setting", row.setting] if row.setting else []
+        return [f"{self.stem}.csv", "--row", row.label, *setting]
+
+
+def read_figures(site: ReportSlice) -> list[ShownFigure]:
+    """The figures that were made."""
+    return [_read(name) for name in site.figures]
+
+
+def _read(name: str) -> ShownFigure:
+    stem = RESULTS / f"figures/{name}"
+    spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
+    with stem.with_name(f"{stem.name}.csv").open(newline="", encoding="utf-8") as file:
+        return ShownFigure(name, list(map(_row, spec.get("rows", []))), list(csv.DictReader(file)))
+
+
+def _row(row: dict[str, Any]) -> FigureRow:
+    names = tuple(row[key] for key in NAMES if key in row)
+    reads = list(dict.fromkeys(_reads(row)))
+    return FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, reads)
+
+
+def _reads(row: dict[str, Any]) -> Iterator[str]:
+    """The folders of a row: of its cells, or named at once, or those of each seed."""
+    if "cells" in row:
+        return (read["folder"] for cell in row["cells"].values() for read in cell["reads"])
+    if row.get("reads"):
+        return iter(row["reads"])
+    return (seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed)

@@ -1,0 +1,179 @@
+"""The page: what it shows is read here, and the templates in ``report/templates`` turn it into HTML."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from encore.products.report import claims, confounds, figures, run_summary, tables
+from encore.products.report.claims import ShownClaim
+from encore.products.report.figures import ShownFigure
+from encore.products.report.records import ArtifactRecords, Runs
+from encore.products.report.slice import ReportSlice, slug
+from encore.products.report.tables import ShownTable
+from encore.products.slices import OURS
+from encore.products.tables.footnotes import PROXY_DATA
+from encore.storage.files import canonical
+
+PAPERS = {
+    OURS: "Encore",
+    "bow": "BoW prediction",
+    "costa": "COSTA",
+    "cpdae": "CPDAE",
+    "tct_colbert": "TCT-ColBERT",
+    "two_tower": "Two-tower pre-training",
+    "real": "Real data",
+}
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """What a page shows: a function of files in ``results/`` and of the records of jobs."""
+
+    site: ReportSlice
+    tables: list[ShownTable]
+    figures: list[ShownFigure]
+    claims: list[ShownClaim]
+    records: ArtifactRecords
+
+
+def read_content(site: ReportSlice, runs: Runs) -> PageContent:
+    """Read what a page shows.
+
+    Args:
+        runs: gives the record of an artifact's job by its folder.
+
+    Raises:
+        EncoreError: a product that it shows is missing or damaged.
+    """
+    shown, drawn = tables.read_tables(site), figures.read_figures(site)
+    folders = [folder for table in shown for folder in table.folders()]
+    folders += [folder for figure in drawn for row in figure.rows for folder in row.reads]
+    return PageContent(site, shown, drawn, claims.read_claims(site, shown), ArtifactRecords(folders, runs))
+
+
+def render_page(content: PageContent) -> str:
+    """The page as text; equal contents give equal bytes."""
+    return _environment().get_template("page.html.j2").render(_names(content))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """The templates, where text is escaped, and a name that nobody gives is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("encore.products.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= FILTERS
+    environment.tests["numeric"] = _is_numeric
+    return environment
+
+
+def _names(content: PageContent) -> dict[str, Any]:
+    """What the templates know."""
+    shown, records = content.tables, content.records
+    made = [table for table in shown if table.made]
+    on_runs = [claim.run for claim in content.claims if claim.run]
+    counts = {
+        "printed": claims.count_verdicts(claim.printed for claim in content.claims),
+        "run": claims.count_verdicts(on_runs),
+    }
+    seen = dict.fromkeys([*(table.paper for table in shown), *(claim.printed["paper"] for claim in content.claims)])
+    return {
+        "site": content.site,
+        "proxy_data": PROXY_DATA,
+        "papers": {key: PAPERS.get(key, key) for key in seen},
+        "tables": shown,
+        "made": made,
+        "headline": made[0] if made else None,
+        "data": run_summary.headline_data(made[0], records) if made else None,
+        "printed": tables.count_printed(shown),
+        "claims": content.claims,
+        "counts": counts,
+        "meanings": {each.verdict: claims.VERDICTS.get(each.verdict, ("", ""))[1] for each in _both(counts)},
+        "figures": content.figures,
+        "records": records,
+        "artifacts": records.all(),
+        "run": run_summary.summarise_run(records),
+        "confounds": confounds.find_confounds(shown, records, content.site),
+    }
+
+
+def _both(counts: dict[str, list[claims.VerdictCount]]) -> Sequence[claims.VerdictCount]:
+    return sorted([*counts["printed"], *counts["run"]], key=lambda each: claims.rank(each.verdict))
+
+
+def _is_numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def count(value: object) -> str:
+    """A whole number with commas; anything else as it is."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def counted(value: int | str, one: str, many: str = "") -> str:
+    """A number with its noun: ``1 table``, ``2 tables``."""
+    return f"{count(int(value))} {one if int(value) == 1 else many or f'{one}s'}"
+
+
+def significant(value: float | str, digits: int = 3) -> str:
+    """A number, short."""
+    text = f"{float(value):.{digits}g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def between(ends: Sequence[float]) -> str:
+    """An interval in words."""
+    return f"{significant(ends[0], 6)} to {significant(ends[1], 6)}"
+
+
+def along(value: float, reach: float) -> str:
+    """Where a value is on an axis from -reach to reach, in percent of its length, with a margin at either end."""
+    return f"{50 + 47 * value / reach:.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever people would say."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:,.3g} h"
+
+
+def milliseconds(value: float) -> str:
+    """A latency; whole milliseconds from a second on."""
+    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def size(of: int) -> str:
+    """Bytes as people say them."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if of >= 2**power:
+            return f"{of / 2**power:.3g} {unit}"
+    return f"{of} bytes"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "along": along,
+    "between": between,
+    "canonical": canonical,
+    "count": count,
+    "counted": counted,
+    "duration": duration,
+    "milliseconds": milliseconds,
+    "rank": claims.rank,
+    "removeprefix": str.removeprefix,
+    "significant": significant,
+    "size": size,
+    "slug": slug,
+    "tone": claims.tone,
+}

@@ -1,0 +1,140 @@
+"""The report's slice of the plan: which products it shows, and what the papers print of all that was not run.
+
+It shows what the configuration declares, and of the other tables of the catalogue those that lie there as this
+configuration makes them; it never requests another table.
+"""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from encore.plan.plan import Plan
+from encore.plan.tuning.trials import TUNING
+from encore.products.claims.contrasts import Address
+from encore.products.claims.files import read_claims
+from encore.products.claims.plan import CLAIMS, all_shapes, cells_of, chosen_claims, claims_plan, products_of
+from encore.products.declared import wanted_tables
+from encore.products.tables.entries import Table, printed_as
+from encore.products.tables.plan import table_plan
+from encore.products.tables.reported_file import PAPERS, reported_file
+from encore.products.targets import everything_declared
+from encore.storage.files import canonical, full_digest, sha256
+from encore.storage.typed import called
+
+REPORT = "report"
+TEMPLATES = Path(__file__).parent / "templates"
+_TABLES, _FIGURES = "results/tables/", "results/figures/"
+
+
+def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
+    """What the page shows.
+
+    Args:
+        run: the run's file, which commands name.
+    """
+    targets = everything_declared(plan)
+    tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
+    tables = list(dict.fromkeys(tables))
+    of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
+    chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
+    claims = {name: claim for name, (_, claim) in of_papers.items()}
+    return {
+        "name": REPORT,
+        "title": plan.config.title,
+        "templates": templates_digest(),
+        "run": called(run),
+        "proxy_data": plan.config.proxy_data,
+        "tables": tables,
+        "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
+        "claims": _is_made(f"results/{CLAIMS}", lambda: claims_plan(plan)),
+        "about": {name: products_of(claim) for name, claim in claims.items()},
+        "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
+        "printed": {
+            name: _printed(name, table)
+            for name, table in sorted(plan.catalogue.tables.items())
+            if table.reported and name not in tables
+        },
+        "datasets": _datasets(plan),
+        "trials": _trials(),
+    }
+
+
+def report_reads(content: dict[str, Any]) -> list[str]:
+    """The manifests of all products that the page shows."""
+    claims = [f"results/{CLAIMS}_printed", *([f"results/{CLAIMS}"] if content["claims"] else [])]
+    tables = [f"{_TABLES}{name}" for name in content["tables"]]
+    figures = [f"{_FIGURES}{name}" for name in content["figures"]]
+    return [f"{stem}.manifest.json" for stem in (*tables, *figures, *claims)]
+
+
+def templates_digest() -> str:
+    """The digest of the page's templates, style and program, so that an edited one makes the page again."""
+    files = {path.name: sha256(path) for path in TEMPLATES.iterdir() if path.is_file()}
+    return full_digest(files)
+
+
+def _lies_there(plan: Plan, name: str) -> bool:
+    return _is_made(f"{_TABLES}{name}", lambda: table_plan(plan, name))
+
+
+def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
+    """Whether a product lies there that was made of such a slice, and of no other configuration's.
+
+    The slice is planned only where something lies there: to plan the claims takes seconds.
+    """
+    try:
+        record = json.loads(Path(f"{stem}.manifest.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(record, dict) and canonical(record.get("spec")) == canonical(planned())
+
+
+def _printed(name: str, table: Table) -> dict[str, Any]:
+    """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
+    kept = {"id", "label", "setting", "reported_only"}
+    return {
+        "name": name.rsplit("/", 1)[-1],
+        "paper": name.split("/")[0],
+        "title": table.title,
+        "unit": table.unit,
+        "rows": [
+            row.model_dump(include=kept)
+            | {"cells": {column.id: {"reported": printed_as(row, column)} for column in table.columns}}
+            for row in table.rows
+        ],
+        "columns": [
+            {"id": column.id, "label": column.label, "hidden": column.hidden, "source": column.source}
+            | {"mean_of": column.mean_of, "reported_scale": column.reported_scale}
+            | ({"gain": column.gain.model_dump()} if column.gain else {})
+            for column in table.columns
+        ],
+        "notes": table.notes,
+        "proxy_data": False,
+    } | reported_file(name, table)
+
+
+def _grouped(cells: list[Address]) -> list[list[Any]]:
+    """Cells by table, setting and row, each with its columns."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for *row, column in cells:
+        rows.setdefault(tuple(row), []).append(column)
+    return [[*row, columns] for row, columns in rows.items()]
+
+
+def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
+    """What replaces a dataset that was withdrawn."""
+    names = plan.resolve.dataset_names()
+    return {name: {"name": name, "note": note} for name in names if (note := plan.resolve.dataset(name).note)}
+
+
+def _trials() -> dict[str, dict[str, int]]:
+    """How many values of which fields were tried for each step, as the records of tuning say."""
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path in sorted(TUNING.glob("*.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                values[line["step"]][line["field"]].add(line["value"])
+    return {step: {field: len(tried) for field, tried in fields.items()} for step, fields in sorted(values.items())}

@@ -1,0 +1,126 @@
+"""What was run: the data of the headline table, training steps, cost by stage, latencies and indexes."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from encore.products.report.records import ArtifactRecords, RecordedArtifact
+from encore.products.report.tables import ShownTable
+from encore.storage.files import canonical
+
+LATENCY = "latency.json"
+TRAINED = ("pretrain", "finetune", "train_doc2query")
+INDEXES = ("encode", "build_index", "lucene_index")
+
+
+@dataclass(frozen=True)
+class JobGroup:
+    """Artifacts of one stage: all of them, or those of one training step under each seed."""
+
+    stage: str
+    artifacts: list[RecordedArtifact]
+
+    @property
+    def stem(self) -> str:
+        """What their names have in common."""
+        return self.artifacts[0].stem
+
+    @property
+    def step(self) -> dict[str, Any]:
+        """The training step's parameters."""
+        return {"collection": "", "batch": "", "learning_rate": ""} | self.artifacts[0].spec.get("step", {})
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all jobs."""
+        return sum(each.seconds for each in self.artifacts)
+
+    @property
+    def memory(self) -> int:
+        """The most memory that a job had, in MB; 0 where it is not recorded."""
+        return max(each.run.get("peak_memory_mb") or 0 for each in self.artifacts)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all outputs."""
+        return sum(each.bytes for each in self.artifacts)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that it ran on."""
+        return sorted({str(each.run["device"]) for each in self.artifacts if each.run})
+
+    def range(self, key: str) -> list[float]:
+        """The least and the most of a result; one number where all have the same."""
+        found = sorted({each.results[key] for each in self.artifacts if key in each.results})
+        return list(dict.fromkeys([*found[:1], *found[-1:]]))
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """Everything that was run, by kind; a latency is with its record."""
+
+    collections: list[RecordedArtifact]
+    trained: list[JobGroup]
+    stages: list[JobGroup]
+    latencies: list[tuple[RecordedArtifact, dict[str, Any]]]
+    indexes: list[RecordedArtifact]
+
+
+@dataclass(frozen=True)
+class HeadlineData:
+    """On what data the headline table is: collections searched, queries judged, seeds, sizes of models."""
+
+    collections: list[RecordedArtifact]
+    queries: list[int]
+    seeds: list[int]
+    backbones: list[dict[str, Any]]
+
+
+def headline_data(shown: ShownTable, records: ArtifactRecords) -> HeadlineData:
+    """What the numbers of a table rest on."""
+    made_of = records.upstream(shown.folders())
+    searched = {each.inputs.get("collection", "") for each in made_of if each.kind == "evaluate"}
+    cells = (row.cells[column.id] for column in shown.table.shown() for row in shown.table.rows)
+    judged = dict.fromkeys(cell.ours.judged for cell in cells if cell.ours and cell.ours.judged is not None)
+    started = {canonical(each.spec["backbone"]): each for each in made_of if "backbone" in each.spec}
+    backbones = [each.spec["backbone"] | each.results for each in started.values()]
+    return HeadlineData(records.of(sorted(searched - {""})), list(judged), shown.table.seeds, backbones)
+
+
+def summarise_run(records: ArtifactRecords) -> RunSummary:
+    """Group all artifacts of the page."""
+    artifacts = records.all()
+    trained = _grouped((each for each in artifacts if each.kind in TRAINED), _without_seed)
+    stages = _grouped(artifacts, lambda each: (each.kind,))
+    return RunSummary(
+        [each for each in artifacts if each.kind == "collection"],
+        [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
+        sorted((JobGroup(kind, own) for (kind,), own in stages.items()), key=lambda one: (-one.seconds, one.stage)),
+        [(each, record) for each in artifacts if LATENCY in each.outputs and (record := _latency(each))],
+        [each for each in artifacts if each.stage in INDEXES],
+    )
+
+
+def _grouped(
+    artifacts: Iterable[RecordedArtifact], key: Callable[[RecordedArtifact], tuple[str, ...]]
+) -> dict[tuple[str, ...], list[RecordedArtifact]]:
+    groups: dict[tuple[str, ...], list[RecordedArtifact]] = defaultdict(list)
+    for each in artifacts:
+        groups[key(each)].append(each)
+    return groups
+
+
+def _without_seed(artifact: RecordedArtifact) -> tuple[str, ...]:
+    return artifact.stem, canonical({key: value for key, value in artifact.spec.items() if key != "seed"})
+
+
+def _latency(artifact: RecordedArtifact) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads((Path(artifact.folder) / LATENCY).read_text())
+    except (OSError, ValueError):
+        return {}
+    return record

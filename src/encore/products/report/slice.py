@@ -1,0 +1,66 @@
+"""What the report is made of: its slice of the plan, ``results/plan/report.json``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from encore.products.slices import Product, SlicePart
+from encore.products.tables.layout import Layout
+from encore.storage import typed
+
+RESULTS = Path("results")
+
+
+class ReportDataset(SlicePart):
+    """What the catalogue calls a collection here, and what it replaces, if anything."""
+
+    name: str
+    note: str = ""
+
+
+class ReportSlice(Product):
+    """The products that are shown, and the tables of the catalogue of which only the printed numbers are."""
+
+    title: str
+    templates: str  # the digest of the page's templates
+    run: str  # the run's file; empty for the default
+    tables: list[str]
+    figures: list[str]  # without ending
+    claims: bool = False  # whether claims on runs are shown
+    about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
+    cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
+    printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
+    datasets: dict[str, ReportDataset] = {}  # by the artifact's name without its digest
+    trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """It reads products, which lie next to one another, and no folder of its own."""
+        return {}
+
+    def records(self) -> list[Path]:
+        """The manifests of all products that it shows."""
+        tables = [RESULTS / f"tables/{name}.manifest.json" for name in self.tables]
+        figures = [RESULTS / f"figures/{name}.manifest.json" for name in self.figures]
+        claims = ["claims_printed", *(["claims"] if self.claims else [])]
+        return [*tables, *figures, *(RESULTS / f"{name}.manifest.json" for name in claims)]
+
+    def command(self, target: str) -> str:
+        """What a person types to make a target, or all that the configuration declares."""
+        return typed.snakemake(*([target] if target else []), run=self.run)
+
+    @property
+    def audit(self) -> str:
+        """The command that compares the page with the files that it is made of."""
+        return typed.encore("audit", run=self.run)
+
+    def explain(self, question: Sequence[str]) -> str:
+        """The command that explains a number of the page in a terminal."""
+        return typed.encore("explain", *question, run=self.run)
+
+    def note(self, dataset: str) -> str:
+        """What a dataset replaces; empty where it replaces nothing."""
+        return self.datasets[dataset].note if dataset in self.datasets else ""
+
+
+def slug(text: str) -> str:
+    """A name of a place of the page."""
+    return "-".join("".join(sign if sign.isalnum() else " " for sign in text.lower()).split())

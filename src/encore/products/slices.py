@@ -1,0 +1,62 @@
+"""The slice of the plan that a product is built from, read from ``results/plan/<name>.json``: what all kinds share.
+
+The plan is written by a program and was checked there, so this only gives it types; unknown keys are other readers'.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from encore.errors import EncoreError
+
+OURS = "encore"  # the paper of our own tables, whose names have no folder
+CORPUS_SIZE = "corpus_size"  # a figure of no paper: retrieval as the collection grows
+Unit = Literal["share", "percent"]
+
+
+class SlicePart(BaseModel):
+    """A part of a slice of the plan, of which a reader takes the fields that it needs."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Product(SlicePart):
+    """The fields that every slice of the plan has."""
+
+    name: str
+    proxy_data: bool = True
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Every folder of results that it reads, with the files of it that are read; None: all."""
+        raise NotImplementedError
+
+
+P = TypeVar("P", bound=Product)
+
+
+class Read(SlicePart):
+    """A folder that a cell reads, and the seed it was made under; null where there is no chance in it (BM25)."""
+
+    seed: int | None = None
+    folder: str
+
+
+def read(path: Path, kind: type[P]) -> P:
+    """Read a slice of the plan: ``Layout`` for a table.
+
+    Raises:
+        EncoreError: the file is missing or is no such slice.
+    """
+    try:
+        return kind.model_validate(json.loads(path.read_text()))
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; name a table that the configuration declares") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise EncoreError(f"{path}: {place}: {first['msg']}; let the workflow write the plan again") from error
+    except ValueError as error:
+        raise EncoreError(f"{path} is not JSON ({error}); delete it, the workflow writes it again") from error

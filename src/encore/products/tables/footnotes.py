@@ -1,0 +1,124 @@
+"""The notes below a table: its marks, the data that were run, the seeds, and what the table does not show."""
+
+import math
+from collections.abc import Iterator
+
+from encore.evaluation.significance import SIGNIFICANT
+from encore.products.tables.budgets import budget_notes
+from encore.products.tables.layout import Layout
+from encore.products.tables.sources import SOURCES
+from encore.products.tables.table import Ours, Table
+from encore.products.tables.unseen import unseen_notes
+from encore.products.tables.verdicts import ENOUGH_SEEDS, OPEN
+
+DISAGREES = "≠"
+RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
+PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
+
+
+def footnotes(layout: Layout, table: Table) -> list[str]:
+    """The notes of a table's cells, most needed first."""
+    run = any(cell.request.reads for row in table.rows for cell in row.cells.values())
+    return [
+        *([PROXY_DATA] if table.proxy_data and run else []),
+        *_marks(layout, table),
+        *_data(table),
+        *unseen_notes(layout),
+        *budget_notes(layout),
+        *_seeds(table),
+        *_ties(table),
+        *(note for source in SOURCES.values() for note in source.notes(layout)),
+    ]
+
+
+def _marks(layout: Layout, table: Table) -> Iterator[str]:
+    cells = [cell for row in table.rows for cell in row.cells.values()]
+    printed = [cell.printed for cell in cells if cell.printed]
+    if any(cell.ours and cell.ours.best for cell in cells):
+        yield "Bold: the best of a column within its setting."
+    if printed:
+        ours = any(one.difference is not None for one in printed)
+        yield "In parentheses: the paper's number" + (", and ours less it." if ours else ".")
+    if table.unit == "percent":
+        yield "Measures, their differences and deviations are in percent."
+    if not any(cell.comparisons for cell in cells):
+        return
+    labels = {row.id: row.label for row in table.rows}
+    above = ", ".join(f"{mark} {labels.get(name, name)}" for name, mark in table.comparators.items())
+    primary = " and ".join(column.label for column in table.columns if column.primary)
+    yield (
+        f"Significantly above (after − below): {above}. Two-sided cluster-robust test, Holm-corrected at "
+        f"{SIGNIFICANT * 100:g} % over the objectives of one setting, on {primary} only; "
+        "other measures are secondary."
+    )
+    if any(one.markers or one.unprinted for one in printed):
+        yield _printed_markers(layout, labels, differ=any(one.disagrees for one in printed))
+    if any(row.cells[name].verdict == OPEN and table.control(row.setting) for row in table.rows for name in row.cells):
+        yield "(needs x): the smallest gain that a comparison with none or with control alone shows in 80 %."
+
+
+def _printed_markers(layout: Layout, labels: dict[str, str], *, differ: bool) -> str:
+    """What the paper's markers mean, and where our test says otherwise."""
+    meant = layout.significance.meant() if layout.significance else {}
+    named = {mark: ", ".join(labels.get(row, row) for row in rows) for mark, rows in meant.items()}
+    above = ", ".join(
+        f"{mark.translate(RAISED)} {'each of ' if len(meant[mark]) > 1 else ''}{rows}" for mark, rows in named.items()
+    )
+    text = "Behind the paper's numbers: its own markers" + (f", above {above}" if above else "")
+    return text + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")
+
+
+def _data(table: Table) -> Iterator[str]:
+    """One note for each split that was run: collection with digest, queries judged, queries answered."""
+    labels: dict[tuple[str, str, bool], dict[str, None]] = {}
+    counts: dict[tuple[str, str, bool], list[tuple[str, Ours]]] = {}
+    collections: dict[tuple[str, str, bool], str] = {}
+    for row, column in ((row, column) for column in table.columns for row in table.rows):
+        cell = row.cells[column.id]
+        if cell.ours and cell.ours.judged is not None:
+            place = cell.request.dataset, cell.request.split, cell.request.unseen
+            labels.setdefault(place, {})[column.label] = None
+            counts.setdefault(place, []).append((row.label, cell.ours))
+            collections.setdefault(place, cell.request.collection)
+    for place, own in counts.items():
+        dataset, split, _ = place
+        measures, name = ", ".join(labels[place]), table.datasets.get(dataset, dataset)
+        yield f"{measures}: {name}, split {split} of {collections[place]}; {_counts(own)}."
+
+
+def _counts(own: list[tuple[str, Ours]]) -> str:
+    judged = own[0][1].judged
+    short = {label: ours.answered for label, ours in own if ours.answered != judged}
+    answered = ", ".join(f"{label} answered {count:,}" for label, count in short.items() if count is not None)
+    return f"{judged:,} queries judged" + (f" ({answered})" if answered else ", all answered by every row")
+
+
+def _seeds(table: Table) -> Iterator[str]:
+    seeds = table.seeds
+    if not seeds or all(ours.judged is None for ours in _ours(table)):
+        return  # times and counts are of one seed's model whatever the run has, and their own notes say so
+    listed = ", ".join(map(str, seeds))
+    if len(seeds) == 1:
+        yield f"One seed ({listed}): differences and markers are about these checkpoints, not about the objectives."
+    else:
+        yield f"{len(seeds)} seeds ({listed}): mean ± standard deviation over seeds."
+    if len(seeds) < ENOUGH_SEEDS:
+        yield f"A verdict about an objective needs {ENOUGH_SEEDS} seeds."
+
+
+def _ties(table: Table) -> Iterator[str]:
+    widths = [high - low for ours in _ours(table) if ours.ties for low, high in [ours.ties]]
+    if widths:
+        widest = max(widths) * (100 if table.unit == "percent" else 1)
+        moves = f"moves any value here by more than {_up(widest)}" if widest else "moves any value here"
+        yield f"Tied scores: no order of them {moves}."
+
+
+def _ours(table: Table) -> list[Ours]:
+    return [cell.ours for row in table.rows for cell in row.cells.values() if cell.ours]
+
+
+def _up(width: float) -> str:
+    """A width rounded up to one digit, so that the sentence stays true but for rounding errors of sums."""
+    places = -math.floor(math.log10(width))
+    return f"{math.ceil(width * 10.0**places - 1e-9) / 10.0**places:.{max(places, 0)}f}"

@@ -1,0 +1,88 @@
+"""Notes for a table's reader from its plan: which cells are empty and why, what is copied, and what replaces what."""
+
+from collections.abc import Iterable, Iterator
+
+from encore.config import lineage as naming
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.plan.tuning import trials
+from encore.plan.tuning.edges import at_an_edge
+from encore.plan.tuning.trials import TUNING, Trial
+from encore.products.substitutes import substitutes
+from encore.products.tables.entries import RowEntry
+from encore.products.tables.planned import Cell
+
+
+def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
+    """Sentences, each once, in the order of the table."""
+    return list(
+        dict.fromkeys(
+            [
+                *_copied(rows),
+                *_absent(plan, cells),
+                *_empty(cells),
+                *_at_an_edge(plan, cells),
+                *substitutes(plan, _read(cells)),
+            ]
+        )
+    )
+
+
+def _copied(rows: list[RowEntry]) -> Iterator[str]:
+    """Who printed the rows that were not run."""
+    labels: dict[str, list[str]] = {}
+    for row in (row for row in rows if row.reported_only):
+        labels.setdefault(row.reported_only, []).append(row.label)
+    if labels:
+        yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
+
+
+def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that the run's collections cannot have, by column; or whose backbone has no replacement."""
+    labels: dict[str, dict[str, None]] = {}
+    shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
+    for cell in cells:
+        if cell.reads and cell.reads.absent:
+            label = shown.get(cell.column.id) if cell.column.hidden else None
+            if cell.request.system and cell.reads.absent == plan.resolve.missing_start(cell.request.system):
+                label = cell.row.label
+            labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
+    for reason, columns in labels.items():
+        yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."
+
+
+def _empty(cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that a row cannot have, one sentence for a row and a reason."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if reason := cell.row.not_applicable.get(cell.column.id):
+            columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
+    for (row, reason), labels in columns.items():
+        yield f"{row} has no {' and no '.join(labels)}: {reason}."
+
+
+def _at_an_edge(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """Which rows were trained with a value that is best at the edge of what was tried for it, from the same start."""
+    edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(trials.read_trials(path))]
+    found: dict[str, None] = {}
+    for cell in cells if edges else ():
+        if cell.reads and cell.reads.by_seed and cell.request.system and not cell.reads.absent:
+            found |= dict.fromkeys(_edges_of(plan, cell, edges))
+    if found:
+        yield f"Best at the edge of what was tried, so a value beyond it may be better: {', '.join(found)}."
+
+
+def _edges_of(plan: Plan, cell: Cell, edges: list[Trial]) -> Iterator[str]:
+    own = naming.split_index(cell.request.system)[0]
+    if own in plan.catalogue.systems:
+        return
+    lineage = plan.resolve.lineage(own)
+    for trial in edges:
+        alike = lineage.steps if naming.parse(trial.lineage).backbone == lineage.backbone else ()
+        if trial.value in [getattr(plan.resolve.step(step), trial.field) for step in alike if step.name == trial.step]:
+            shared = trial.recipe.startswith(f"{trial.step}~")
+            yield f"{trial.step if shared else cell.row.label} ({trial.field} {naming.spelled(trial.value)})"
+
+
+def _read(cells: list[Cell]) -> Iterable[Artifact]:
+    return (artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed)

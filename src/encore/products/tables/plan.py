@@ -1,0 +1,118 @@
+"""A table's slice of the plan, and all slices that a configuration declares."""
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.products.slices import CORPUS_SIZE
+from encore.products.tables.compared_models import compared_models
+from encore.products.tables.entries import ColumnEntry, RowEntry, Table
+from encore.products.tables.means import means, partial
+from encore.products.tables.notes import notes
+from encore.products.tables.planned import cells, row_plan
+from encore.products.tables.references import reference_digests, references
+from encore.products.tables.reported_file import OWN, reported_file
+from encore.storage.files import sha256
+
+CURVES = "pretraining"  # the figure of the pre-training steps of all tables
+
+# What was found for each plan: every wildcard of the workflow requests a table's slice again.
+_known: WeakKeyDictionary[Plan, dict[str, tuple[Table, dict[str, Any]]]] = WeakKeyDictionary()
+
+
+def table_plan(plan: Plan, name: str) -> dict[str, Any]:
+    """Rows with what their cells read, columns, and the design of the tests.
+
+    Raises:
+        EncoreError: the table, a row, a lineage, a dataset, a split or a measure is unknown.
+    """
+    table = _table(plan, name)
+    known = _known.setdefault(plan, {})
+    if name not in known or known[name][0] is not table:
+        known[name] = table, _slice(plan, name, table)
+    content = known[name][1]
+    return content | reported_file(name, table) | _records(content["rows"]) | reference_digests(content)
+
+
+def table_reads(plan: Plan, name: str) -> list[Artifact]:
+    """Every artifact that a table reads, once, in the order of its rows and columns."""
+    return [plan.find(folder) for folder in dict.fromkeys(table_folders(table_plan(plan, name)["rows"]))]
+
+
+def table_scores(plan: Plan, name: str) -> list[Artifact]:
+    """Every folder of scores among them."""
+    return [artifact for artifact in table_reads(plan, name) if artifact.stage == "evaluate"]
+
+
+def table_folders(rows: list[dict[str, Any]]) -> list[str]:
+    """The folders that rows of a table's slice read."""
+    return [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
+
+
+def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
+    """All of a table's slice that does not depend on files."""
+    rows = _chosen(plan, name, table)
+    found = cells(plan, name, table, rows)
+    width, is_reported = len(table.columns), table.reported is not None
+    datasets = dict.fromkeys(cell.request.dataset for cell in found if cell.reads and cell.request.dataset)
+    over = means(table.columns, found)
+    released = references(plan, name, found)
+    cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
+    planned = [row_plan(plan, row, own, reported=is_reported) for row, own in zip(rows, cells_of, strict=True)]
+    return {
+        "name": name.rsplit("/", 1)[-1],
+        "paper": name.split("/")[0] if "/" in name else OWN,
+        "title": table.title,
+        "unit": table.unit,
+        "rows": compared_models(planned, plan.find),
+        "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
+        "dataset_labels": {dataset: plan.resolve.dataset_name(dataset) for dataset in datasets},
+        "significance": _design(table, rows),
+        "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
+        "proxy_data": plan.config.proxy_data,
+    } | ({"references": released, "depth": plan.config.depth} if released else {})
+
+
+def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
+    """A column in the form of its table's slice; ``over`` are the columns that it is the mean of here, if any."""
+    shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
+    return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
+
+
+def _table(plan: Plan, name: str) -> Table:
+    if name in (CURVES, CORPUS_SIZE, "index"):  # results/plan/index.json is the plan's own
+        raise EncoreError(f"tables.{name}: that name is taken by a file of every run; rename the table")
+    if name not in plan.catalogue.tables:
+        raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")
+    return plan.catalogue.tables[name]
+
+
+def _chosen(plan: Plan, name: str, table: Table) -> list[RowEntry]:
+    """The rows that the run builds, in the table's order: all, or those listed by ``id`` or by ``setting: id``."""
+    wanted = plan.config.tables.get(name, "all")
+    if wanted == "all":
+        return table.rows
+    return [row for row in table.rows if row.names & set(wanted)]
+
+
+def _design(table: Table, rows: list[RowEntry]) -> dict[str, Any] | None:
+    """The tests, against those comparators that the run builds."""
+    if table.significance is None:
+        return None
+    built = {row.id for row in rows}
+    design = table.significance.model_dump(exclude={"printed"})
+    meant = table.significance.printed.items()
+    printed = {symbol: rows for symbol, rows in meant if built.issuperset([rows] if isinstance(rows, str) else rows)}
+    design |= {"printed": printed} if printed else {}
+    return design | {"comparators": [row for row in table.significance.comparators if row in built]}
+
+
+def _records(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The digests of the records that cells read, so that a new measurement makes the table again."""
+    cells = (cell for row in rows for cell in row["cells"].values())
+    files = dict.fromkeys(cell["record"] for cell in cells if "record" in cell)
+    return {"records_sha256": {file: sha256(Path(file)) for file in files}} if files else {}

@@ -1,0 +1,146 @@
+"""Released runs that a run's configuration names for rows of tables: the runs of ours that each is compared with.
+
+How close they are is in ``results/tables/<table>.reproduction.csv``, which ``reporting/tables/reproduction.py`` writes.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from encore.config.run import ReleasedRun
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.products.tables.entries import TESTED
+from encore.products.tables.planned import Cell
+from encore.storage.files import contents
+
+
+def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over.
+
+    Raises:
+        EncoreError: it names no cell that is run here, or a row without a run of its own.
+    """
+    given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
+    chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
+    return [
+        _address(cell)
+        | {
+            "columns": [other.column.id for other in _sharing(cell, found)],
+            "run": one.run,
+            "ours": [{"seed": seed, "folder": scores.inputs["run"].folder} for seed, scores in _reads(cell)],
+            "collection": _reads(cell)[0][1].inputs["collection"].folder,
+            "over": _over(place, one, cell, chosen),
+        }
+        for one, cell in chosen
+    ]
+
+
+def reference_folders(content: dict[str, Any]) -> list[str]:
+    """Every folder that the released runs of a table's slice are compared with: scores, runs and collections."""
+    cells = {(row["setting"], row["id"]): row["cells"] for row in content["rows"]}
+    folders: dict[str, None] = {}
+    for one in content.get("references", ()):
+        scores = cells[one["setting"], one["row"]][one["columns"][0]]["reads"]
+        folders |= dict.fromkeys([one["collection"], *(read["folder"] for read in (*scores, *one["ours"]))])
+    return list(folders)
+
+
+def reference_digests(content: dict[str, Any]) -> dict[str, Any]:
+    """The digests of released runs, so that another file makes the table again.
+
+    Raises:
+        EncoreError: one is missing.
+    """
+    files = dict.fromkeys(one["run"] for one in content.get("references", ()))
+    return {"references_sha256": {file: _digest(*_state(content["name"], file)) for file in files}} if files else {}
+
+
+def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
+    """Read the released runs of some tables as their job will, since a job that fails comes after all others.
+
+    Raises:
+        EncoreError: a file is no run in TREC's form.
+    """
+    for table in dict.fromkeys(tables):
+        for one in plan.config.references.get(table, ()):
+            _read(plan.config.at(f"references.{table}"), one.run)
+
+
+def _read(place: str, file: str) -> None:
+    """Read a released run, as its table's job will."""
+    from encore.data.trec_runs import read_trec
+
+    try:
+        answered = len(read_trec(Path(file)))
+    except EncoreError as error:  # whose message says how to fix our own runs
+        raise EncoreError(f"{place}: {str(error).rpartition(';')[0]}; bring another copy") from error
+    if answered == 0:
+        raise EncoreError(f"{place}: {file} has no line; name a run in TREC's form")
+
+
+def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
+    """The cell that a person means."""
+    rows = [cell for cell in found if row in cell.row.names]
+    if not rows:
+        known = {name for cell in found for name in cell.row.names}
+        raise EncoreError(f"{place}: no row {row!r} is built{nearest(row, known)}")
+    if len(settings := dict.fromkeys(cell.row.setting for cell in rows)) > 1:
+        raise EncoreError(f"{place}: row {row!r} stands under {', '.join(settings)}; write `setting: {row}`")
+    cells = [cell for cell in rows if cell.column.id == column]
+    if not cells:
+        raise EncoreError(f"{place}: there is no column {column!r}{nearest(column, [c.column.id for c in rows])}")
+    if cells[0].column.source != TESTED or not _reads(cells[0]):
+        raise EncoreError(f"{place}: row {row!r} has no run of ours under column {column!r}; name another")
+    return cells[0]
+
+
+def _over(
+    place: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
+) -> dict[str, str] | None:
+    """The row that a run is a gain over; it needs a run of its own, for theirs is over that."""
+    if one.over is None:
+        return None
+    for other, base in chosen:
+        alike = one.over == f"{base.row.setting}: {base.row.id}"
+        alike |= one.over == base.row.id and base.row.setting == cell.row.setting
+        if alike and other.column == one.column and base.row is not cell.row:
+            return _address(base)
+    raise EncoreError(
+        f"{place}: {one.row!r} is over {one.over!r}, which has no run of its own under column {one.column!r}; name one"
+    )
+
+
+def _address(cell: Cell) -> dict[str, str]:
+    return {"setting": cell.row.setting, "row": cell.row.id}
+
+
+def _sharing(cell: Cell, found: Sequence[Cell]) -> list[Cell]:
+    """The cells of its row that show measures of the same runs."""
+    return [
+        other
+        for other in found
+        if other.row is cell.row and other.column.source == TESTED and _reads(other) == _reads(cell)
+    ]
+
+
+def _reads(cell: Cell) -> tuple[tuple[int | None, Artifact], ...]:
+    return cell.reads.by_seed if cell.reads else ()
+
+
+def _state(table: str, file: str) -> tuple[str, int, int]:
+    """The state of a file, which changes when another file replaces it."""
+    try:
+        state = Path(file).stat()
+    except OSError as error:
+        raise EncoreError(f"references of {table}: {file}: {error.strerror}; name a run in TREC's form") from error
+    return file, state.st_size, state.st_mtime_ns
+
+
+@cache
+def _digest(file: str, size: int, changed: int) -> str:
+    """A file is digested once for all the slices that the workflow requests."""
+    return contents({file: Path(file)})[file]

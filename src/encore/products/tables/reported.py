@@ -1,0 +1,72 @@
+"""The papers' own numbers, from ``reported/`` files; never from code."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.products.tables.layout import Column, Row
+
+Reported = list[dict[str, str]]
+COLUMNS = ("row_label", "dataset", "metric", "value")  # that every file has; `setting`, `significance_markers` may be
+MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints in a cell: its text, its number (None for a word such as OOM), and its markers."""
+
+    text: str
+    number: float | None
+    markers: str = ""
+
+
+def read(path: str | None) -> Reported:
+    """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file.
+
+    Raises:
+        EncoreError: the file is missing, or lacks one of ``COLUMNS``.
+    """
+    if path is None:
+        return []
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            table = csv.DictReader(file)
+            rows = list(table)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise EncoreError(f"cannot read the reported numbers {path}: {why}; correct `reported:`") from error
+    if missing := [name for name in COLUMNS if name not in (table.fieldnames or [])]:
+        raise EncoreError(f"{path} has no column {missing[0]!r}; name it in its first line, with commas between names")
+    return rows
+
+
+def find(rows: Reported, row: Row, column: Column) -> Printed | None:
+    """What the paper prints in a cell of a table's plan; None where it prints nothing."""
+    return found(rows, row.cells[column.id].reported, row.id)
+
+
+def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None:
+    """What the paper prints at the place that ``wanted`` gives by column of the file; None where it prints nothing.
+
+    Raises:
+        EncoreError: two numbers fit, so that the row needs ``reported_setting``.
+    """
+    if not wanted:
+        return None
+    fitting = [each for each in rows if wanted.items() <= each.items()]
+    if len(fitting) > 1:
+        raise EncoreError(f"{len(fitting)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
+    if not fitting or not fitting[0]["value"]:
+        return None
+    return _printed(fitting[0]["value"], (fitting[0].get("significance_markers") or "").replace(",", ""))
+
+
+def _printed(text: str, markers: str) -> Printed:
+    """``.310`` -> 0.31, ``11.2B`` -> 11.2e9, ``OOM`` -> no number."""
+    text = f"0{text}" if text.startswith(".") else text
+    try:
+        return Printed(text, float(text.rstrip("KMB")) * MANY.get(text[-1:], 1), markers)
+    except ValueError:
+        return Printed(text, None, markers)

@@ -1,0 +1,96 @@
+"""Columns of costs that were measured besides the workflow, on a machine that the record names."""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.products.slices import Unit
+from encore.products.tables.layout import CellSlice, Column, Layout
+from encore.products.tables.sources.base import CellSource, CellValues
+
+
+class Recorded(CellSource):
+    """A number of a record; nothing where the record has an empty text in its place."""
+
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty.
+
+        Raises:
+            EncoreError: the file cannot be read, has no such key, or has no number there.
+        """
+        if not request.record:
+            return None
+        path, found = Path(request.record), _read(Path(request.record))
+        for key in request.value.split("/")[1:]:
+            entries = dict(_entries(found))
+            if key not in entries:
+                raise EncoreError(f"{path}: no {key!r} for {request.value!r}{nearest(key, entries)}")
+            found = entries[key]
+        if found == "":
+            return None
+        return CellValues([None], [_number(found, f"{path}: {request.value!r}")])
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The last key of the number's path, as recorded."""
+        return f"recorded {request.value.rpartition('/')[2]}"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        """Four significant digits."""
+        return f"{value:.4g}".replace("-", "−")
+
+    def notes(self, layout: Layout) -> list[str]:
+        """Each record with its machine and its setting."""
+        files: dict[str, dict[str, None]] = {}
+        for column in (column for column in layout.columns if column.source == "recorded"):
+            for row in layout.rows:
+                if record := row.cells[column.id].record:
+                    files.setdefault(record, {})[column.label] = None
+        return [f"{', '.join(labels)}: {_described(Path(file))}. Not tested." for file, labels in files.items()]
+
+
+@cache
+def _read(path: Path) -> Any:
+    """A record.
+
+    Raises:
+        EncoreError: it is missing, or says neither on which machine nor how it was measured.
+    """
+    try:
+        record = json.loads(path.read_text())
+        record["machine"]["processor"], record["setting"]["batch"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} is no record of a measurement ({error}); name another under `records`") from error
+    return record
+
+
+def _entries(found: Any) -> Iterable[tuple[str, Any]]:
+    """What may be asked for next: keys, or of a list the entries by what stands first in them."""
+    if isinstance(found, dict):
+        return found.items()
+    entries = found if isinstance(found, list) else []
+    return ((str(next(iter(entry.values()))), entry) for entry in entries if isinstance(entry, dict) and entry)
+
+
+def _number(found: Any, place: str) -> float:
+    """``1.5``, or ``+25.2 %`` as 25.2."""
+    try:
+        return float(found.removesuffix("%") if isinstance(found, str) else found)
+    except (TypeError, ValueError) as error:
+        raise EncoreError(f"{place} is no number but {found!r}; name a key that is one") from error
+
+
+def _described(path: Path) -> str:
+    """``recorded on <machine>, 1 thread, base, length 512, batches of 1, fp32 (path)``."""
+    record = _read(path)
+    machine, setting = record["machine"], record["setting"]
+    accelerator = f", {machine['accelerator']}" if machine.get("accelerator") else ""
+    threads = setting["threads"]
+    return (
+        f"recorded on {machine['processor']}{accelerator}, {threads} thread{'s' if threads > 1 else ''}, with a model "
+        f"of shape {setting['model']}, texts of {setting['length']} tokens, batches of {setting['batch']} and "
+        f"{setting['precision']} ({path})"
+    )

@@ -1,0 +1,84 @@
+"""Vectors on the disk while something is made of them: ``execution: keep_vectors: false`` removes them after.
+
+A shard without vectors keeps its ids and its manifest, and its ``index`` is an empty file. So Snakemake, which looks
+whether a file is there, makes nothing again; who needs the vectors later encodes them again and compares their digest.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.storage.files import sha256, write_bytes
+from encore.storage.lock import locked
+from encore.storage.manifest import MANIFEST, describe, read_manifest, verify
+from encore.storage.shards import VECTORS, has_no_vectors
+
+Planned = Callable[[], Mapping[str, dict[str, Any]]]
+KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes what is needed no more
+
+
+@contextmanager
+def vectors_of(shards: Sequence[Path], planned: Planned) -> Iterator[None]:
+    """Have the vectors of shards on the disk for the body; after it, remove them if the plan makes no more of them.
+
+    Args:
+        shards: folders that ``encode`` made.
+        planned: reads which folders the plan makes, each with its ``inputs``.
+
+    Raises:
+        EncoreError: vectors that had been removed come out otherwise when they are encoded again.
+    """
+    for shard in shards:
+        if has_no_vectors(shard):
+            with locked(shard, patience=math.inf):  # others wait for them too
+                _encode_again(shard)
+    yield
+    if os.environ.get(KEEP) == "0":
+        _remove_where_all_is_made(shards, planned())
+
+
+def _encode_again(shard: Path) -> None:
+    if not has_no_vectors(shard):  # another job has just encoded them
+        return
+    made = read_manifest(shard)
+    sources = {Path(place).parts[1]: Path(place).parent for place in made["inputs"]}
+    for folder in sources.values():
+        verify(folder)
+    print(f"the vectors of {shard} were removed: encoding again", flush=True)
+    from encore.retrieval.encode import make_shard
+
+    state = Path("results/state", ".".join(shard.parts[1:]))  # as in workflow/rules/index.smk
+    encoded = state / "encoded"
+    make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, encoded, state)
+    if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:
+        rmtree(state)
+        raise EncoreError(
+            f"the vectors of {shard} were removed, and encoded again they are other bytes, as on another machine; "
+            f"remove {shard.parent}, and Snakemake makes it and all that was made of it anew"
+        )
+    (encoded / VECTORS).replace(shard / VECTORS)
+    rmtree(state)
+
+
+def _remove_where_all_is_made(shards: Sequence[Path], entries: Mapping[str, dict[str, Any]]) -> None:
+    """Remove the vectors of those shards of which every run, index and measurement in the plan is finished."""
+    for shard in shards:
+        planned = [Path(folder) for folder, entry in entries.items() if str(shard) in entry["inputs"].values()]
+        try:
+            if planned and all(_is_made_of(folder, shard) for folder in planned):
+                write_bytes(shard / VECTORS, b"")
+        except (EncoreError, OSError) as error:  # what was made is no worse for it
+            print(f"the vectors of {shard} stay: {error}", flush=True)
+
+
+def _is_made_of(folder: Path, shard: Path) -> bool:
+    """Whether a folder is finished, and made of this shard as it is now."""
+    if not (folder / MANIFEST).is_file():
+        return False
+    name = shard / MANIFEST
+    return bool(read_manifest(folder)["inputs"].get(str(name)) == describe(name))
