@@ -90,7 +90,10 @@ def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None
     listed = nano.run(sys.executable, "-m", "encore.cli", "targets", "bert-base+halves+marco-bm25", *config, env=own)
     assert nano.planned(*listed.succeeded().split()) >= TRAINED
 
-    tests = [f"tests/unit/test_{name}.py" for name in ("objectives", "objectives_page", "estimated_flops")]
+    tests = [
+        f"tests/unit/{name}.py"
+        for name in ("objectives/test_objectives", "docs/test_objectives_page", "commands/test_estimated_flops")
+    ]
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-k", "halves or place or found_by_its_file")
     ran = nano.run(sys.executable, "-m", "pytest", *options, *tests, env=own).succeeded()
     assert int(re.findall(r"(\d+) passed", ran)[0]) >= 9, ran

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from simulated_gpu import SimulatedGpu, simulated_gpu
 from small_objective import encoder, heads_of, make
 from test_distillation import small_task as taught_task
-from test_training import NUMERICS, STEP
+from test_loop import NUMERICS, STEP
 from torch import Tensor, nn
 from warm import SIMULATED_GPU
 

@@ -1,0 +1,262 @@
+"""The audit finds a number that was altered together with the digests that should betray it."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import pytest
+import small_report
+import small_table
+
+from encore.commands.audit import recompute
+from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
+from encore.commands.audit.products import check_product
+from encore.products.catalogue import load_catalogue
+from encore.products.claims import printed_claims
+from encore.products.claims.plan import PRINTED, printed_plan
+from encore.products.declared import write_plan
+from encore.products.figures.forest import draw_forest
+from encore.products.kinds import FILES
+from encore.products.record import recorded
+from encore.products.report import build
+from encore.products.report.plan import REPORT as REPORT_NAME
+from encore.products.tables import formats
+from encore.products.tables.layout import Layout
+from encore.storage import manifest
+from encore.storage.files import write_json
+
+ROOT = Path(__file__).parents[3]
+PAGE, CSV = Path("results/report/index.html"), Path(f"results/{PRINTED}.csv")
+TABLE, FIGURE = Path("results/tables/table1.manifest.json"), Path("results/figures/table1.manifest.json")
+
+
+def forge(path: Path, record: Path, old: str, new: str) -> None:
+    """Replace a text, and make the manifest agree with the file."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    said = json.loads(record.read_text())
+    said["outputs"][path.name] = manifest.describe(path)
+    write_json(record, said)
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A report over made-up products."""
+    monkeypatch.chdir(tmp_path)
+    write_json(Path("report.json"), small_report.products(tmp_path))
+    build.make_report(Path("report.json"), None, PAGE.parent)
+    return PAGE.read_text()
+
+
+def reasons(do: Callable[[AuditReport], None]) -> list[str]:
+    report = AuditReport()
+    do(report)
+    return [str(finding) for finding in report.findings]
+
+
+def test_a_page_as_it_was_made_is_clean(page: str) -> None:
+    assert reasons(recompute.recompute_page) == []
+
+
+def test_a_page_of_other_code_must_come_out_again_too(page: str) -> None:
+    write_json(REPORT, json.loads(recompute.REPORT.read_text()) | {"code": "0"})
+    assert reasons(recompute.recompute_page) == []
+    PAGE.write_text(page.replace("</title>", "!</title>"))
+    (found,) = reasons(recompute.recompute_page)
+    assert found.endswith("(its manifest names other code than this version's)")
+
+
+def test_a_page_and_its_records_are_the_files_of_the_report(page: str) -> None:
+    assert json.loads(REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
+    report = AuditReport()
+    check_product(None, REPORT, REPORT_NAME, report)
+    assert report.findings == []
+    assert report.verified == 1
+
+
+def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str) -> None:
+    cell = page[page.index('id="c-table1-4-0"') :].partition("</td>")[0]
+    number = re.search(r"0\.\d+", cell)
+    assert number
+    forge(PAGE, REPORT, cell, cell.replace(number[0], "0.999"))
+    (found,) = reasons(recompute.recompute_page)
+    assert found.startswith(f"{PAGE}#c-table1-4-0 does not show what lies in results/ (line ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"use strict";', "document.body.textContent = 0.999;"),
+        (":root {", "td::after { content: '0.999'; } :root {"),
+        ("<title>Encore: A small", "<title>Encore: A large"),
+        ("<caption><span>Training", "<caption><span>Trained"),
+        ("3.02 min", "3.02 h"),
+        ("3 of 3 inequalities", "2 of 3 inequalities"),
+        ("</html>", "</html><script>1</script>"),
+    ],
+)
+def test_nothing_of_the_page_is_outside_of_the_comparison(page: str, old: str, new: str) -> None:
+    forge(PAGE, REPORT, old, new)
+    (found,) = reasons(recompute.recompute_page)
+    assert "does not show what lies in results/" in found
+
+
+def test_a_digest_that_is_shown_is_that_of_the_file(page: str) -> None:
+    """An artifact that was made anew since is another one, whatever its table says."""
+    record = Path("results/collections/small-11111111/manifest.json")
+    said = json.loads(record.read_text())
+    write_json(record, said | {"spec": said["spec"] | {"more": 1}})
+    key = page[: page.index("<h3>results/collections/small-11111111")].rpartition('id="')[2].partition('"')[0]
+    (found,) = reasons(recompute.recompute_page)
+    assert found.startswith(f"{PAGE}#{key} does not show what lies in results/")
+
+
+def test_another_time_of_a_job_is_no_finding(page: str) -> None:
+    """The page shows the times that are recorded beside it."""
+    run = Path("results/collections/small-11111111/run.json")
+    write_json(run, json.loads(run.read_text()) | {"seconds": 1.5, "cores": 64})
+    assert reasons(recompute.recompute_page) == []
+    record = PAGE.with_name(build.RUNS)
+    record.write_text(record.read_text().replace("90.5", "91.5"))
+    assert len(reasons(recompute.recompute_page)) == 1
+
+
+def test_what_is_gone_is_one_line(page: str) -> None:
+    Path("results/claims_printed.csv").unlink()
+    (found,) = reasons(recompute.recompute_page)
+    assert "cannot be made again" in found
+    assert "claims_printed.csv" in found
+
+
+def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
+    """What the audit says of a product whose slice of the plan is that of its manifest."""
+    report = AuditReport()
+    content = dict(reversed(json.loads(place.read_text())["spec"].items()))  # whatever the order of the plan's keys
+    product = MadeProduct(name, place, content)
+    recompute.recompute_product(catalogue, product, report)
+    return [*map(str, report.findings), *report.notes]
+
+
+@pytest.fixture
+def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small table and its forest plot, as their programs make them."""
+    monkeypatch.chdir(tmp_path)
+    slice_ = Path("results/plan/table1.json")
+    write_json(slice_, small_table.plan(tmp_path, seeds=2))
+    with recorded(slice_, None, TABLE.parent, Layout, stage="table", endings=FILES["table"]) as layout:
+        table = formats.write_formats(TABLE.parent, layout, Path("none"))
+    with recorded(slice_, None, FIGURE.parent, Layout, stage="figure", endings=FILES["figure"]):
+        draw_forest(FIGURE.parent, table)
+    return tmp_path
+
+
+def test_tables_and_figures_as_they_were_made_are_clean(products: Path) -> None:
+    assert remade("table1", TABLE) == remade("table1", FIGURE) == []
+
+
+def test_a_number_of_a_table_that_was_forged_is_named(products: Path) -> None:
+    csv_ = TABLE.with_name("table1.csv")
+    line = next(line for line in csv_.read_text().splitlines() if ",ict,ICT," in line)
+    number = line.split(",")[10]
+    forge(csv_, TABLE, line, line.replace(number, "0.4321", 1))
+    (found,) = remade("table1", TABLE)
+    said = f"{csv_}: ICT, BM25 negatives, rr: reproduced is '0.4321', comes out again as {number!r}"
+    assert found.startswith(said)
+
+
+@pytest.mark.parametrize("ending", ["json", "md", "tex", "html"])
+def test_every_format_of_a_table_is_compared(products: Path, ending: str) -> None:
+    path = TABLE.with_name(f"table1.{ending}")
+    forge(path, TABLE, "0.5", "0.6")
+    assert remade("table1", TABLE) == [f"{path} is not what comes out again"]
+
+
+def test_a_number_of_a_figure_that_was_forged_is_named(products: Path) -> None:
+    csv_ = FIGURE.with_name("table1.csv")
+    number = csv_.read_text().splitlines()[2].split(",")[2]
+    forge(csv_, FIGURE, number, "0.4321")
+    found = remade("table1", FIGURE)
+    assert found == [f"{csv_}: ICT, BM25 negatives: difference is '0.4321', comes out again as {number!r}"]
+
+
+def test_a_picture_that_was_forged_is_found(products: Path) -> None:
+    svg, png = FIGURE.with_name("table1.svg"), FIGURE.with_name("table1.png")
+    pixels = matplotlib.image.imread(png)
+    matplotlib.image.imsave(png, pixels, dpi=150)  # other bytes of the same picture
+    assert remade("table1", FIGURE) == []
+    pixels[:5] = 0
+    matplotlib.image.imsave(png, pixels)
+    forge(svg, FIGURE, "<path", "<g/><path")
+    expected = [f"{path} is not what comes out again" for path in (png, svg)]
+    assert remade("table1", FIGURE) == expected
+
+
+def test_a_picture_of_another_matplotlib_is_not_compared_and_its_data_are(products: Path) -> None:
+    record = json.loads(FIGURE.read_text())
+    write_json(FIGURE, record | {"results": {"matplotlib": "0.1"}})
+    forge(FIGURE.with_name("table1.svg"), FIGURE, "<path", "<g/><path")
+    (note,) = remade("table1", FIGURE)
+    assert "another version of matplotlib drew it, so only its data were compared" in note
+    csv_ = FIGURE.with_name("table1.csv")
+    forge(csv_, FIGURE, csv_.read_text().splitlines()[2].split(",")[2], "0.4321")
+    assert "difference is '0.4321'" in remade("table1", FIGURE)[0]
+
+
+def test_what_other_code_made_must_come_out_again_too(products: Path) -> None:
+    """Its digest is in the manifest, where it can be forged with the rest."""
+    write_json(TABLE, json.loads(TABLE.read_text()) | {"code": "0"})
+    assert remade("table1", TABLE) == []
+    forge(TABLE.with_name("table1.csv"), TABLE, "ICT", "IBT")
+    (found,) = remade("table1", TABLE)
+    assert found.endswith("(its manifest names other code than this version's)")
+
+
+def test_a_table_whose_scores_are_gone_is_a_finding_and_no_crash(products: Path) -> None:
+    TABLE.write_text(TABLE.read_text().replace(str(products / "bm25"), str(products / "gone")))
+    (found,) = remade("table1", TABLE)
+    assert "cannot be made again" in found
+    assert "scores.parquet is missing" in found
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The claims on the papers' printed numbers, made once."""
+    root = tmp_path_factory.mktemp("judged")
+    (root / "config").symlink_to(ROOT / "config")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        catalogue = load_catalogue()
+        write_plan(PRINTED, printed_plan(catalogue))
+        Path("results").mkdir(exist_ok=True)
+        printed_claims.make_printed(Path(f"results/plan/{PRINTED}.json"), None, Path("results"), catalogue)
+    return root
+
+
+@pytest.fixture
+def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Judges a copy of them again."""
+    shutil.copytree(judged, tmp_path / "copy", symlinks=True)
+    monkeypatch.chdir(tmp_path / "copy")
+    catalogue = load_catalogue()
+    return lambda: remade(PRINTED, CSV.with_suffix(".manifest.json"), catalogue)
+
+
+def test_claims_as_they_were_judged_are_clean(claims: Callable[[], list[str]]) -> None:
+    assert claims() == []
+
+
+def test_a_number_of_a_claim_that_was_forged_is_found_with_its_column(claims: Callable[[], list[str]]) -> None:
+    line = next(line for line in CSV.read_text().splitlines() if line.startswith("C38,"))
+    forge(CSV, CSV.with_suffix(".manifest.json"), line, line.replace(",holds,", ",fails,"))
+    assert claims() == [f"{CSV}: C38: verdict is 'fails', comes out again as 'holds'"]
+
+
+def test_a_claim_that_was_struck_out_is_found(claims: Callable[[], list[str]]) -> None:
+    line = next(line for line in CSV.read_text().splitlines() if line.startswith("C38,"))
+    forge(CSV, CSV.with_suffix(".manifest.json"), f"{line}\n", "")
+    assert claims() == [f"{CSV} has other lines or columns than come out again"]

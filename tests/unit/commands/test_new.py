@@ -1,0 +1,258 @@
+"""`encore new`: from a folder, or an id of ir_datasets, to a short run's file that plans what it can speak to."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import inside
+import pytest
+import yaml
+
+from encore.commands.new import source
+from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from encore.products.targets import downloads, everything_declared, needed_by
+
+ROOT = Path(__file__).parents[3]
+HEADER = "query-id\tcorpus-id\tscore"
+ARTICLES = {"bfs", "wlp", "ict-bfs-wlp"}
+
+
+def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = "Two sentences. They are here") -> Path:
+    """A folder in BEIR's layout, packed as BEIR's own are not."""
+    place = Path(name)
+    (place / "qrels").mkdir(parents=True)
+    rows = {"corpus": ("d", 40, text), "queries": ("q", 400, "two words")}
+    for file, (letter, count, words) in rows.items():
+        lines = (json.dumps({"_id": f"{letter}{n}", "title": None, "text": f"{words} {n}"}) for n in range(count))
+        (place / f"{file}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    for split, judged in qrels.items():
+        (place / f"qrels/{split}.tsv").write_text("\n".join([HEADER, *judged]) + "\n")
+    return place
+
+
+def judged(first: int, last: int, grade: int = 1) -> list[str]:
+    return [f"q{number}\td{number % 40}\t{grade}" for number in range(first, last)]
+
+
+def new(*words: str) -> str:
+    done = inside.encore("new", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*words: str) -> str:
+    before = sorted(Path().rglob("*"))
+    done = inside.encore("new", *words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before, "nothing is left"
+    return done.stderr
+
+
+def planned(path: str) -> tuple[Plan, Counter[str]]:
+    """The plan of a run, and how many jobs of each stage it needs."""
+    plan = load_plan(Path(path))
+    return plan, Counter(each.stage.partition(".")[0] for each in needed_by(plan, everything_declared(plan)))
+
+
+def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    printed = new("own", "--beir", "data/own")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert run.keys() == {"extends", "title", "tables", "scale", "datasets"}
+    assert (run["title"], run["tables"].keys()) == ("own", {"table1"})
+    assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "ict", "bow", "costa"}
+    assert "articles and links, not from passages: BFS, WLP, ICT+BFS+WLP." in Path("config/own.yaml").read_text()
+    assert run["datasets"]["own"]["valid_queries"] == 30
+    assert run["datasets"]["own"]["absent"] == {"graded": "its judgments have one grade"}
+    assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in printed
+    assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in printed
+    assert "  snakemake --profile local --configfile config/own.yaml" in printed.splitlines()
+
+    plan, jobs = planned("config/own.yaml")
+    assert everything_declared(plan)[0] == "results/tables/table1.csv"
+    assert {Path(target).stem for target in everything_declared(plan)} == {
+        *("table1", "pretraining", "claims_printed", "index"),
+    }
+    assert jobs["collection"] == 1
+    assert jobs["pretrain"] == 5, "four objectives, and the start of all"
+    assert sum(jobs.values()) < 150
+    assert downloads(plan) == []
+
+
+def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: Path) -> None:
+    folder({"train": judged(0, 200), "dev": judged(200, 250), "test": [*judged(250, 300, 2), *judged(300, 350)]})
+    assert "50 to validate with, 100 to test with; judgments of several grades" in new("own", "--beir", "data/own")
+    own = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]
+    assert own["splits"]["valid"]["file"] == "qrels/dev.tsv"
+    assert own["splits"]["graded"] == {
+        "role": "graded",
+        "topics": "test",
+        "file": "qrels/test.tsv",
+        "measures": {"nDCG@10": "nDCG@10"},
+    }
+    assert {"valid_queries", "absent"}.isdisjoint(own)
+    plan, _ = planned("config/own.yaml")
+    assert set(plan.resolve.dataset("own").splits) == {"train", "valid", "test", "graded"}
+
+
+def test_a_collection_without_training_queries_is_tested_with_models_of_the_other_run(bare: Path) -> None:
+    folder({"test": judged(0, 100)})
+    assert "with --zero-shot" in refused("own", "--beir", "data/own")
+    new("own", "--beir", "data/own", "--zero-shot")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert (run["title"], run["tables"]) == ("own, zero-shot", {"zero-shot": "all"})
+    assert run["datasets"]["own"]["zero_shot"] is True
+    plan, jobs = planned("config/own.yaml")
+    default, _ = planned("config/config.yaml")
+    models = {folder for folder, made in plan.made.items() if folder.startswith("results/models/")}
+    assert len(models) == 21
+    assert models <= default.made.keys(), "the default's own, which a clone may have made already"
+    assert jobs["collection"] == 2
+
+
+def test_the_run_that_is_extended_says_which_rows_there_are(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own", "--config", "config/nano.yaml")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert run["extends"] == "config/nano.yaml"
+    assert run["tables"] == yaml.safe_load(Path("config/nano.yaml").read_text())["tables"]
+    assert "Left out" not in Path("config/own.yaml").read_text()
+
+
+def test_an_objective_on_pairs_of_sentences_is_left_out_where_no_text_has_two(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="one sentence")
+    new("own", "--beir", "data/own")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "bow", "costa"}
+    text = Path("config/own.yaml").read_text()
+    assert "# Left out, since they learn from texts of two sentences, and here each has one: ICT.\n" in text
+    assert "passages: BFS, WLP, ICT+BFS+WLP.\n" in text
+
+
+def test_queries_that_teach_nothing_are_not_counted_as_training(bare: Path) -> None:
+    folder({"train": [*judged(0, 200), *judged(200, 300, 0)], "test": judged(300, 400)})
+    assert "180 queries to train on, 20 to validate with" in new("own", "--beir", "data/own")
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "yes", "0123"])
+def test_a_name_that_yaml_takes_for_something_else_is_quoted(bare: Path, name: str) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new(name, "--beir", "data/own")
+    assert [*planned(f"config/{name}.yaml")[0].config.datasets] == [name]
+
+
+BAD = [
+    (
+        {"train": judged(0, 300), "dev": judged(300, 400), "test": judged(300, 400)},
+        (),
+        "test.tsv, line 2: 100 queries of split 'test' also validate",
+    ),
+    ({"train": judged(0, 300, 0), "test": judged(300, 400)}, (), "train.tsv has no grade above 0"),
+    ({"train": [*judged(0, 50), *judged(50, 300, 0)], "test": judged(300, 400)}, (), "50 training queries are too few"),
+    ({"train": judged(0, 300), "test": judged(0, 1)}, (), "test.tsv, line 2: 1 queries of split 'test' also train"),
+    ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is no whole number"),
+    ({"train": judged(0, 300), "test": ["q301\td99\t1"]}, (), "drop` (here: `--drop`)"),
+    ({"train": judged(0, 50), "test": judged(300, 301)}, (), "50 training queries are too few"),
+    ({}, (), "data/own/qrels holds no .tsv of judgments"),
+    ({"train": judged(0, 300)}, (), "data/own/qrels has no judgments to test on"),
+]
+
+
+@pytest.mark.parametrize(("qrels", "words", "message"), BAD)
+def test_what_cannot_be_used_is_refused_and_leaves_nothing(
+    bare: Path, qrels: dict[str, list[str]], words: tuple[str, ...], message: str
+) -> None:
+    folder(qrels)
+    assert message in refused("own", "--beir", "data/own", *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("mein korpus", "cannot be the name of a dataset"), ("pydocs", "has a dataset"), ("seeds", "is there already")],
+)
+def test_a_name_that_cannot_be_had_is_refused(bare: Path, name: str, message: str) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    assert message in refused(name, "--beir", "data/own")
+
+
+def test_what_is_dropped_is_left_out(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": [*judged(300, 400), "q301\td99\t1"]})
+    new("Own", "--beir", "data/own", "--drop")
+    assert yaml.safe_load(Path("config/Own.yaml").read_text())["datasets"]["Own"]["unknown_judgments"] == "drop"
+
+
+def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ir_datasets
+
+    monkeypatch.setattr(source, "offline", lambda data_root: ir_datasets.load)
+    found = source.ir_datasets_source("beir/scifact", Path("data"), zero_shot=False)
+    assert (found.passages, found.queries) == (5183, {"train": 729, "test": 300, "valid": 80})
+    assert found.given == {"train": {"id": "beir/scifact/train"}, "test": {"id": "beir/scifact/test"}}
+    assert not found.is_graded
+    graded = source.ir_datasets_source("beir/nfcorpus", Path("data"), zero_shot=False)
+    assert graded.is_graded
+    assert (graded.given["valid"], graded.held_out) == ({"id": "beir/nfcorpus/dev"}, None)
+    alone = source.ir_datasets_source("cranfield", Path("data"), zero_shot=True)
+    assert (alone.given, alone.queries) == ({"test": {"id": "cranfield"}}, {"test": 225})
+    done = inside.encore("new", "sci", "--ir-datasets", "beir/scifact")
+    assert done.returncode == 0, done.stderr
+    plan, _ = planned("config/sci.yaml")
+    assert len(downloads(plan)) == 1
+    assert "did you mean beir/scifact" in refused("other", "--ir-datasets", "beir/scifactt")
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    for packed in () if pack else list(place.glob("*.gz")):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    new("own", "--beir", "data/own")
+    plan, _ = planned("config/own.yaml")
+    size = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
+    assert size.passages.count == 40
+    assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0}
+    assert size.passages.mean == pytest.approx(6 * 1.3, rel=0.01)
+    assert (size.origin, size.notes) == ("stated", [])
+    monkeypatch.setattr("encore.commands.preflight.on_disk.READ", 400)  # a part of a large file stands for the rest
+    again = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
+    assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
+
+
+def test_preflight_says_where_steps_ask_for_more_queries_than_there_are(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own")
+    done = inside.encore("preflight", "--config", "config/own.yaml")
+    assert "own: train has 270 queries, and steps ask for 1,000; all are taken" in " ".join(done.stdout.split())
+
+
+def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(bare: Path) -> None:
+    """The lines that docs/own-collection.md adds under `scale:`."""
+    folder({"test": judged(0, 100)})
+    new("own", "--beir", "data/own", "--zero-shot")
+    page = (ROOT / "docs/own-collection.md").read_text()
+    (added,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "replace_prefix" in block)
+    text = Path("config/own.yaml").read_text()
+    Path("config/own.yaml").write_text(text.replace("scale:\n", added))
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["fetch_checkpoint"] == 1
+    (model,) = (name for name in plan.made if name.startswith("results/models/costa-released+marco-bm25-"))
+    assert plan.made[model].inputs["weights"].name.startswith("costa-released-s0-")
+
+
+def test_files_that_cannot_be_read_are_assumed(bare: Path) -> None:
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own")
+    (place / "corpus.jsonl.gz").write_bytes(b"no archive")
+    plan, _ = planned("config/own.yaml")
+    size = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
+    assert size.origin == "assumed"
+    assert size.notes

@@ -1,0 +1,51 @@
+"""Which cells a change is told to change: a mean's and a gain's with those that they are made of."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import yaml
+
+from encore.commands.whatif.compare import changed_cells
+from encore.config.run import RunConfig
+from encore.plan.plan import Plan
+from encore.products.tables.entries import Table
+
+ROOT = Path(__file__).parents[3]
+RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
+TABLE = {
+    "title": "T",
+    "rows": [
+        {"id": "bm25", "label": "BM25", "system": "bm25"},
+        {"id": "none", "label": "none", "system": "bert-base+marco-bm25"},
+        {"id": "ict", "label": "ICT", "system": "bert-base+ict+marco-bm25"},
+    ],
+    "columns": [
+        RR,
+        {"id": "mean", "label": "Mean", "mean_of": ["rr"]},
+        {"id": "gain", "label": "Gain", "gain": {"of": "mean", "over": "none"}},
+    ],
+}
+
+
+def plan(catalogue, **scale) -> Plan:
+    kept = deepcopy(catalogue)
+    kept.tables["t"] = Table.model_validate(TABLE)
+    content = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+    content |= {"tables": {"t": "all"}, "scale": content["scale"] | scale}
+    return Plan(RunConfig.model_validate(content), kept)
+
+
+def test_a_gain_changes_with_either_of_its_rows(catalogue, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    before = plan(catalogue)
+    assert changed_cells(before, plan(catalogue), "t") == []
+
+    def changed(**scale) -> set[tuple[str, str]]:
+        return {(cell.row, cell.column) for cell in changed_cells(before, plan(catalogue, **scale), "t")}
+
+    steps = before.config.scale.steps | {"ict": {"steps": 7}}
+    assert changed(steps=steps) == {("ict", "rr"), ("ict", "mean"), ("ict", "gain")}
+    systems = before.config.scale.systems | {"bm25": {"k1": 1.5}}  # it gives the negatives of both others too
+    assert changed(systems=systems) == {("bm25", "gain"), ("none", "rr"), ("none", "mean")} | {
+        (row, column) for row in ("bm25", "ict") for column in ("rr", "mean", "gain")
+    }

@@ -1,0 +1,85 @@
+"""docs/columns.md has one line for each column of every CSV file that is written, in the file's order."""
+
+import re
+from pathlib import Path
+
+import pytest
+import small_table
+
+from encore.plan.tuning import trials
+from encore.products import loss_curves
+from encore.products.claims import printed_claims, run_claims
+from encore.products.figures import corpus_size, coverage, curve, forest, heat, words
+from encore.products.figures import map as neighbours
+from encore.products.tables import reproduction
+from encore.products.tables.plan import table_plan
+from encore.products.tables.tidy import tidy_frame
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/columns.md").read_text()
+HEADERS = {
+    "results/tables/….reproduction.csv": reproduction.HEADER,
+    "results/claims_printed.csv": printed_claims.HEADER,
+    "results/claims.csv": run_claims.HEADER,
+    "config/tuning/….csv": trials.COLUMNS,
+    "results/figures/….csv of a table (forest plot)": forest.HEADER,
+    "results/figures/corpus_size.csv": corpus_size.HEADER,
+    "results/figures/….csv of curves": curve.HEADER,
+    "results/figures/….csv of coverage": coverage.HEADER,
+    "results/figures/….csv of words": words.HEADER,
+    "results/figures/….csv of a map": neighbours.HEADER,
+    "results/figures/….csv of coloured words": heat.HEADER,
+    "results/figures/….csv of losses": loss_curves.HEADER,
+}
+
+
+def described():
+    """The columns that each section of the page lists."""
+    parts = re.split(r"^## (.+)$", PAGE, flags=re.M)[1:]
+    return {
+        title: re.findall(r"^\| `([^`]+)` \| .+\. \|$", body, re.M)
+        for title, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@pytest.mark.parametrize("section", HEADERS)
+def test_the_columns_that_are_written_are_described(section):
+    assert described()[section] == list(HEADERS[section])
+
+
+def test_the_columns_of_a_table_are_described(tmp_path):
+    table = small_table.table_of(small_table.plan(tmp_path))
+    assert table.comparators
+    written = list(tidy_frame(table).columns)
+    expected = [
+        name.replace("<row>", row)
+        for name in described()["results/tables/….csv"]
+        for row in (table.comparators if "<row>" in name else [""])
+    ]
+    assert written == expected
+
+
+def test_a_line_says_what_was_really_measured_on_what(tmp_path):
+    plan = small_table.plan(tmp_path, proxy_data=True, dataset_labels={"pydocs": "docstrings"})
+    for row in plan["rows"]:
+        for cell in row["cells"].values():
+            cell["expression"] = "RR(rel=3)@10"
+    lines = tidy_frame(small_table.table_of(plan))
+    assert set(lines["expression"]) == {"RR(rel=3)@10"}
+    assert set(lines["real_dataset"]) == {"docstrings"}
+    assert set(lines["stand_in"]) == {"yes"}
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_the_plan_gives_each_measure_in_full(make):
+    rows = table_plan(make(), "table1")["rows"]
+    (bm25,) = (row for row in rows if row["id"] == "bm25")
+    assert bm25["cells"]["rr10"]["expression"] == "RR(rel=3)@10"
+    assert bm25["cells"]["rr10"]["value"] == "RR@10"
+
+
+def test_every_module_that_writes_a_csv_file_is_on_the_page():
+    writing = re.compile(r"csv_rows import .*write_rows|frame\(.*\.to_csv\(|csv\.DictWriter\(")
+    found = {path.stem for path in (ROOT / "src").rglob("*.py") if writing.search(path.read_text())} - {"csv_rows"}
+    known = {reproduction, printed_claims, run_claims, trials, forest, corpus_size, curve, coverage, words, neighbours}
+    assert found == {module.__name__.rpartition(".")[2] for module in known | {heat, loss_curves}} | {"tidy"}

@@ -1,0 +1,75 @@
+"""Pages with results are rendered from recorded runs, and records are as they were recorded."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def load_program():
+    """``docs/results.py`` as a module."""
+    described = importlib.util.spec_from_file_location("results_pages", ROOT / "docs/results.py")
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    return module
+
+
+PROGRAM = load_program()
+RECORDS = PROGRAM.records()
+
+
+def test_pages_equal_the_records():
+    for path, text in PROGRAM.rendered().items():
+        assert path.read_text() == text, "run `make results`"
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_recorded_file_was_altered(name):
+    assert RECORDS[name].run["files"]
+    assert RECORDS[name].altered() == []
+    assert RECORDS[name].run["commits"]
+
+
+def test_a_number_changed_by_hand_is_found(tmp_path):
+    record = tmp_path / "demo"
+    for path in RECORDS["demo"].folder.rglob("*.*"):
+        (record / path.relative_to(RECORDS["demo"].folder)).parent.mkdir(parents=True, exist_ok=True)
+        (record / path.relative_to(RECORDS["demo"].folder)).write_bytes(path.read_bytes())
+    table = record / "tables/table1.md"
+    table.write_text(table.read_text().replace("0.428", "0.438"))
+    (record / "tables/table9.md").write_text("added")
+    assert PROGRAM.Record(record).altered() == ["tables/table1.md", "tables/table9.md"]
+
+
+def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
+    """``value`` reads the CSV; each of its numbers is in the row of the Markdown."""
+    for record in RECORDS.values():
+        for path in sorted((record.folder / "tables").rglob("*.csv")):
+            table = str(path.relative_to(record.folder / "tables").with_suffix(""))
+            rows = [line.split("|") for line in record.table(table).splitlines()]
+            shown = {(row[1].strip(), cell.partition("±")[0].strip(" *†‡§−")) for row in rows for cell in row[2:]}
+            cells = (
+                record.data(f"tables/{table}").query("column not in ['latency', 'size']").dropna(subset="reproduced")
+            )
+            assert len(cells) > 10
+            for cell in cells.itertuples():
+                digits = 2 if cell.measure.startswith("vectors") else 3
+                assert (cell.label, f"{cell.reproduced:.{digits}f}") in shown, (table, cell.label, cell.column)
+
+
+def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_that_contradict_a_paper():
+    verdicts = (
+        PROGRAM.claims_of(*(record for name, record in RECORDS.items() if "claims" in name)).set_index("id").verdict
+    )
+    untested = int((verdicts == "not testable here").sum())
+    counts = re.search(
+        r"verdicts on (\d+) of the (\d+) claims\].*the other (\d+) cannot", (ROOT / "README.md").read_text()
+    )
+    assert tuple(map(int, counts.groups())) == (len(verdicts) - untested, len(verdicts), untested)
+
+    page = (ROOT / "docs/results.md").read_text()
+    explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
+    assert explained >= set(verdicts[verdicts.isin(["fails here", "premise not met"])].index)

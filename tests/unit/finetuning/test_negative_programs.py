@@ -1,0 +1,132 @@
+"""The programs that make negatives, on twenty passages: what they leave in the folder and its manifest."""
+
+import gzip
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import inside
+import numpy as np
+import pytest
+
+from encore.data import runs
+from encore.data.collection import Judgment, write_collection
+from encore.data.rankings import rank
+from encore.data.runs import describe, write_run
+from encore.finetuning.negatives import mining
+from encore.storage import manifest
+from encore.storage.files import contents
+
+SCRIPTS = Path(__file__).parents[3] / "workflow" / "scripts"
+DOCUMENTS = [f"d{i:02d}" for i in range(20)]
+RECIPE = {"split": "train", "depth": 10, "keep": 4, "exclude_judged": True, "seed": 0}
+
+
+def call(monkeypatch, script, output, spec, **flags):
+    """Run a program as a rule does; give what its manifest says."""
+    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
+    command = [script, "--spec", inside.spec(spec), *given, "--output", str(output / "manifest.json")]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)  # a program's, not this process's
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+    return ended.value.code, manifest.read_manifest(output)["results"] if ended.value.code == 0 else None
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A collection of questions, a run of BM25's kind over them and one of a model's, all with manifests."""
+    with manifest.record(tmp_path / "collection", stage="collection.beir", spec={}, inputs=[]):
+        write_collection(
+            tmp_path / "collection",
+            [{"_id": name, "title": "", "text": "right" if name in ("d03", "d12") else "wrong"} for name in DOCUMENTS],
+            [{"_id": name, "text": "a question"} for name in ("q1", "q2")],
+            {"train": [Judgment("q1", "d00", 1), Judgment("q2", "d01", 1)]},
+            answers=[{"_id": name, "answers": ["Right"]} for name in ("q1", "q2")],
+        )
+    for name, order in (("bm25", DOCUMENTS), ("mined", DOCUMENTS[::-1])):
+        header = describe(name, collection="collection", split="train", retrieval=[])
+        with manifest.record(tmp_path / name, stage="search", spec={}, inputs=[]):
+            ranked = rank(order, np.arange(20.0, 0, -1))
+            write_run(tmp_path / name, {"q1": ranked, "q2": ranked}, header)
+    return tmp_path
+
+
+def test_runs_are_as_the_programs_read_them(made):
+    assert runs.read_run(made / "bm25")["q1"].documents == DOCUMENTS
+
+
+def test_mined_negatives_say_how_they_overlap_with_bm25s_and_what_set_they_are(made, monkeypatch):
+    places = {"collection": made / "collection"}
+    wide = {**RECIPE, "depth": 14, "keep": 14}
+    code, bm25 = call(monkeypatch, "negatives.py", made / "n1", wide, run=made / "bm25", **places)
+    assert (code, bm25["kept"], bm25["judged"], bm25["compared"], bm25["jaccard"]) == (0, 26, 2, 0, None)
+    code, mined = call(monkeypatch, "negatives.py", made / "n2", wide, run=made / "mined", other=made / "n1", **places)
+    assert (code, mined["compared"]) == (0, 2)
+    sets = [mining.read_negatives(made / name) for name in ("n1", "n2")]
+    both = [len(sets[0][query].keys() & sets[1][query].keys()) for query in ("q1", "q2")]
+    assert mined["shared"] == pytest.approx(sum(both) / 28, abs=1e-6)
+    assert mined["set"] == mining.identity(sets[1]) != bm25["set"]
+    assert json.loads((made / "n2/statistics.json").read_text()) == mined
+    inputs = manifest.read_manifest(made / "n2")["inputs"]
+    assert str(made / "n1/manifest.json") in inputs
+
+
+def test_the_comparison_changes_no_negative(made, monkeypatch):
+    places = {"run": made / "mined", "collection": made / "collection"}
+    call(monkeypatch, "negatives.py", made / "alone", RECIPE, **places)
+    call(monkeypatch, "negatives.py", made / "compared", RECIPE, other=made / "alone", **places)
+    alone, compared = ((made / name / mining.FILE).read_bytes() for name in ("alone", "compared"))
+    assert alone == compared
+
+
+def test_passages_with_an_answer_become_positives_and_the_sets_are_merged(made, monkeypatch):
+    places = {"collection": made / "collection"}
+    left_out = {**RECIPE, "depth": 20, "keep": 20, "answers": "left out"}
+    code, bm25 = call(monkeypatch, "negatives.py", made / "n1", left_out, run=made / "bm25", **places)
+    assert (code, bm25["answering"], "positives" in bm25) == (0, 4, False)
+    found = {**RECIPE, "answers": "positives"}
+    _, mined = call(monkeypatch, "negatives.py", made / "n2", found, run=made / "mined", **places)
+    assert (mined["answering"], mined["positives"]) == (2, 2)
+    assert mining.read_positives(made / "n2") == {"q1": {"d12": 8}, "q2": {"d12": 8}}
+    spec = {"bm25": "n1", "mined": "n2"}
+    code, both = call(monkeypatch, "merged_negatives.py", made / "n3", spec, bm25=made / "n1", mined=made / "n2")
+    assert (code, both["kept"], both["positives"], both["compared"]) == (0, bm25["kept"], 2, 2)
+    assert mining.read_negatives(made / "n3") == mining.read_negatives(made / "n1")
+    assert mining.read_positives(made / "n3") == mining.read_positives(made / "n2")
+    assert not any(set(drawn) & {"d03", "d12"} for drawn in mining.read_negatives(made / "n3").values())
+
+
+def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeypatch, capfd):
+    path = made / "triples.tsv"
+    path.write_text("q1\td00\td05\nq1\td00\td00\nq2\td01\td06\nq7\td01\td06\n")
+    asked = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
+    spec = {**asked, "form": "triples", "content": contents({"file": path})["file"]}
+    flags = {"source": path, "collection": made / "collection"}
+    code, found = call(monkeypatch, "negatives_from_file.py", made / "n", spec, **flags)
+    assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 2, 1, 1)
+    assert mining.read_negatives(made / "n") == {"q1": {"d05": 0}, "q2": {"d06": 0}}
+    _, one = call(monkeypatch, "negatives_from_file.py", made / "one", {**spec, "queries": 1}, **flags)
+    assert one["queries"] == 1
+    path.write_text("q1\td00\td05\n")
+    assert call(monkeypatch, "negatives_from_file.py", made / "m", spec, **flags)[0] == 1
+    assert "is not what was planned with" in capfd.readouterr().err
+
+
+def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage(made, monkeypatch, capfd):
+    path = made / "collection/negatives/train.tsv.gz"
+    path.parent.mkdir()
+    lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q9\td05\t1"]
+    with manifest.record(made / "collection", stage="collection.beir", spec={}, inputs=[]):
+        path.write_bytes(gzip.compress(("\n".join([mining.HEADER, *lines]) + "\n").encode()))
+    spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
+    code, found = call(monkeypatch, "negatives_from_dataset.py", made / "n", spec, collection=made / "collection")
+    assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)
+    assert mining.read_negatives(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
+    few = {**spec, "keep": 1}
+    assert call(monkeypatch, "negatives_from_dataset.py", made / "few", few, collection=made / "collection")[0] == 0
+    assert all(len(drawn) <= 1 for drawn in mining.read_negatives(made / "few").values())
+    other = {**spec, "split": "valid"}
+    assert call(monkeypatch, "negatives_from_dataset.py", made / "m", other, collection=made / "collection")[0] == 1
+    assert capfd.readouterr().err.startswith("error: ")

@@ -1,0 +1,197 @@
+"""The program that pre-trains: what it writes, what it goes on from, and what it says about bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import inside
+import numpy as np
+import pytest
+import torch
+
+from encore.data import tokens, vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.errors import EncoreError
+from encore.models import checkpoint
+from encore.models.config import EncoderConfig
+from encore.models.encoder import Encoder
+from encore.models.heads import initialise
+from encore.objectives.parts.step import pretrain
+from encore.storage import manifest
+
+STEP = {
+    "kind": "pretrain",
+    "collection": "made-up",
+    "batch": 8,
+    "learning_rate": 1e-3,
+    "length": 48,
+    "query_length": 24,
+    "source": "a test",
+}
+NUMERICS = {"precision": "fp32", "threads": 1}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> tuple[Path, Path]:
+    """A token store and a start, made by the library from a small collection."""
+    words = [f"word{i}" for i in range(30)]
+    rng = np.random.default_rng(0)
+
+    def sentence() -> str:
+        return " ".join(rng.choice(words, size=8)) + "."
+
+    articles = [
+        {
+            "_id": f"a{i}",
+            "title": f"title{i}",
+            "sections": [{"title": "", "sentences": [sentence() for _ in range(3)]} for _ in range(3)],
+            "links": [],
+        }
+        for i in range(24)
+    ]
+    corpus = [{"_id": f"d{i}", "title": "", "text": sentence()} for i in range(5)]
+    made, store, start = tmp_path / "collection", tmp_path / "tokens", tmp_path / "start"
+    write_collection(
+        made, corpus, [{"_id": "q0", "text": "word1 word2"}], {"train": [Judgment("q0", "d0", 1)]}, articles
+    )
+    collection = Collection(made)
+    pieces = vocabulary.train([row["text"] for row in corpus], 120)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
+    with manifest.record(store, stage="tokens", spec={}, inputs=[]):
+        tokens.write_store(collection, tmp_path / "tokenizer", store)
+    torch.manual_seed(0)
+    model = initialise(
+        Encoder(EncoderConfig(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
+    )
+    with manifest.record(start, stage="start", spec={}, inputs=[]):
+        checkpoint.save_model(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
+    return store, start
+
+
+def spec(**fields: Any) -> dict[str, Any]:
+    return {"step": {**STEP, "steps": 5, **fields}, "seed": 0, "numerics": NUMERICS}
+
+
+def program(
+    store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
+) -> subprocess.CompletedProcess[str]:
+    script = Path(__file__).parents[3] / "workflow/scripts/pretrain.py"
+    options = {"--spec": inside.spec(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
+    options |= {"--state": output.with_name("state"), "--processes": processes}
+    command = [sys.executable, str(script), *(str(part) for option in options.items() for part in option)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    done = program(*inputs, tmp_path / "one", objective="bow")
+    assert done.returncode == 0, done.stderr
+    assert "step 5/5" in done.stdout
+    made = json.loads((tmp_path / "one/manifest.json").read_text())
+    assert made["results"]["steps"] == 5
+    assert made["results"]["held_out"].keys() == {"loss", "mlm", "bow"}
+    assert made["results"]["examples"] == 40
+    assert made["results"]["flops"] > 0
+    assert made["results"]["texts"] > 40
+    assert 2 < made["results"]["pieces_per_text"] <= made["spec"]["step"]["length"] - 2
+    assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
+    assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
+    assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6
+    assert not (tmp_path / "state").exists()
+
+    with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
+        pretrain(spec(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
+    assert manifest.read_manifest(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
+
+
+def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    parent = checkpoint.load_heads(inputs[1])["mlm.bias"]
+    pretrain(spec(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
+    learned = checkpoint.load_heads(tmp_path / "mlm")["mlm.bias"]
+    assert torch.allclose(learned, parent, atol=0.1)
+    assert not torch.equal(learned, parent)
+    pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
+    assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
+    assert checkpoint.load_encoder(tmp_path / "ict").config == checkpoint.load_encoder(inputs[1]).config
+
+
+def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    def modules(output: str, objective: str, **fields: Any) -> set[str]:
+        pretrain(spec(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
+        return {name.split(".")[0] for name in checkpoint.load_heads(tmp_path / output)}
+
+    assert modules("all", "costa", min_tokens=8) == {"mlm", "projector"}
+    assert modules("projector", "costa", min_tokens=8, save_heads=["projector"]) == {"projector"}
+    assert modules("none", "costa", min_tokens=8, save_heads=[]) == set()
+    assert modules("parent", "ict", save_heads=[]) == {"mlm"}, "what an objective does not train is handed on"
+    with pytest.raises(
+        EncoreError, match="step 'costa', field 'save_heads': it trains no module 'decoder'; use some of mlm, p"
+    ):
+        modules("unknown", "costa", min_tokens=8, save_heads=["mlm", "decoder"])
+
+
+def test_losses_on_held_out_examples_are_written_beside_those_in_training(
+    inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    made = {}
+    for share in (0.0, 0.1):
+        output = tmp_path / str(share)
+        with manifest.record(output, stage="pretrain", spec={}, inputs=[]):
+            done = pretrain(spec(objective="ict", held_out=share), *inputs, output, tmp_path / "state" / str(share))
+        made[share] = (output / "held_out.tsv").read_text().splitlines()
+    assert made[0.0] == ["step"]
+    assert made[0.1][0] == "step\tloss\tcontrast\taccuracy"
+    assert [row.split("\t")[0] for row in made[0.1][1:]] == ["0", "1", "2", "3", "4", "5"]
+    last = dict(zip(made[0.1][0].split("\t")[1:], map(float, made[0.1][-1].split("\t")[1:]), strict=True))
+    assert done.held_out[-1].rounded() == last
+
+
+def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    with manifest.record(tmp_path / "one", stage="pretrain", spec={}, inputs=[]):
+        alone = pretrain(spec(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")
+    pair = program(*inputs, tmp_path / "two", processes=2, objective="ict")
+    assert pair.returncode == 0, pair.stderr
+    assert pair.stdout.count("step 5/5") == 1
+    one, two = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("one", "two"))
+    assert one["outputs"].keys() == two["outputs"].keys()
+    assert alone.examples == two["results"]["examples"] == 40
+    ran = json.loads((tmp_path / "two/run.json").read_text())
+    assert (ran["processes"], ran["threads"]) == (2, 1)
+    assert 0 <= ran["data_seconds"] <= ran["seconds"]
+    assert not (tmp_path / "state").exists()
+    curves = [np.loadtxt(tmp_path / name / "held_out.tsv", skiprows=1) for name in ("one", "two")]
+    np.testing.assert_allclose(*curves, rtol=0.05)
+
+
+def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    done = program(*inputs, tmp_path / "bad", objective="wlp")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: objective wlp needs links")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "bad/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"objective": "itc"}, "objective 'itc' is unknown; did you mean ict?"),
+        ({"objective": "ict", "tau": 1}, "step 'ict', field 'tau': extra inputs are not permitted"),
+        ({"objective": "mlm", "length": 500}, "texts have up to 500 tokens, the encoder reads 64"),
+    ],
+)
+def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields: Any, message: str) -> None:
+    with pytest.raises(EncoreError, match=re.escape(message)):
+        pretrain(spec(**fields), *inputs, tmp_path / "bad", tmp_path / "state")
+
+
+def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    other = initialise(
+        Encoder(EncoderConfig(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
+    )
+    checkpoint.save_model(other, {}, tmp_path / "other", tmp_path / "tokenizer")
+    with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
+        pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

@@ -1,0 +1,207 @@
+"""What plans say of checkpoints: which commit, which folder or source, and what a model without a step reads."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machine import MACHINES, find_machine
+from encore.commands.preflight.rates import SHIPPED, read_rates
+from encore.commands.preflight.sizes import SIZES
+from encore.config import checkpoints
+from encore.config.entries import Backbone
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan import folders
+from encore.plan.artifact import Topics
+from encore.plan.artifacts import sources
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from encore.products.tables.entries import Table
+from encore.products.tables.plan import table_plan
+from encore.products.targets import everything_declared
+
+ROOT = Path(__file__).parents[3]
+NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+RELEASED = {"seed", "retromae", "simcse", "costa", "bow", "tct", "tct-hn-plus"}
+
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+def plan_of(catalogue: Catalogue, **backbones: Any) -> Plan:
+    """A plan of nano with backbones, or keys of the run, of its own."""
+    run = {key: backbones.pop(key) for key in ("tables", "lineages", "execution", "scale") if key in backbones}
+    own = {name: Backbone.model_validate({"start": "checkpoint", **fields}) for name, fields in backbones.items()}
+    known = replace(catalogue, backbones={**catalogue.backbones, **own}) if own else catalogue
+    return Plan(RunConfig.model_validate(NANO | run), known)
+
+
+def begun(plan: Plan, backbone: str):
+    return plan.model(plan.resolve.lineage(backbone), 0)
+
+
+def test_every_released_model_is_a_backbone_that_says_where_it_is_from(catalogue: Catalogue) -> None:
+    for name in RELEASED:
+        backbone = catalogue.backbones[f"{name}-released"]
+        assert backbone.checkpoint
+        assert backbone.source
+    plan = plan_of(catalogue)
+    stages = {name: begun(plan, f"{name}-released").inputs["checkpoint"].stage for name in RELEASED}
+    assert stages == dict.fromkeys(RELEASED - {"seed"}, "fetch_checkpoint") | {"seed": "fetch_source"}
+
+
+def test_a_checkpoint_is_fetched_for_its_vocabulary_and_for_its_weights(catalogue: Catalogue) -> None:
+    plan = plan_of(catalogue)
+    model = begun(plan, "costa-released")
+    brought = model.inputs["checkpoint"]
+    assert brought.folder.startswith("results/checkpoints/xyma--costa-wiki-")
+    assert brought.spec["id"] == "xyma/COSTA-wiki"
+    assert model.inputs["tokenizer"].inputs == {"checkpoint": brought}
+    assert brought in sources.fetched(plan)
+    assert plan_of(catalogue).find(brought.folder).spec == brought.spec
+    assert folders.named(plan, "xyma/COSTA-wiki") == [brought.manifest]
+
+
+def test_the_embedded_default_fetches_no_checkpoint(catalogue: Catalogue) -> None:
+    def fetched(run: str) -> set[str]:
+        plan = load_plan(ROOT / f"config/{run}.yaml")
+        everything_declared(plan)
+        return {artifact.stage for artifact in sources.fetched(plan)}
+
+    assert "fetch_checkpoint" in fetched("paper")
+    assert "fetch_checkpoint" not in fetched("config")
+
+
+def test_another_commit_is_another_model(catalogue: Catalogue) -> None:
+    own = {name: {"checkpoint": "a/b", "revision": digit * 40} for name, digit in (("one", "1"), ("two", "2"))}
+    plan = plan_of(catalogue, free={"checkpoint": "a/b"}, **own)
+    models = [begun(plan, name) for name in ("free", "one", "two")]
+    assert len({model.inputs["tokenizer"].name for model in models}) == 3
+    assert len({model.name.rpartition("-")[2] for model in models}) == 3
+
+
+def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "README.md"):
+        (first / name).write_text(name)
+    second = Path(shutil.copytree(first, tmp_path / "second"))
+
+    def names() -> list[str]:
+        plan = plan_of(catalogue, one={"checkpoint": str(first)}, two={"checkpoint": str(second)})
+        return [begun(plan, name).name.rpartition("-")[2] for name in ("one", "two")]
+
+    same = names()
+    assert same[0] == same[1]
+    (second / "README.md").write_text("other words")
+    assert names() == same
+    (second / "model.safetensors").write_text("other weights")
+    assert names()[0] == same[0] != names()[1]
+    plan = plan_of(catalogue, one={"checkpoint": str(first)})
+    assert begun(plan, "one").source == str(first)
+    assert not [artifact for artifact in sources.fetched(plan) if artifact.stage == "fetch_checkpoint"]
+    (first / "tokenizer.json").unlink()
+    with pytest.raises(EncoreError, match="first lacks a vocabulary"):
+        begun(plan_of(catalogue, one={"checkpoint": str(first)}), "one")
+
+
+def test_a_folder_that_is_not_there_yet_is_planned_by_its_name(catalogue: Catalogue, tmp_path: Path) -> None:
+    plan = plan_of(catalogue, own={"checkpoint": "./data/models/mine"})
+    assert begun(plan, "own").spec["content"] == {"absent": "mine"}
+    assert [checkpoints.is_folder(name) for name in ("bert-base-uncased", "a/b", "a/b/c", "../a", "/a")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_released_retriever_answers_without_a_step_as_its_authors_read_texts(catalogue: Catalogue) -> None:
+    plan = plan_of(catalogue)
+    lineage = plan.resolve.lineage("tct-released")
+    assert plan.resolve.lengths(lineage) == (154, 36)
+    run = plan.run("tct-released", 0, "msmarco-passage", Topics("test", 1000))
+    assert run.spec["query_length"] == 36
+    assert run.inputs["model"].spec["backbone"]["augment"] is True
+    assert plan.resolve.lengths(plan.resolve.lineage("bert-base-tct")) == (160, 160), (
+        "stands for a model that says nothing of it"
+    )
+    ours, theirs = (
+        catalogue.backbones[name].model_dump(exclude={"checkpoint", "revision", "length", "query_length"})
+        for name in ("bert-base-tct", "tct-hn-plus-released")
+    )
+    assert ours == theirs
+
+
+def test_nothing_small_stands_for_published_weights(catalogue: Catalogue) -> None:
+    plan = load_plan()
+    released = {name for name in catalogue.backbones if name.endswith("-released")}
+    assert len(released) > 6
+    assert released <= plan.config.scale.absent.keys()
+    with pytest.raises(EncoreError, match="not testable here: these are weights that somebody trained"):
+        plan.resolve.lineage("retromae-released+marco-bm25")
+
+
+def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalogue) -> None:
+    scale = NANO["scale"] | {"absent": {"seed-released": "too large"}}
+    rows = [{"id": "seed", "label": "SEED", "system": "seed-released+marco-bm25"}, {"id": "bm25", "label": "BM25"}]
+    rows[1]["system"] = "bm25"
+    column = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
+    table = Table.model_validate({"title": "T", "rows": rows, "columns": [column]})
+    known = replace(catalogue, tables={**catalogue.tables, "t": table})
+    plan = Plan(RunConfig.model_validate(NANO | {"tables": {"t": "all"}, "scale": scale}), known)
+    said = table_plan(plan, "t")
+    assert [bool(row["cells"]["rr"]["reads"]) for row in said["rows"]] == [False, True]
+    assert "SEED is not testable here: too large." in said["notes"]
+    with pytest.raises(EncoreError, match="'bert-base' has a replacement under `backbones`"):
+        plan_of(catalogue, scale=NANO["scale"] | {"absent": {"bert-base": "too large"}})
+
+
+def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:
+    plan = plan_of(catalogue, tables={}, lineages=["tct-released"], execution={"data_root": str(tmp_path)})
+    machine = find_machine("cpu", MACHINES)
+
+    def missing() -> dict[str, float | None]:
+        found = forecast(plan, (), machine, read_rates(SHIPPED), 1, machine.cores, SIZES)
+        return {each.name: each.missing for each in found.downloads if each.kind == "checkpoint"}
+
+    (before,) = missing().values()
+    assert before == pytest.approx(4 * 109.5e6, rel=0.01)
+    place = tmp_path / "checkpoints" / "castorini--tct_colbert-v2-msmarco"
+    place.mkdir(parents=True)
+    (place / "pytorch_model.bin").write_text("weights")
+    assert missing() == {"castorini/tct_colbert-v2-msmarco": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"start": "random", "checkpoint": "a/b"}, "`start: random` reads no `checkpoint:`"),
+        ({"start": "random", "revision": "1" * 40}, "`revision:` is the commit of a `checkpoint:`"),
+        ({"start": "checkpoint", "checkpoint": "a/b", "revision": "main"}, "revision"),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused(fields: dict[str, str], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Backbone.model_validate(fields)
+
+
+def test_a_checkpoint_without_a_name_is_refused(catalogue: Catalogue) -> None:
+    with pytest.raises(EncoreError, match="needs the field 'checkpoint'"):
+        begun(plan_of(catalogue, own={}), "own")
+
+
+def test_an_archive_with_two_models_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match=r"has no config\.json"):
+        checkpoints.inside(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    with pytest.raises(EncoreError, match=r"more than one config\.json"):
+        checkpoints.inside(tmp_path)

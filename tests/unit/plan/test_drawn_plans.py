@@ -1,0 +1,101 @@
+"""Plans of collections made of others: draws of questions, and documents of passages."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan.artifacts.dense import shards
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from encore.products.tables.plan import table_plan
+from encore.products.targets import lineage_targets
+
+ROOT = Path(__file__).parents[3]
+REQA = "two-tower+reqa-80"
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+@pytest.fixture
+def default(catalogue):
+    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue)
+
+
+def test_a_collection_made_of_another_names_it(default):
+    made = default.collection("msmarco-document")
+    assert made.spec["collection"] == default.collection("pydocs").name
+    assert made.stage == "collection.pydocs-documents"
+
+
+def test_a_step_without_negatives_has_none_and_learns_from_its_own_split(default):
+    model = default.model(default.resolve.lineage(REQA), 0)
+    assert "negatives" not in model.inputs
+    assert (model.spec["step"]["train_split"], model.spec["step"]["valid_split"]) == ("train-80", "valid-80")
+
+
+@pytest.mark.parametrize(
+    ("lineage", "dataset", "split", "fair"),
+    [
+        (REQA, "squad-reqa", "test-80", True),
+        (REQA, "squad-reqa", "test-80.sentence", True),
+        (REQA, "squad-reqa", "test-1", False),
+        (REQA, "squad-reqa", "test-80-s1", False),
+        (REQA, "nq-reqa", "test-1", True),
+        ("two-tower+reqa-80~collection=nq-reqa", "pydocs-reqa-b-open", "test-1", False),
+        ("two-tower+reqa-80~collection=nq-reqa", "pydocs-reqa-b-open", "test-80", True),
+        ("two-tower+ict", "squad-reqa", "test-1", True),
+        ("bm25", "squad-reqa", "test-1", True),
+    ],
+)
+def test_no_model_is_asked_what_it_may_have_learned(default, lineage, dataset, split, fair):
+    seed = None if lineage == "bm25" else 0
+    if fair:
+        assert default.scores(lineage, seed, dataset, split).inputs["run"].spec["split"] == split.partition(".")[0]
+        return
+    with pytest.raises(EncoreError, match="learned from another draw"):
+        default.scores(lineage, seed, dataset, split)
+
+
+@pytest.mark.parametrize(
+    ("lineage", "says"),
+    [
+        ("two-tower+reqa-1~train_split=train-2", "no split 'train-2' of role train; did you mean"),
+        ("two-tower+reqa-1~train_split=test-1", "no split 'test-1' of role train"),
+        ("two-tower+reqa-1~train_split=train-5", "train-5 and valid-1 are not of one draw"),
+    ],
+)
+def test_splits_of_a_step_have_their_roles_and_one_draw(default, lineage, says):
+    with pytest.raises(EncoreError, match=says):
+        default.model(default.resolve.lineage(lineage), 0)
+
+
+def test_a_lineage_is_asked_the_draw_that_it_learned_from_and_no_other(default):
+    asked = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, REQA)}
+    assert {name for name in asked if "reqa" in name} == {"pydocs-reqa-a.test-80"}
+    plain = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, "two-tower+ict")}
+    assert not [name for name in plain if "reqa" in name]
+
+
+def test_every_table_of_questions_can_be_planned(default):
+    names = [name for name in default.catalogue.tables if name.startswith(("reqa", "documents"))]
+    assert len(names) == 5
+    for name in names:
+        assert all(cell["reads"] for row in table_plan(default, name)["rows"] for cell in row["cells"].values())
+
+
+def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
+    plan = Plan(load_plan().config, catalogue)
+    passages, documents = (
+        plan.resolve.lineage("bert-base+marco-bm25"),
+        plan.resolve.lineage("bert-base+marco-bm25+marco-doc-1"),
+    )
+    assert [plan.resolve.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [
+        64,
+        160,
+    ]
+    assert plan.resolve.passage_length(documents, "msmarco-document") == 160
+    (shard,) = shards(plan, passages, 0, "msmarco-document")
+    assert shard.spec["length"] == 160
+    assert "length" not in plan.collection("msmarco-document").spec

@@ -1,0 +1,129 @@
+"""Fields of a fine-tuning step that would do nothing, or leave nothing to learn, are refused before any job."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.targets import lineage_targets
+
+STEP = {
+    "kind": "finetune", "collection": "c", "epochs": 1, "batch": 8, "learning_rate": 1e-5, "length": 128,
+    "negatives": "mined",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"scorer": "cross-encoder", "negatives": "none"}, "reads its own negatives only"),
+        ({"scorer": "cross-encoder", "in_batch_group": 4}, "reads no passages of other queries"),
+        ({"teacher_temperature": 0.25}, "has no teacher to divide by"),
+        ({"loss": "kl-pairwise", "teachers": ("parent", "parent")}, "a teacher stands twice"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(fields: dict[str, object], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        FinetuneStep.model_validate(STEP | fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"scorer": "cross-encoder"},
+        {"scorer": "late-interaction", "negatives": "none"},
+        {"loss": "kl-in-batch", "teachers": ("parent", "other"), "teacher_temperature": 0.25, "in_batch_group": 4},
+    ],
+)
+def test_what_does_something_is_not(fields: dict[str, object]) -> None:
+    assert FinetuneStep.model_validate(STEP | fields)
+
+
+@pytest.mark.parametrize(
+    ("override", "field"),
+    [
+        ("token_dimension=16", "token_dimension"),
+        ("normalised=both", "normalised"),
+        ("margin=5", "margin"),
+        ("negatives=none~replacement=true", "replacement"),
+        ("negatives=none~per_query=3", "per_query"),
+        ("validation_pool=7", "validation_pool"),
+    ],
+)
+def test_a_name_overrides_no_field_that_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, override: str, field: str
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    with pytest.raises(EncoreError, match=f"{field} changes nothing") as refused:
+        load_plan().resolve.lineage(f"bert-base+marco-bm25~{override}")
+    assert "\n" not in str(refused.value)
+
+
+WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
+    "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
+    "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning stands before it"),
+    "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and here only a lineage can stand"),
+    "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),
+    "a pool": (
+        "bert-base+marco-bm25~in_batch_group=5",
+        {},
+        "in_batch_group is 5, which does not divide the batch of 32 queries$",
+    ),
+    "a system that teaches": (
+        "bert-base+colbert+tct",
+        {"steps": {"tct": {"teachers": ["bm25-colbert"]}}},
+        "step 'tct', teachers: 'bm25-colbert' is a system",
+    ),
+    "a system that mines": (
+        "bert-base+marco-bm25+marco-hn",
+        {"steps": {"marco-hn": {"mined_by": "hybrid"}}},
+        "step 'marco-hn', mined_by: 'hybrid' is a system",
+    ),
+    "a fusion of what is not there": ("hybrid", {"systems": {"hybrid": {"sparse": "bm26"}}}, "did you mean bm25"),
+    "a fusion of token vectors": (
+        "hybrid",
+        {"systems": {"hybrid": {"dense": "bert-base-tct+colbert"}}},
+        "system 'hybrid': lineage 'bert-base-tct[+]colbert' ends with a late-interaction scorer",
+    ),
+    "a ranker that is none": (
+        "bm25-colbert",
+        {"systems": {"bm25-colbert": {"ranker": "bm25"}}},
+        "system 'bm25-colbert': 'bm25' is a system",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_what_cannot_be_is_one_line_before_any_job(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    name, scale, says = WRONG[mistake]
+    monkeypatch.chdir(Path(__file__).parents[3])
+    with pytest.raises(EncoreError, match=says) as refused:
+        lineage_targets(changed(scale), name)
+    assert "\n" not in str(refused.value)
+    assert "{" not in str(refused.value), "no dump of the whole entry"
+
+
+def changed(scale: dict[str, dict[str, Any]]) -> Plan:
+    """The embedded default with other fields of some steps and systems."""
+    content = yaml.safe_load(Path("config/config.yaml").read_text())
+    for kind, entries in scale.items():
+        for name, fields in entries.items():
+            content["scale"][kind][name] = content["scale"][kind].get(name, {}) | fields
+    return Plan(RunConfig.model_validate(content), load_catalogue(Path("config")))
+
+
+def test_an_index_of_what_has_no_vectors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    plan = load_plan()
+    assert lineage_targets(plan, "bert-base+colbert") == [
+        plan.model(plan.resolve.lineage("bert-base+colbert"), 0).manifest
+    ]
+    with pytest.raises(EncoreError, match="whose texts have no single vector to search"):
+        lineage_targets(plan, "bert-base+colbert@hnsw")

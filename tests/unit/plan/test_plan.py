@@ -1,0 +1,299 @@
+"""The plan: resolution order, identity of artifacts, and what a change renames."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan.catalogue import read_dataset, read_step
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from encore.products.tables.plan import table_plan
+from encore.products.targets import check_target, everything_declared, forest_plan, lineage_targets
+
+ROOT = Path(__file__).parents[3]
+NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+ICT = "bert-base+ict+marco-bm25+marco-hn"
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+def folders(plan):
+    table_plan(plan, "table1")
+    return set(plan.made)
+
+
+def test_the_order_of_resolution_is_catalogue_scale_name(make):
+    plan = make()
+    catalogue = read_step(plan.catalogue.steps["ict"])
+    scaled = plan.resolve.step(plan.resolve.lineage("bert-base+ict").steps[0])
+    named = plan.resolve.step(plan.resolve.lineage("bert-base+ict~temperature=0.5").steps[0])
+    assert (catalogue.temperature, scaled.temperature, named.temperature) == (1.0, 0.05, 0.5)
+    assert (catalogue.batch, scaled.batch) == (8192, 16)
+    assert named.batch == 16
+
+
+PASSAGES = {"kind": "beir", "path": "/nowhere", "access": "ask", "splits": {"train": {"role": "train"}}}
+
+
+@pytest.mark.parametrize("step", ["bfs", "wlp", "ict-bfs-wlp"])
+def test_an_objective_that_reads_articles_is_refused_where_there_are_passages_only(make, step):
+    """Before any job, and not by the training after hours of others."""
+    datasets = dict.fromkeys(NANO["scale"]["datasets"], "Own")
+    plan = make({"datasets": {"Own": PASSAGES}, "scale": NANO["scale"] | {"datasets": datasets}})
+    assert plan.model(plan.resolve.lineage("bert-base+ict"), 0)
+    with pytest.raises(EncoreError, match=r"articles with .* links, and 'Own' \(kind beir\) has passages only"):
+        plan.model(plan.resolve.lineage(f"bert-base+{step}"), 0)
+    assert make().model(make().resolve.lineage(f"bert-base+{step}"), 0)
+
+
+def test_a_folder_is_named_by_lineage_seed_and_digest(make):
+    plan = make()
+    artifact = plan.model(plan.resolve.lineage(ICT), 0)
+    assert artifact.folder.startswith("results/models/tiny+ict+marco-bm25+marco-hn-s0-")
+    assert plan.find(artifact.folder) is artifact
+
+
+def test_the_spec_names_everything_upstream(make):
+    plan = make()
+    model = plan.model(plan.resolve.lineage(ICT), 0)
+    assert set(model.inputs) == {"tokens", "weights", "collection", "negatives"}
+    assert all(model.spec[role] == artifact.name for role, artifact in model.inputs.items())
+
+
+def test_a_lineage_whose_model_only_scores_pairs_has_no_run_of_its_own(make):
+    plan = make({"lineages": ["bert-base+colbert"]})
+    model = plan.model(plan.resolve.lineage("bert-base+colbert"), 0)
+    with pytest.raises(EncoreError, match="late-interaction scorer, whose texts have no single vector"):
+        plan.scores("bert-base+colbert", 0, "msmarco-passage", "test")
+    assert lineage_targets(plan, "bert-base+colbert") == [model.manifest]
+    assert make().find(model.folder) == model, "found from its name alone"
+    student = plan.scores("bert-base+colbert+marco-bm25", 0, "msmarco-passage", "test")
+    assert student.inputs["run"].inputs["model"].inputs["weights"] is model
+
+
+def test_one_objectives_field_renames_exactly_its_descendants(make):
+    before, after = folders(make()), folders(make(steps={"ict": {"temperature": 0.1}}))
+    assert before ^ after
+    assert all("+ict" in folder for folder in before ^ after)
+    assert {folder for folder in before if "+ict" in folder}.isdisjoint(after)
+
+
+def test_the_recipe_renames_no_pretraining(make):
+    before, after = folders(make()), folders(make(steps={"marco-bm25": {"learning_rate": 0.002}}))
+    tuned = {folder for folder in before if "+marco-bm25" in folder}
+    pretrained = {folder for folder in before - tuned if "+ict-s0-" in folder}
+    assert tuned
+    assert pretrained
+    assert before - after == tuned
+
+
+def test_shards_are_in_no_digest(make):
+    one, two = make(), make({"execution": {"shards": 2}})
+    assert {f for f in folders(one) if "/indexes/" not in f} == {f for f in folders(two) if "/indexes/" not in f}
+
+
+def test_how_vectors_are_stored_renames_them_and_what_is_searched(make):
+    """A model that learns from no mined negatives stays, and so do BM25's runs."""
+    full, half = make(), make({"numerics": NANO["numerics"] | {"vectors": "fp16"}})
+    before, after = folders(full), folders(half)
+    kinds = {folder.split("/")[1] for folder in before - after}
+    assert {"indexes", "runs", "negatives"} <= kinds
+    assert not any("+marco-hn" not in folder and "/models/" in folder for folder in before - after)
+    assert {half.made[folder].spec.get("vectors") for folder in after - before if "/000-of-001" in folder} == {"fp16"}
+    assert all("vectors" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
+
+
+def test_a_deterministic_gpu_is_another_model_and_the_default_renames_nothing(make):
+    plain, repeated = make(), make({"numerics": NANO["numerics"] | {"deterministic": True}})
+    trained = {folder for folder in folders(repeated) if "numerics" in repeated.made[folder].spec}
+    assert not trained & folders(plain)
+    assert any("/models/" in folder for folder in trained)
+    assert all(repeated.made[folder].spec["numerics"]["deterministic"] is True for folder in trained)
+    assert all("deterministic" not in made.spec.get("numerics", {}) for made in plain.made.values())
+
+
+def test_cheaper_products_rename_what_is_searched_and_no_vectors(make):
+    full, half = make(), make({"numerics": NANO["numerics"] | {"search": "fp16"}})
+    before, after = folders(full), folders(half)
+    kinds = {folder.split("/")[1] for folder in before - after}
+    assert {"runs", "negatives"} <= kinds
+    assert not any("+marco-hn" not in folder and "/indexes/" in folder for folder in before - after)
+    searched = [half.made[folder] for folder in after - before if half.made[folder].stage == "search"]
+    assert {run.spec.get("products") for run in searched} == {"fp16"}
+    assert all("products" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
+    assert not any("search" in made.spec.get("numerics", {}) for plan in (full, half) for made in plan.made.values())
+
+
+def test_finished_vectors_serve_whatever_number_of_shards_is_configured(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shards = [folder for folder in folders(make()) if folder.endswith("/000-of-001")]
+    for folder in shards:
+        Path(folder).mkdir(parents=True)
+        Path(folder, "manifest.json").touch()
+    assert shards
+    assert folders(make({"execution": {"shards": 2}})) == folders(make())
+    Path(shards[0], "manifest.json").unlink()
+    split = folders(make({"execution": {"shards": 2}})) - folders(make())
+    assert split == {str(Path(shards[0]).with_name(name)) for name in ("000-of-002", "001-of-002")}
+
+
+def test_a_source_or_a_title_is_in_no_digest(make, catalogue):
+    assert folders(make()) == folders(make({"title": "another"}))
+    step = deepcopy(catalogue.steps)
+    step["ict"]["source"] = "said differently"
+    told = Plan(RunConfig.model_validate(NANO), type(catalogue)(**{**vars(catalogue), "steps": step}))
+    assert folders(make()) == folders(told)
+
+
+def test_seeds_share_texts_but_no_models(make):
+    zero, one = folders(make()), folders(make({"seeds": [1]}))
+    assert not [f for f in zero & one if "/models/" in f]
+    assert [f for f in zero & one if "/collections/" in f]
+
+
+def test_the_plan_is_plain_json_and_the_same_every_time(make):
+    assert json.dumps(table_plan(make(), "table1")) == json.dumps(table_plan(make(), "table1"))
+
+
+@pytest.mark.parametrize(
+    ("lineage", "says"),
+    [
+        ("bert-base+cossta", "did you mean costa"),
+        ("bert-bse", "did you mean bert-base"),
+        ("bert-base+costa~temprature=0.2", "did you mean temperature"),
+        ("bert-base+costa~temperature=0.1", "its value already"),
+        ("bert-base+costa~granularities=word", "is a list"),
+        ("bert-base+ict~temperature=-1", "temperature"),
+        ("bert-base+ict~learning_rate=inf", "finite"),
+        ("bert-base+ict~epochs=3", "epochs changes nothing.*override `steps`"),
+    ],
+)
+def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
+    with pytest.raises(EncoreError, match=says) as refused:
+        make().resolve.lineage(lineage)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"tables": {"tabel1": "all"}}, "did you mean table1"),
+        ({"tables": {"table1": ["itc"]}}, "did you mean ict"),
+        ({"scale": NANO["scale"] | {"datasets": {"wikipedia": "pydoc"}}}, "did you mean pydocs"),
+        ({"scale": NANO["scale"] | {"steps": {"ict": {"temprature": 1}}}}, "temprature"),
+        ({"scale": NANO["scale"] | {"steps": {"itc": {}}}}, "did you mean"),
+        ({"scale": NANO["scale"] | {"backbones": {"bert-bse": "tiny"}}}, "did you mean bert-base"),
+        ({"scale": NANO["scale"] | {"datasets": {"wikipdia": "pydocs"}}}, "did you mean wikipedia"),
+        ({"scale": NANO["scale"] | {"steps": {"ict": {"learning_rate": float("inf")}}}}, "learning_rate.*finite"),
+        ({"datasets": {"pydocs": {"kind": "beir"}}}, "choose another"),
+    ],
+)
+def test_a_wrong_configuration_is_explained_in_one_line(make, changes, says):
+    with pytest.raises(EncoreError, match=says) as refused:
+        table_plan(make(changes), next(iter((NANO | changes)["tables"])))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_target_may_be_spelled_as_snakemake_takes_it(make):
+    for target in ("./results/tables/table1.csv", str(ROOT / "results/tables/table1.csv")):
+        check_target(make(), target)
+
+
+def test_an_old_or_mistaken_folder_is_told_the_name_of_this_configuration(make):
+    plan = make()
+    name = plan.model(plan.resolve.lineage("bert-base+ict"), 0).name
+    with pytest.raises(EncoreError, match=name.replace("+", r"\+")):
+        plan.find(f"results/models/{name[:-8]}00000000")
+
+
+def test_an_undeclared_lineage_is_found_from_its_folder_alone(make):
+    lineage = "bert-base+costa~temperature=0.05+marco-bm25"
+    targets = lineage_targets(make(), lineage)
+    assert len(targets) == 1
+    fresh = make()
+    check_target(fresh, targets[0])
+    run = fresh.find(str(Path(targets[0]).parent)).inputs["run"]
+    assert make().find(run.folder).spec == run.spec
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "results/tables/tabel1.csv",
+        "results/tables/table1.pdf",
+        "results/models/x/manifest.json",
+        "tabel1",
+        "results/plan/table1.json",
+    ],
+)
+def test_an_unknown_target_is_refused_in_one_line(make, target):
+    with pytest.raises(EncoreError) as refused:
+        check_target(make(), target)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_figure_of_a_table_without_a_control_is_refused_before_any_job(make):
+    plan = make({"tables": {"table2": ["Recipes: tct"]}})
+    for refuse in (lambda: check_target(plan, "results/figures/table2.png"), lambda: forest_plan(plan, "table2")):
+        with pytest.raises(EncoreError, match=r"^figures/table2: no objective of this table is compared"):
+            refuse()
+
+
+def test_every_declared_target_is_a_target(make):
+    plan = make()
+    for target in everything_declared(plan):
+        check_target(plan, target)
+
+
+def test_names_fit_a_file_system(make):
+    plan = make()
+    with pytest.raises(EncoreError, match="100 are allowed"):
+        plan.model(plan.resolve.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
+
+
+def test_every_entry_says_where_its_values_come_from(catalogue):
+    sources = {f"backbone {name}": entry.source for name, entry in catalogue.backbones.items()}
+    sources |= {f"step {name}": entry.get("source") for name, entry in catalogue.steps.items()}
+    sources |= {f"system {name}": entry.source for name, entry in catalogue.systems.items()}
+    assert sources.keys() >= {"backbone tiny", "step ict", "system bm25"}
+    assert [name for name, source in sources.items() if not source] == []
+
+
+@pytest.mark.parametrize("name", ["config", "nano", "seeds", "five-seeds"])
+def test_every_shipped_configuration_plans(name):
+    path = ROOT / f"config/{name}.yaml"
+    if not path.is_file():
+        pytest.fail(f"{path} is missing")
+    plan = load_plan(path)
+    assert everything_declared(plan)
+
+
+def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("encore.products.tables.reported_file.PAPERS", tmp_path)
+    (tmp_path / "encore").mkdir()
+    file = tmp_path / "encore/table1.csv"
+    plan = make()
+    table = plan.catalogue.tables["table1"].model_copy(update={"reported": "table1.csv"})
+    monkeypatch.setitem(plan.catalogue.tables, "table1", table)
+    with pytest.raises(EncoreError, match="are missing"):
+        table_plan(plan, "table1")
+    file.write_text("row_label,dataset,metric,value\nBERT,d,m,0.335\n")
+    before = table_plan(plan, "table1")
+    file.write_text("row_label,dataset,metric,value\nBERT,d,m,0.336\n")
+    after = table_plan(plan, "table1")
+    assert {key for key in before if before[key] != after[key]} == {"reported_sha256"}
+
+
+def test_a_split_that_training_uses_is_called_by_its_role():
+    dataset = {"kind": "beir", "path": "x", "splits": {"dev": {"role": "valid"}}}
+    with pytest.raises(ValueError, match="'valid'"):
+        read_dataset(dataset)
+
+
+def test_a_figure_is_a_target_only_where_a_difference_can_be_drawn(make):
+    assert "results/figures/table1.png" in everything_declared(make())
+    assert "results/figures/table1.png" not in everything_declared(make({"tables": {"table1": ["bm25", "none"]}}))

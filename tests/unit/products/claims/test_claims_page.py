@@ -1,0 +1,104 @@
+"""What docs/claims.md and the configuration's page say of claims is so."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from test_verdict_rates import every, rates, within
+
+from encore import cli
+from encore.products.claims import printed_claims
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import KINDS, Claim
+from encore.products.claims.expansion import contrasts
+from encore.products.claims.files import read_claims
+from encore.products.claims.power import Power
+from encore.products.claims.verdict import Evidence, of_inequalities
+
+ROOT = Path(__file__).parents[4]
+PAPERS = Path("config/papers")
+PAGE = (ROOT / "docs/claims.md").read_text()
+PROTOCOL = (ROOT / "docs/protocol.md").read_text()
+
+
+def test_the_example_is_a_claim_on_tables_that_there_are(catalogue):
+    page = (ROOT / "config/README.md").read_text()
+    example = yaml.safe_load(re.search(r"## Claims\n.*?```yaml\n(.*?)```", page, re.S)[1])
+    claim = Claim.model_validate(example["C38"])
+    found = read_claims(PAPERS)["C38"][1]
+    assert (claim.says, claim.tests, claim.control) == (found.says, found.tests, found.control)
+    for test in (*claim.premise, *claim.tests, *claim.control):
+        assert contrasts(test, catalogue.tables)
+
+
+def test_every_kind_of_test_is_explained():
+    grammar = PAGE.split("## Tests")[1].split("kind of figure")[0]
+    assert re.findall(r"^\| `([\w-]+)` \| ", grammar, re.M) == list(KINDS)
+
+
+def test_the_page_counts_the_claims():
+    assert f"There are {len(read_claims(PAPERS))}." in PAGE
+
+
+def test_every_claim_of_a_control_is_about_the_control():
+    controlled = {name: claim.control for name, (_, claim) in read_claims(PAPERS).items() if claim.control}
+    assert controlled.keys() == {"C01", "C29", "C31", "C38", "C40"}
+    for tests in controlled.values():
+        assert all(test.kind == "above" and test.than == ["control"] and "/" not in test.table for test in tests)
+
+
+def test_what_few_queries_show_is_as_the_page_says(catalogue):
+    power = Power(PAPERS, catalogue.tables, printed_claims.printed_values(PAPERS, catalogue.tables))
+    for column, says in (("mrr10", "about 0.012"), ("ndcg10", "about 0.10")):
+        costa, bert = (Address("costa/table1", "Static hard negatives", row, column) for row in ("costa", "bert"))
+        (one,) = [
+            each
+            for each in contrasts(read_claims(PAPERS)["C38"][1].tests[0], catalogue.tables)
+            if each.terms == ((costa, 1), (bert, -1))
+        ]
+        assert says in PAGE.replace("\n", " ")
+        assert power.could_show(one) == pytest.approx(float(says.split()[1]), abs=10 ** -(len(says.split()[1]) - 2) / 2)
+
+
+@pytest.mark.parametrize(
+    ("truth", "judge", "truths", "wrong"),
+    [
+        ("equal systems", every, [0.0], Evidence.SHOWN),
+        ("one of three comparisons equal, all needed", every, [0.0, 0.3, 0.3], Evidence.SHOWN),
+        (
+            "three of five equal, three needed",
+            lambda estimates: of_inequalities(estimates, 3),
+            [0.3, 0.3, 0.0, 0.0, 0.0],
+            Evidence.SHOWN,
+        ),
+        ("hardly above", every, [1e-9], Evidence.REFUTED),
+        ("eight hardly above, all needed", every, [1e-9] * 8, Evidence.REFUTED),
+        ("a difference as large as the margin", lambda estimates: every(within(estimates)), [0.15], Evidence.SHOWN),
+    ],
+    ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
+)
+def test_the_rates_of_the_protocol_are_those_of_the_simulation(truth, judge, truths, wrong):
+    says = re.search(rf"^\| {truth} \| [\w ]+ \| ([\d.]+) % \|$", PROTOCOL, re.M)
+    assert 100 * rates(judge, truths)[wrong] == pytest.approx(float(says[1]), abs=0.05)
+
+
+def test_the_command_prints_the_page(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["encore", "claims"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code in (0, None)
+    page = capsys.readouterr().out
+    assert page.count("\n## ") == 6  # five papers, and ours
+    assert re.search(r"^\| C02 \| .* \| partly \| 7 of 8 \| cpdae/table1", page, re.M)
+
+
+def test_the_command_asks_for_runs_that_are_not_there(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["encore", "claims", "--runs"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 1
+    assert "snakemake results/claims.csv" in capsys.readouterr().err

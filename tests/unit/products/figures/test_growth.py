@@ -1,0 +1,203 @@
+"""A growing collection: nested corpora, search in a part of the vectors, the plan and the figure."""
+
+import csv
+import json
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+import yaml
+
+from encore.config.run import RunConfig
+from encore.data.rankings import Ranking
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.evaluation.scores import Scored
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_catalogue
+from encore.products.figures import corpus_size
+from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
+from encore.products.targets import check_target, everything_declared
+from encore.retrieval import nested_corpora
+from encore.retrieval.dense import Shard, restricted, search_exact
+from encore.storage.document_ids import DocIds
+from encore.storage.files import open_text_writer, write_json
+from encore.storage.manifest import MANIFEST
+
+ROOT = Path(__file__).parents[4]
+NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+CORPUS = [f"d{number}" for number in range(50)]
+FIGURE = {"systems": {"Plain": "bert-base+marco-bm25"}, "queries": 20, "depth": 10, "sizes": [0.5, 900]}
+
+
+def ranking(*documents):
+    return Ranking(list(documents), np.arange(len(documents), 0, -1, dtype=np.float32))
+
+
+def grown(order=0, depth=2):
+    run = {"p": ranking("d1", "d2", "d3"), "q": ranking("d2", "d9", "d4")}
+    return nested_corpora.ordered(CORPUS, {"d7", "d1"}, run, {"depth": depth, "order": order})
+
+
+def written(folder, first, rest):
+    for name, documents in ((nested_corpora.START, first), (nested_corpora.REST, rest)):
+        with open_text_writer(folder / name) as file:
+            file.writelines(f"{document}\n" for document in documents)
+    return folder
+
+
+def test_it_starts_from_what_is_relevant_and_from_the_first_ranks():
+    first, rest = grown()
+    assert first == ["d1", "d2", "d7", "d9"]
+    assert sorted([*first, *rest]) == sorted(CORPUS)
+    assert grown(depth=3)[0] == ["d1", "d2", "d3", "d4", "d7", "d9"]
+
+
+def test_the_order_is_drawn_and_the_same_for_all_systems():
+    assert grown()[1] == grown()[1] != grown(order=1)[1]
+    assert grown()[1] != sorted(grown()[1], key=CORPUS.index)
+
+
+def test_to_join_is_equally_likely_for_all():
+    """Over 400 orders each of 46 passages is among the first 23 in about half: within 4.5 standard deviations."""
+    times = np.zeros(len(CORPUS))
+    for order in range(400):
+        times[[CORPUS.index(name) for name in grown(order=order)[1][:23]]] += 1
+    joined = times[times > 0]
+    assert len(joined) == 46
+    assert np.abs(joined - 200).max() < 4.5 * np.sqrt(400 / 4)
+
+
+def test_a_larger_collection_contains_a_smaller_one(tmp_path):
+    folder = written(tmp_path, *grown())
+    parts = [nested_corpora.members(folder, size) for size in ("start", 10, 0.5, 49, 50)]
+    assert [len(part) for part in parts] == [4, 10, 25, 49, 50]
+    assert all(a < b for a, b in pairwise(parts))
+
+
+@pytest.mark.parametrize("size", [3, 0.01, 51])
+def test_a_size_that_cannot_be_is_refused_with_both_ends(tmp_path, size):
+    with pytest.raises(EncoreError, match="starts from 4 and has 50"):
+        nested_corpora.members(written(tmp_path, *grown()), size)
+
+
+@pytest.mark.parametrize("cuts", [[], [1024], [1024, 2048]])
+def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
+    """An oracle of its own: products of the kept vectors in float64, by score and descending id."""
+    generator = np.random.default_rng(2)
+    vectors = generator.normal(size=(2500, 16)).astype(np.float32)
+    queries = generator.normal(size=(25, 16)).astype(np.float32)
+    documents = [f"d{number}" for number in generator.permutation(2500)]
+    members = set(generator.permutation(documents)[:300].tolist())
+    shards = []
+    for a, b in pairwise([0, *cuts, 2500]):
+        index = faiss.IndexFlatIP(16)
+        index.add(vectors[a:b])
+        shards.append(Shard(index, DocIds.of(documents[a:b])))
+    run = search_exact(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
+    for number, query in enumerate(queries):
+        products = vectors.astype(np.float64) @ query.astype(np.float64)
+        pairs = [(p, d) for p, d in zip(products.tolist(), documents, strict=True) if d in members]
+        assert run[str(number)].documents == [name for _, name in sorted(pairs, reverse=True)[:20]]
+    whole = search_exact(shards, ["q"], queries[:1], 20)["q"]
+    everything = search_exact(restricted(shards, set(documents)), ["q"], queries[:1], 20)["q"]
+    assert everything.documents == whole.documents
+
+
+def test_a_part_smaller_than_the_depth_is_ranked_whole():
+    index = faiss.IndexFlatIP(4)
+    index.add(np.eye(4, dtype=np.float32))
+    (held,) = restricted([Shard(index, DocIds.of(["a", "b", "c", "d"]))], {"b", "d"})
+    assert len(held) == 2
+    assert search_exact([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
+
+
+# Plans
+
+
+def make(**changes):
+    content = deepcopy(NANO) | {"tables": {}, "corpus_size": FIGURE} | changes
+    return Plan(RunConfig.model_validate(content), load_catalogue())
+
+
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+def test_each_size_masks_the_vectors_of_the_run_over_all():
+    plan = make()
+    (row,) = corpus_size_plan(plan)["rows"]
+    assert [point["size"] for point in row["seeds"]] == ["start", 0.5, 900, "all"]
+    runs = [plan.find(point["run"]) for point in row["seeds"]]
+    whole = runs[-1]
+    assert "subset" not in whole.inputs
+    for run in runs[:-1]:
+        assert {role: each for role, each in run.inputs.items() if role != "subset"} == whole.inputs
+        assert run.inputs["subset"].stage == "nested_corpora"
+    assert len({run.inputs["subset"].folder for run in runs[:-1]}) == 1
+    assert len({run.folder for run in runs}) == 4
+    assert runs[1].folder.split("/")[-1].startswith("pydocs-stdlib.test.20.50pct-")
+    assert "results/figures/corpus_size.png" in everything_declared(plan)
+    assert json.dumps(corpus_size_plan(plan))
+
+
+def test_its_targets_are_found():
+    check_target(make(), "results/figures/corpus_size.svg")
+    for artifact in corpus_size_artifacts(make()):
+        check_target(make(), artifact.manifest)
+    with pytest.raises(EncoreError, match="no `corpus_size:` to draw"):
+        check_target(make(corpus_size=None), "results/figures/corpus_size.png")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"systems": {"BM25": "bm25"}}, "no lineage searched exactly"),
+        ({"systems": {"HNSW": "bert-base+marco-bm25@hnsw"}}, "no lineage searched exactly"),
+        ({"systems": {"x": "bert-base+marco-bm52"}}, "did you mean marco-bm25"),
+        ({"split": "tset"}, "did you mean test"),
+    ],
+)
+def test_a_wrong_figure_is_explained_in_one_line(changes, says):
+    with pytest.raises(EncoreError, match=says) as refused:
+        corpus_size_plan(make(corpus_size=FIGURE | changes))
+    assert "\n" not in str(refused.value)
+
+
+def test_without_it_nothing_is_planned():
+    plan = make(corpus_size=None)
+    assert corpus_size_plan(plan)["rows"] == corpus_size_artifacts(plan) == []
+
+
+# The figure
+
+
+def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
+    queries, points = ["a", "b"], []
+    given = [(0, 10, 0.5), (0, 50, 0.25), (1, 10, 0.7), (1, 50, 0.35)]
+    for seed, passages, value in given:
+        folder = tmp_path / f"{seed}-{passages}"
+        values = np.array([value, value])
+        scored = Scored(queries, queries, values, values, values, np.ones(2, bool), np.zeros(2, np.int8))
+        scores.write_scores(folder / "scores", {("test", "RR@10"): scored})
+        record = {"spec": {}, "results": {"passages": passages}, "inputs": {}, "outputs": {}}
+        write_json(folder / "run" / MANIFEST, record)
+        points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
+    rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
+    fields = {"name": "corpus_size", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
+    drawn = corpus_size.CorpusSizeSlice.model_validate(fields)
+    assert len(drawn.reads()) == 8
+    for name in ("one", "two"):
+        corpus_size.draw_corpus_size(tmp_path / name, drawn)
+    for ending in ("png", "svg", "csv"):
+        assert (tmp_path / f"one/corpus_size.{ending}").read_bytes() == (
+            tmp_path / f"two/corpus_size.{ending}"
+        ).read_bytes()
+    with (tmp_path / "one/corpus_size.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
+    assert read == given
+    with pytest.raises(EncoreError, match="nothing to draw"):
+        corpus_size.draw_corpus_size(tmp_path, drawn.model_copy(update={"rows": []}))

@@ -1,0 +1,430 @@
+"""Predicted queries: what they are learned from, how they are sampled, read and indexed; and that no answer leaks."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import inside
+import pytest
+import torch
+
+from encore.config.doc2query import read_expansion
+from encore.data import collection as common
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment
+from encore.data.runs import read_run
+from encore.errors import EncoreError
+from encore.retrieval.doc2query import form, model, published, sampling, training
+from encore.retrieval.doc2query.pairs import QueryPassagePair, training_pairs
+from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
+from encore.storage.manifest import record
+
+ROOT = Path(__file__).parents[3]
+WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write_collection(folder: Path, secrets: bool = True) -> Path:
+    """Passage i is about word i, and so are its queries; those of test and valid say words that stand nowhere else."""
+    grades = {"train": range(6), "valid": range(6, 8), "test": range(8, 10)} if secrets else {"train": range(6)}
+    queries = [
+        {"_id": f"{split}{i}", "text": f"how to {WORDS[i]}" if split == "train" else f"xylophone {WORDS[i]}"}
+        for split, rows in grades.items()
+        for i in rows
+    ]
+    with record(folder, stage="collection.beir", spec={}, inputs=[]):
+        common.write_collection(
+            folder,
+            [{"_id": f"d{i}", "title": "", "text": f"the function {word}s a file"} for i, word in enumerate(WORDS)],
+            queries,
+            {split: [Judgment(f"{split}{i}", f"d{i}", 1) for i in rows] for split, rows in grades.items()},
+        )
+    return folder
+
+
+def write_tokenizer(folder: Path) -> Path:
+    texts = [f"the function {word}s a file how to {word} xylophone" for word in WORDS]
+    with record(folder, stage="tokenizer", spec={}, inputs=[]):
+        vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 200)), folder)
+    return folder
+
+
+FIELDS = {"train_split": "train", "queries": None, "sample": 0, "checkpoint": None, "layers": 1, "hidden": 16}
+FIELDS |= {"heads": 2, "intermediate": 32, "dropout": 0.1, "steps": 6, "batch": 4, "learning_rate": 0.01}
+FIELDS |= {"warmup": 0.5, "length": 12, "query_length": 8}
+NUMERICS = {"precision": "fp32", "threads": 1, "micro_batch": None}
+TRAINING = {"expansion": FIELDS, "seed": 0, "numerics": NUMERICS}
+SAMPLING = {"kind": "t5", "per_passage": 2, "top_k": 5, "length": 12, "query_length": 8, "seed": 0}
+SAMPLING |= {"numerics": NUMERICS}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``collection``, ``tokenizer`` and the ``doc2query_model`` that was trained on it."""
+    root = tmp_path_factory.mktemp("expanding")
+    write_collection(root / "collection")
+    write_tokenizer(root / "tokenizer")
+    with record(root / "doc2query_model", stage="train_doc2query", spec=TRAINING, inputs=[]):
+        training.train(TRAINING, root / "collection", root / "tokenizer", root / "doc2query_model", root / "state")
+    return root
+
+
+# What is learned from
+
+
+def test_a_pair_is_a_training_query_and_its_passage() -> None:
+    pairs = training_pairs(Collection(write_collection(Path("c"))), "train")
+    assert pairs == [QueryPassagePair(f"the function {word}s a file", f"how to {word}") for word in WORDS[:6]]
+
+
+def test_only_the_best_grade_is_an_answer() -> None:
+    with record(Path("c"), stage="collection.beir", spec={}, inputs=[]):
+        rows = [{"_id": name, "title": "T", "text": f"text {name}"} for name in NAMES]
+        judged = [Judgment("q", "a", 1), Judgment("q", "b", 3), Judgment("q", "c", 0)]
+        common.write_collection(Path("c"), rows, [{"_id": "q", "text": "?"}], {"train": judged})
+    assert training_pairs(Collection(Path("c")), "train") == [QueryPassagePair("T text b", "?")]
+
+
+def test_a_sample_of_queries_is_the_sample_that_fine_tuning_takes() -> None:
+    collection = Collection(write_collection(Path("c")))
+    chosen = common.topics(collection, "train", 3, 1)
+    assert [
+        f"train{WORDS.index(pair.query.split()[-1])}" for pair in training_pairs(collection, "train", 3, 1)
+    ] == chosen
+
+
+def test_validation_and_test_queries_are_never_seen(trained: Path) -> None:
+    """Without them, their judgments and their texts the model and what it writes are the same bytes."""
+    write_collection(Path("without"), secrets=False)
+    without = Path("without")
+    assert len(Collection(without).queries()) < len(Collection(trained / "collection").queries())
+    training.train(TRAINING, without, trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    name = "model.safetensors"
+    assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
+    with_them = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("one")))
+    assert list(sampling.sample(SAMPLING, Path("doc2query_model"), without, Path("other"))) == with_them
+
+
+def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
+    leaking = {**TRAINING, "expansion": {**FIELDS, "train_split": "test"}}
+    training.train(leaking, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    name = "model.safetensors"
+    assert Path("doc2query_model", name).read_bytes() != (trained / "doc2query_model" / name).read_bytes()
+
+
+# Training
+
+
+def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved, original = [], training.checkpoint.save_checkpoint
+
+    def stop_after_the_third(folder: Path, run: str, step: int, content: dict) -> None:
+        original(folder, run, step, content)
+        saved.append(step)
+        if step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(training.checkpoint, "save_checkpoint", stop_after_the_third)
+    arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    with pytest.raises(KeyboardInterrupt):
+        training.train(*arguments, seconds=0)
+    training.train(*arguments, seconds=0)
+    assert saved == [1, 2, 3, 4, 5, 6]
+    for name in ("model.safetensors", "losses.tsv"):
+        assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
+
+
+def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
+    """Against log-softmax by hand, with a short and a long query, so that filling counts if anything does."""
+    learner, words = model.load_model(trained / "doc2query_model")
+    learner.eval()
+    pairs = [
+        QueryPassagePair("the function reads a file", "read"),
+        QueryPassagePair("the function", "how to read the file"),
+    ]
+    loss = training._loss(learner, words, pairs, FIELDS, torch.device("cpu"))
+    total, count = 0.0, 0
+    for pair in pairs:
+        (passage,), (query,) = words.rows([pair.passage], 12), words.rows([pair.query], 8)
+        shifted = torch.tensor([[words.pad, *query[:-1]]])
+        logits = learner(input_ids=torch.tensor([passage]), decoder_input_ids=shifted).logits[0].double()
+        total -= sum(logits.log_softmax(-1)[place, token].item() for place, token in enumerate(query))
+        count += len(query)
+    assert float(loss.detach()) == pytest.approx(total / count, rel=1e-5)
+
+
+def test_training_learns_something(trained: Path) -> None:
+    spec = {**TRAINING, "expansion": {**FIELDS, "steps": 60, "dropout": 0.0}}
+    training.train(spec, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    losses = [float(line.split("\t")[1]) for line in Path("doc2query_model/losses.tsv").read_text().splitlines()[1:]]
+    assert len(losses) == 60
+    assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5 - 1
+
+
+def test_the_learning_rate_warms_up_and_stays() -> None:
+    rates = [training._rate({"warmup": 0.5, "steps": 4, "learning_rate": 2.0}, done) for done in range(4)]
+    assert rates == [1.0, 2.0, 2.0, 2.0]
+    assert training._rate({"warmup": 0.0, "steps": 4, "learning_rate": 2.0}, 0) == 2.0
+
+
+def test_every_epoch_has_every_pair() -> None:
+    pairs = [QueryPassagePair(str(i), str(i)) for i in range(8)]
+    epoch = [pair for step in range(2, 4) for pair in training._batch(pairs, 4, 0, step)]
+    assert sorted(epoch) == pairs
+
+
+def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
+    folder = Path("bert")
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(EncoreError, match="holds a 'bert', no T5"):
+        model.load_model(folder)
+
+
+def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
+    spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
+    places = (trained / "collection", None, Path("doc2query_model"), Path("state"))
+    training.train(spec, *places, begun=trained / "doc2query_model")
+    before, after = (
+        model.load_model(folder)[0].state_dict() for folder in (trained / "doc2query_model", Path("doc2query_model"))
+    )
+    begun = {name for name in before if torch.equal(before[name], torch.zeros_like(before[name]))}
+    assert before.keys() - begun, "a model of zeros is like any other"
+    assert [name for name in before if not torch.allclose(before[name], after[name], atol=1e-9)] == []
+
+
+# Sampling
+
+
+def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> None:
+    found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
+    assert [name for name, _ in found] == [f"d{i}" for i in range(10)]
+    assert {len(queries) for _, queries in found} == {2}
+    said = {word for _, queries in found for query in queries for word in query.split()}
+    assert said
+    assert not said & set(vocabulary.SPECIAL)
+
+
+def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that lie there are not written again, and those that do not are the same as in one go."""
+    monkeypatch.setattr(sampling, "BLOCK", 4)
+    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
+    whole = list(sampling.sample(*place, Path("whole")))
+    blocks = sorted(path.name for path in Path("whole").iterdir())
+    assert len(blocks) == 3
+    half = sampling.sample(*place, Path("state"))
+    for _ in range(5):  # into the second block
+        next(half)
+    half.close()
+    assert sorted(path.name for path in Path("state").iterdir()) == blocks[:2]
+    written, original = [], sampling._write
+    monkeypatch.setattr(sampling, "_write", lambda *args: (written.append(args[-1]), original(*args))[1])
+    assert list(sampling.sample(*place, Path("state"))) == whole
+    assert written == [8]
+
+
+def test_a_damaged_block_of_samples_is_written_again(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 4)
+    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
+    whole = list(sampling.sample(*place, Path("state")))
+    first, second, third = sorted(Path("state").iterdir())
+    capsys.readouterr()
+    first.write_bytes(first.read_bytes().replace(b"d0", b"d1", 1))
+    second.write_bytes(third.read_bytes())
+    assert list(sampling.sample(*place, Path("state"))) == whole
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if "is damaged" in line] == [
+        f"{path} is damaged; it is made again" for path in (first, second)
+    ]
+
+
+def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
+    place = (trained / "doc2query_model", trained / "collection")
+    first, second, one = (
+        [queries for _, queries in sampling.sample(SAMPLING | change, *place, Path(f"state{number}"))]
+        for number, change in enumerate([{}, {"seed": 1}, {"top_k": 1}])
+    )
+    assert first != second
+    assert all(queries[0] == queries[1] for queries in one), "the most probable token alone leaves no choice"
+
+
+def test_words_are_cut_ended_and_read_back(trained: Path) -> None:
+    words = Doc2QueryTokenizer.of_vocabulary(trained / "tokenizer")
+    rows = words.rows(["how to read", "how to read the file", ""], 5)
+    assert [row[-1] for row in rows] == [words.end] * 3
+    assert [len(row) for row in rows] == [4, 5, 1]
+    assert words.texts(filled(rows, words.pad)) == ["how to read", "how to read the", ""]
+
+
+# Published predictions and the common form
+
+PUBLISHED = {
+    "p.jsonl": "".join(json.dumps({"id": n, "predicted_queries": [f"{n} one", f"{n} two"]}) + "\n" for n in NAMES),
+    "p.tsv": "".join(f"{n}\t{n} one {n} two\n" for n in NAMES),
+    "p.txt": "".join(f"{n} one {n} two\n" for n in NAMES),
+}
+
+
+def predictions(name: str, text: str) -> Path:
+    path = Path(name)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, *(f"{name}.gz" for name in PUBLISHED)])
+def test_published_predictions_are_read(name: str) -> None:
+    found = list(published.predicted(predictions(name, PUBLISHED[name.removesuffix(".gz")]), NAMES))
+    assert [passage for passage, _ in found] == NAMES
+    assert [" ".join(queries) for _, queries in found] == [f"{n} one {n} two" for n in NAMES]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda lines: lines[:2], "ends after line 2, and passage c has no predictions"),
+        (lambda lines: [*lines, lines[-1]], "line 4: the corpus has 3 passages"),
+        (lambda lines: [], "ends after line 0, and passage a has no predictions"),
+    ],
+)
+def test_another_number_of_lines_is_refused_with_its_line(name: str, change, says: str) -> None:
+    text = "".join(change(PUBLISHED[name].splitlines(keepends=True)))
+    with pytest.raises(EncoreError, match=says) as refused:
+        list(published.predicted(predictions(name, text), NAMES))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("p.jsonl", '{"id": "a", "predicted_queries": []}\n{"id": "c"', r"p\.jsonl, line 2: not JSON that can be read"),
+        ("p.jsonl", '{"id": "a"}\n', "line 1: no predictions .*predicted_queries"),
+        ("p.jsonl", '{"id": "a", "predicted_queries": "one"}\n', "line 1: .*no list of texts"),
+        ("p.jsonl", '{"id": "b", "predicted_queries": []}\n', "line 1: it is about passage b, and the corpus has a"),
+        ("p.tsv", "a\tone\nb two\n", "line 2: no predictions"),
+        ("p.tsv", "a\tone\nc\ttwo\n", "line 2: it is about passage c, and the corpus has b"),
+        ("p.csv", "a,one\n", r"read from \.jsonl, \.tsv, \.txt"),
+    ],
+)
+def test_a_bad_line_is_refused_with_its_number(name: str, text: str, says: str) -> None:
+    with pytest.raises(EncoreError, match=says) as refused:
+        list(published.predicted(predictions(name, text), NAMES))
+    assert "\n" not in str(refused.value)
+
+
+def test_damaged_packing_is_said() -> None:
+    path = predictions("p.txt.gz", "".join(PUBLISHED["p.txt"]))
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(EncoreError, match=r"p\.txt\.gz, after line \d+: cannot be read"):
+        list(published.predicted(path, NAMES))
+
+
+def test_empty_queries_are_left_out_and_counted() -> None:
+    assert form.write_predicted_queries(Path("e"), [("a", ["x", ""]), ("b", [])]) == {
+        "passages": 2,
+        "queries": 1,
+        "empty": 1,
+    }
+
+
+def test_expansions_of_another_corpus_are_refused() -> None:
+    collection = Collection(write_collection(Path("c")))
+    for names in (range(9), range(11), reversed(range(10))):
+        form.write_predicted_queries(Path("e"), [(f"d{i}", ["x"]) for i in names])
+        with pytest.raises(EncoreError, match="other passages"):
+            list(form.expanded(collection, Path("e")))
+    form.write_predicted_queries(Path("e"), [(f"d{i}", [f"query {i}", "x"]) for i in range(10)])
+    assert list(form.expanded(collection, Path("e")))[3] == ("d3", "the function closes a file query 3 x")
+
+
+# The scripts, from training to a run
+
+
+def run_script(name: str, spec: dict, *flags: str, code: int = 0) -> str:
+    done = inside.script(name, "--spec", json.dumps(spec), *flags)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+SEARCH = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "sample": 0, "system": "bm25-doct5"}
+
+
+def found(folder: str) -> dict[str, list[str]]:
+    run = read_run(Path(folder))
+    return {query: ranking.documents for query, ranking in run.items()}
+
+
+@pytest.mark.slow
+def test_scripts_train_write_and_index() -> None:
+    write_collection(Path("c"))
+    write_tokenizer(Path("t"))
+    run_script("train_doc2query", TRAINING, "--collection", "c", "--tokenizer", "t", "--state", "s", "--output", "m")
+    out = run_script(
+        "predict_queries", SAMPLING, "--collection", "c", "--doc2query-model", "m", "--state", "s", "--output", "e"
+    )
+    counts = json.loads(Path("e/manifest.json").read_text())["results"]
+    assert f"{counts['queries']} queries for 10 passages" in out
+    assert counts["queries"] + counts["empty"] == 20
+    assert not Path("s").exists()
+    run_script(
+        "lucene_index", {}, "--collection", "c", "--predicted-queries", "e", "--memory-mb", "256", "--output", "i"
+    )
+    assert set(json.loads(Path("i/manifest.json").read_text())["inputs"]) == {"c/manifest.json", "e/manifest.json"}
+
+
+def test_a_passage_is_found_by_a_published_query_alone() -> None:
+    """No passage says xylophone; d2 is predicted to be asked for so, and only the expanded index finds it."""
+    write_collection(Path("c"))
+    text = "".join("xylophone parse\n" if i == 2 else "\n" for i in range(10))
+    content = read_expansion({"kind": "published", "path": str(predictions("p.txt", text))}).content()
+    spec = {"kind": "published", "content": content}
+    run_script("predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e")
+    for name, flags in {"plain": [], "expanded": ["--predicted-queries", "e"]}.items():
+        run_script("lucene_index", {}, "--collection", "c", *flags, "--memory-mb", "256", "--output", name)
+        out = ["--memory-mb", "256", "--output", f"{name}-run"]
+        run_script("lucene_search", SEARCH, "--index", name, "--collection", "c", *out)
+    assert found("plain-run") == {"test8": ["d8"], "test9": ["d9"]}
+    assert sorted(found("expanded-run")["test8"]) == ["d2", "d8"]
+    Path("p.txt").write_text("changed")
+    out = run_script(
+        "predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e", code=1
+    )
+    assert "p.txt has changed since it was planned with" in out
+
+
+def test_a_missing_file_of_predictions_is_said_when_planning() -> None:
+    with pytest.raises(EncoreError, match=r"nowhere\.txt is missing: the predicted queries; download"):
+        read_expansion({"kind": "published", "path": "nowhere.txt"}).content()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"kind": "t6"}, "unknown kind of expansion 't6'; did you mean t5"),
+        ({"kind": "t5", "collection": "c", "steps": 1, "batch": 1, "learning_rate": 1}, "either `checkpoint` or"),
+    ],
+)
+def test_a_wrong_entry_is_refused(fields: dict, says: str) -> None:
+    with pytest.raises((EncoreError, ValueError), match=says):
+        read_expansion(fields)
+
+
+def test_reading_predictions_is_cheap() -> None:
+    """Neither indexing nor reading what others predicted loads torch or transformers."""
+    heavy = "('torch', 'transformers')"
+    code = "import sys, encore.retrieval.doc2query.form, encore.retrieval.doc2query.published; "
+    code += f"print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

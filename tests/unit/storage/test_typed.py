@@ -1,0 +1,92 @@
+"""Commands that are printed can be typed as they stand, and what removes files asks first."""
+
+import io
+import shlex
+from pathlib import Path
+
+import inside
+import pytest
+
+from encore.cli import audit as cli_audit
+from encore.cli import show
+from encore.plan import index
+from encore.products.catalogue import load_plan
+from encore.products.targets import summary
+from encore.storage import typed
+
+ROOT = Path(__file__).parents[3]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_command_names_the_run_unless_it_is_the_default(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert typed.called(Path("config/config.yaml")) == typed.called(ROOT / "config/config.yaml") == ""
+    assert typed.called(ROOT / "config/own.yaml") == "config/own.yaml"
+    assert typed.called(Path("/elsewhere/my run.yaml")) == "my run.yaml"
+    assert typed.encore("audit", run="") == "encore audit"
+    assert shlex.split(typed.encore("show", "t", run="a b.yaml")) == ["encore", "show", "t", "--config", "a b.yaml"]
+    assert typed.snakemake(run="config/own.yaml") == "snakemake --profile local --configfile config/own.yaml"
+
+
+def test_a_job_knows_its_run(monkeypatch):
+    monkeypatch.setenv("ENCORE_RUN", "config/own.yaml")
+    assert typed.encore("audit", "--prune") == "encore audit --prune --config config/own.yaml"
+    monkeypatch.delenv("ENCORE_RUN")
+    assert typed.encore("audit", "--prune") == "encore audit --prune"
+
+
+def test_a_finished_run_prints_complete_commands(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    last = summary(load_plan(Path("config/nano.yaml")), None, "config/nano.yaml").splitlines()[-1]
+    assert "`encore show table1 --config config/nano.yaml`" in last
+    assert "`encore audit --config config/nano.yaml`" in last
+
+
+@pytest.mark.parametrize(
+    ("stdin", "yes", "removes"),
+    [
+        (io.StringIO(""), False, False),
+        (Terminal("\n"), False, False),
+        (Terminal("y\n"), False, True),
+        (io.StringIO(""), True, True),
+    ],
+)
+def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsys, stdin, yes, removes):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").touch()
+    places = [str(tmp_path / "folder"), str(tmp_path / "table.csv")]
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert cli_audit._prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
+    said = capsys.readouterr().out
+    assert all(place in said for place in places)
+    assert any(tmp_path.iterdir()) is not removes
+    after = "snakemake --profile local --configfile" if removes else "encore audit --prune --yes --config"
+    assert f"`{after} config/own.yaml`" in said
+
+
+def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path, monkeypatch):
+    """Without `--config` the default was taken, whose table of that name is another one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    run = Path("config/own.yaml")
+    for path in (run, Path("config/other.yaml")):
+        path.touch()
+    found = index.Index(
+        {}, products={"results/tables/table1.manifest.json": str(run), "results/tables/two.manifest.json": ""}
+    )
+    assert [found.run_of(name) for name in ("table1", "results/tables/table1.csv", "two", "three")] == [
+        run,
+        run,
+        None,
+        None,
+    ]
+    runs = []
+    monkeypatch.setattr(index, "read", lambda: found)
+    monkeypatch.setattr(show, "answer", lambda arguments: runs.append(arguments.config) or 0)
+    for words in (["show", "table1"], ["show", "two"], ["show", "table1", "--config", "config/other.yaml"]):
+        assert inside.encore(*words).returncode == 0
+    assert runs == [run, Path("config/config.yaml"), Path("config/other.yaml")]

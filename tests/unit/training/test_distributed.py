@@ -1,0 +1,124 @@
+"""Two processes that train together learn what one learns with the whole batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+import two_processes
+from safetensors.torch import load_file
+from simulated_gpu import simulated_gpu
+from test_loop import NUMERICS, step_of
+from warm import SIMULATED_GPU
+
+from encore.errors import EncoreError
+from encore.training import loop
+from encore.training.distributed import ProcessGroup
+from encore.training.memory import PartSize
+from encore.training.record import Trained
+
+HERE = Path(__file__).parents[1]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Pair(NamedTuple):
+    """What two processes learned, in a folder, and what each of them printed."""
+
+    on_gpus: bool
+    folder: Path
+    printed: list[str]
+
+
+@pytest.fixture(scope="module", params=["processor", "gpu"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """What two processes learn, each with a simulated GPU, or without."""
+    folder, port = tmp_path_factory.mktemp("pair"), free_port()
+    command = [sys.executable, str(HERE / "two_processes.py"), str(folder)]
+    paths = os.pathsep.join(sys.path)
+    common = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+    if request.param == "gpu":
+        common |= {SIMULATED_GPU: "1", "LOCAL_WORLD_SIZE": "2"}
+    both = [
+        subprocess.Popen(
+            command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    printed = [process.communicate(timeout=600)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    return Pair(request.param == "gpu", folder, printed)
+
+
+@pytest.mark.parametrize("case", two_processes.CASES)
+def test_two_processes_learn_what_one_does(
+    case: str, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "dropout" in case:  # which is drawn from where a part begins: so this one has the parts of two processes
+        monkeypatch.setattr(PartSize, "split", lambda size, sizes: [range(rank, len(sizes), 2) for rank in range(2)])
+    first, second = (load_file(pair.folder / f"{case}-{rank}") for rank in range(2))
+    with simulated_gpu() if pair.on_gpus else nullcontext():
+        done, alone = two_processes.trained(case, tmp_path)
+    counts, losses = first.pop("counts"), first.pop("losses")
+    torch.testing.assert_close(losses, torch.tensor([point.terms["loss"] for point in done.losses]), rtol=1e-6, atol=0)
+    assert counts[1] == done.examples
+    assert first.keys() == alone.keys()
+    assert any(name.endswith(".grad") for name in alone)
+    for name, value in alone.items():
+        torch.testing.assert_close(first[name], value.cpu(), rtol=1e-5, atol=1e-9, msg=f"{case}: {name}")
+        assert torch.equal(first[name], second[name]), "both processes end with the same weights"
+
+
+def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
+    first, second = pair.printed
+    assert first.count("step 2/2") == len(two_processes.CASES)
+    assert second == ""
+    assert len(list((pair.folder / "state/mlm").iterdir())) == 2
+
+
+@pytest.mark.parametrize("case", ["mlm in little memory", "ict joined in little memory"])
+def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> None:
+    first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
+    assert first == second > 0
+    assert "out of memory; going on with " in pair.printed[0]
+
+
+def test_a_step_waits_for_the_device_once_as_that_of_one_process_does(pair: Pair) -> None:
+    for rank in range(2):
+        waits = json.loads((pair.folder / f"waits-{rank}.json").read_text())
+        assert list(waits) == (two_processes.WAITING if pair.on_gpus else [])
+        for case, found in waits.items():
+            numbers, *others = sorted(found, key=lambda line: line.startswith("models/packing.py: places = "))
+            assert (numbers.startswith("training/loop.py: numbers = torch.stack"), found[numbers]) == (True, 1)
+            assert len(others) == 1, f"{case}: packing alone waits, for each batch of texts"
+
+
+@pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])
+def test_shares_are_all_examples(count: int, size: int) -> None:
+    shares = [ProcessGroup(rank, size).share(count) for rank in range(size)]
+    assert sorted(place for share in shares for place in share) == list(range(count))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert max(map(len, shares)) == -(-count // size)
+
+
+def test_more_processes_than_examples_are_refused() -> None:
+    with pytest.raises(EncoreError, match="a batch of 2 examples cannot be shared by 3 processes; start fewer"):
+        loop._part_size(Trained(), step_of(batch=2), 100, NUMERICS, ProcessGroup(0, 3))
