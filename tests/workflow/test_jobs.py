@@ -13,7 +13,7 @@ def test_a_job_plans_nothing(nano: Clone) -> None:
     folder = str(nano.folder("tokens", "pydocs-stdlib").relative_to(nano.root))
     made = (nano.root / folder / "manifest.json").read_bytes()
     shutil.rmtree(nano.root / folder)
-    nano.replace("src/encore/plan/project.py", PLANS, '    raise RuntimeError("a job plans")\n')
+    nano.replace("src/encore/products/catalogue.py", PLANS, '    raise RuntimeError("a job plans")\n')
     assert "a job plans" in nano.nano("-n").output
     job = f"tokens:tokens={folder.rpartition('/')[-1]}"
     alone = ("--mode", "remote", "--nolock", "--no-hooks", "--force", "--cores", "1", "--allowed-rules", "tokens")

@@ -196,7 +196,7 @@ def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
 DOWNLOAD = """
 import sys
 from pathlib import Path
-from encore.data.download import ir_datasets as ours
+from encore.datasets.download import ir_datasets as ours
 home = Path(sys.argv[1])
 load = ours.library(home, ours._resumed(home, "https://example.org/terms"))
 from ir_datasets.util import Download, RequestsDownload

@@ -130,7 +130,7 @@ def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(PACKAGE, version.package, ignore=skipped)
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
-    with (version.package / "reporting/tables/templates/table.md.j2").open("a") as file:
+    with (version.package / "products/tables/templates/table.md.j2").open("a") as file:
         file.write("One more line.\n")
     assert version.changed(HERE.record(["table", "figure"])) == {"encore.products.tables.formats": ["table"]}
 

@@ -13,12 +13,11 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products import loss_curves
+from encore.products import loss_curves, slices
 from encore.products.declared import declared, write_plan
 from encore.products.figures import learning
 from encore.products.figures.steps import curves_models, curves_plan
 from encore.products.loss_curves import StepsSlice
-from encore.products.tables import layout
 from encore.products.tables.entries import Table
 from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
@@ -104,7 +103,7 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
     monkeypatch.chdir(tmp_path)
     for name, content in declared(plan).items():
         write_plan(name, content)
-    assert layout.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"
+    assert slices.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"
 
 
 def test_no_table_may_have_the_figure_s_name(make):

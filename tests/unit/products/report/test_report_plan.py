@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from encore.products import report
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.products import report
 from encore.products.catalogue import load_plan
 from encore.products.claims.plan import claims_plan
 from encore.products.report.plan import report_plan, report_reads

@@ -9,6 +9,7 @@ from small_table import plan
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
+from encore.products import slices
 from encore.products.tables import layout
 from encore.storage.files import full_digest
 
@@ -34,10 +35,10 @@ def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path:
 
 def test_a_wrong_plan_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="is missing"):
-        layout.read(tmp_path / "none.json", layout.Layout)
+        slices.read(tmp_path / "none.json", layout.Layout)
     (tmp_path / "t.json").write_text('{"name": "t", "paper": "p", "title": "", "rows": [], "columns": [{"id": "x"}]}')
     with pytest.raises(EncoreError, match=r"columns\.0\.label: Field required"):
-        layout.read(tmp_path / "t.json", layout.Layout)
+        slices.read(tmp_path / "t.json", layout.Layout)
 
 
 def test_a_plan_that_another_run_rewrote_is_refused(tmp_path: Path) -> None:
