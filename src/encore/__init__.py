@@ -1,1 +1,25 @@
-"""Encore: five papers on pre-training dense retrievers, replayed from raw text to every table."""
+"""Encore: five papers on pre-training dense retrievers, replayed from raw text to every table.
+
+For notebooks: ``encore.read_table``, ``encore.read_run`` and ``encore.read_scores`` give results as pandas data frames,
+and raise ``encore.EncoreError``. They are imported at their first use, since jobs do without pandas.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_PUBLIC = {
+    "EncoreError": "encore.errors",
+    "read_run": "encore.results",
+    "read_scores": "encore.results",
+    "read_table": "encore.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'encore' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])
