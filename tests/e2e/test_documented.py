@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_runs_and_judgments_are_read_by_other_tools(default: Clone) -> None:
     assert values.keys() == {"RR(rel=3)@10", "R(rel=3)@100"}
     assert all(0 < float(value) < 1 for value in values.values())
     assert Path(default.root / "test.qrels").stat().st_size > 0
+
+
+def test_the_python_example_of_the_readme_runs(default: Clone) -> None:
+    example = re.search(r"```python\n(.*?)```", (default.root / "README.md").read_text(), re.S)[1]
+    done = default.run(sys.executable, "-c", example + "print(len(run), list(run.columns))\n").succeeded()
+    assert "More fine-tuning (control)" in done
+    length, columns = done.splitlines()[-1].split(" ", 1)
+    assert int(length) > 1000
+    assert columns == "['query', 'document', 'rank', 'score']"

@@ -58,6 +58,13 @@ def test_the_pages_are_found():
     }
 
 
+def test_the_index_lists_every_page():
+    index = (ROOT / "docs/README.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
 def test_the_example_of_an_own_collection_can_be_run(tmp_path, monkeypatch):
     page = (ROOT / "docs/own-collection.md").read_text()
     example = re.search(r"```yaml\n# 2,067.*?(extends: .*?)```", page, re.S)[1]
