@@ -26,7 +26,7 @@ from encore.commands.audit.findings import REPORT
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
-from encore.products.claims.files import read_claims
+from encore.products.claims.entries import read_claims
 from encore.storage import typed
 from encore.storage.files import sha256, write_json
 from encore.storage.manifest import read_run

@@ -12,7 +12,7 @@ import yaml
 from clones import Clone, jobs
 from papers import ABSENT, RUN, TABLES, TARGETS
 
-from encore.products.claims.files import read_claims
+from encore.products.claims.entries import read_claims
 from encore.products.kinds import FILES
 from encore.products.tables.verdicts import TOO_FEW, UNTESTED
 

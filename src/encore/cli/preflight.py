@@ -16,7 +16,7 @@ from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.machine import MACHINES, find_machine
 from encore.commands.preflight.rates import OWN, read_rates
 from encore.commands.preflight.sizes import SIZES
-from encore.products.claims.plan import CLAIMS
+from encore.products.claims.entries import CLAIMS
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

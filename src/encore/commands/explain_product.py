@@ -12,8 +12,8 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.contrasts import Address
-from encore.products.claims.files import read_claims
-from encore.products.claims.plan import CLAIMS, PRINTED, cells_of, run_shapes
+from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
+from encore.products.claims.plan import cells_of, run_shapes
 from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.corpus_size_plan import corpus_size_plan

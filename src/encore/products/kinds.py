@@ -14,7 +14,8 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.claims.plan import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
+from encore.products.claims.entries import CLAIMS, PRINTED
+from encore.products.claims.plan import claims_plan, claims_reads, printed_plan
 from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
 from encore.products.figures.plan import figure_plan, figure_reads
 from encore.products.figures.steps import curves_models, curves_plan

@@ -8,7 +8,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.claims.plan import CLAIMS
+from encore.products.claims.entries import CLAIMS
 from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.targets import REPORT, REPRODUCTION, check_target, has_figure, reads_of

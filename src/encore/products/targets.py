@@ -13,7 +13,8 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.artifacts import sources
 from encore.plan.plan import Plan
-from encore.products.claims.plan import CLAIMS, PRINTED, claims_plan, claims_reads
+from encore.products.claims.entries import CLAIMS, PRINTED
+from encore.products.claims.plan import claims_plan, claims_reads
 from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
 from encore.products.figures.plan import figure_plan, figure_reads
 from encore.products.figures.steps import curves_models, curves_plan

@@ -17,7 +17,8 @@ from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
 from encore.commands.audit.products import check_product
 from encore.products.catalogue import load_catalogue
 from encore.products.claims import printed_claims
-from encore.products.claims.plan import PRINTED, printed_plan
+from encore.products.claims.entries import PRINTED
+from encore.products.claims.plan import printed_plan
 from encore.products.declared import write_plan
 from encore.products.figures.forest import draw_forest
 from encore.products.kinds import FILES

@@ -15,7 +15,8 @@ from encore.commands.audit.findings import REPORT, AuditReport, Finding
 from encore.commands.audit.products import cells_behind, check_product, files_of, name_of, places_of
 from encore.plan import index
 from encore.plan.plan import Plan
-from encore.products.claims.plan import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.products.claims.entries import CLAIMS, PRINTED
+from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.report.plan import REPORT as REPORT_NAME
 from encore.products.slices import CORPUS_SIZE

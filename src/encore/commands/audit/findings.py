@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.kinds import ONE_OF_ITS_KIND
 from encore.products.report.plan import REPORT as REPORT_NAME
 from encore.storage import manifest

@@ -10,7 +10,7 @@ from encore.commands.audit.artifacts import as_json, changed_inputs, explained
 from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, rule_of
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.declared import folders
 from encore.products.kinds import FILES
 from encore.products.report.plan import REPORT as REPORT_NAME

@@ -17,7 +17,8 @@ from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.products.claims.plan import PRINTED, printed_plan
+from encore.products.claims.entries import PRINTED
+from encore.products.claims.plan import printed_plan
 from encore.products.report.plan import report_plan
 from encore.storage.files import canonical
 

@@ -16,7 +16,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.products.catalogue import CATALOGUE
-from encore.products.claims.plan import CLAIMS, PRINTED
+from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.kinds import FILES
 from encore.storage.files import canonical
 

@@ -10,8 +10,8 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN
 from encore.products.claims.contrasts import Address
-from encore.products.claims.files import read_claims
-from encore.products.claims.plan import PRINTED, cells_of, printed_plan, products_of, run_shapes
+from encore.products.claims.entries import PRINTED, products_of, read_claims
+from encore.products.claims.plan import cells_of, printed_plan, run_shapes
 from encore.products.declared import declared
 from encore.products.figures.claimed import figure_cells
 from encore.products.report.plan import REPORT, report_plan

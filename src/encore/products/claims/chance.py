@@ -5,12 +5,15 @@ luck shows on every test set and after every fine-tuning, so that comparisons of
 are measured on. Two fine-tunings of one checkpoint are compared as such. The probability of a set of
 inequalities is then the number of linear extensions of their partial order over n! (Brightwell and Winkler, "Counting
 linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems.
+
+Two orders of systems agree by Kendall's tau, with its exact null distribution (Biometrika 30, 1938).
 """
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
+from itertools import combinations, permutations
 
-from encore.products.claims import alike
 from encore.products.claims.contrasts import Address, Contrast
 
 LARGEST = 12  # systems whose orders are counted
@@ -40,7 +43,7 @@ def chance_of_all(contrasts: Sequence[Contrast], needed: int, origin: Origin) ->
 
 def of_alike(systems: int) -> float:
     """The probability that two random orders of so many systems have Kendall's tau above 0."""
-    return alike.chance_of_tau(systems, ABOVE_NOTHING)
+    return chance_of_tau(systems, ABOVE_NOTHING)
 
 
 def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
@@ -92,3 +95,35 @@ def _connected(edges: Edges) -> list[Edges]:
                 apart.append((known, those))
         groups = [*apart, (systems, joined)]
     return [those for _, those in groups]
+
+
+def tau(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's tau-a: agreeing minus disagreeing pairs over all pairs; a tie counts as neither (Kendall 1938).
+
+    Args:
+        first, second: one value per system, in the same order of systems; at least two systems.
+
+    Returns:
+        A number from -1 (opposite orders) to 1 (equal orders).
+    """
+    pairs = list(combinations(range(len(first)), 2))
+    return sum(_sign(first[i] - first[j]) * _sign(second[i] - second[j]) for i, j in pairs) / len(pairs)
+
+
+def chance_of_tau(count: int, found: float) -> float:
+    """The exact one-sided p value of a tau: how often a random order of ``count`` systems has at least ``found``.
+
+    Counts all ``count!`` orders, as Kendall (1938) does for small samples; orders are without ties.
+    """
+    taus = _taus(count)
+    return sum(value >= found - 1e-9 for value in taus) / len(taus)
+
+
+@cache
+def _taus(count: int) -> list[float]:
+    straight = list(range(count))
+    return [tau(straight, order) for order in permutations(straight)]
+
+
+def _sign(value: float) -> int:
+    return int(value > 0) - int(value < 0)

@@ -9,10 +9,9 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims import printed
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import AnyTest, Claim, PictureTest
+from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, products_of, read_claims
 from encore.products.claims.expansion import contrasts, needed
-from encore.products.claims.files import read_claims
-from encore.products.claims.plan import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
+from encore.products.claims.plan import cells_of, gap_reasons, run_shapes
 from encore.products.claims.printed_claims import printed_marks, printed_values
 from encore.products.figures.claimed import figure_cells
 from encore.products.tables.plan import table_plan

@@ -1,4 +1,4 @@
-"""The entries of ``papers/<paper>/claims.yaml``: claims and their kinds of tests.
+"""The entries of ``papers/<paper>/claims.yaml``: claims and their kinds of tests. Nothing here plans a job.
 
 Every test is about cells of a table, named by row and column ids, or about points of a figure, whose lines are its
 rows, whose panels are its settings and whose places are its columns. ``settings`` and ``columns`` default to all that
@@ -6,12 +6,19 @@ have the test's rows and to all columns that show a measure.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from encore.config.strict import Positive, Strict
+from encore.config.validation import checked, read_yaml
+from encore.errors import EncoreError
 
+CLAIMS, PRINTED = "claims", "claims_printed"  # the products: claims on runs, and on the papers' printed numbers
+FILE = "claims.yaml"
+SPREAD = "encore/spread.yaml"
+DATASETS = "datasets.yaml"
 Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -166,6 +173,21 @@ class Claim(Strict):
     )
 
 
+def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
+    """Every claim with its paper, by id, in the order of the ids.
+
+    Raises:
+        EncoreError: a file is wrong, or two papers use one id.
+    """
+    claims: dict[str, tuple[str, Claim]] = {}
+    for path in sorted(papers.glob(f"*/{FILE}")):
+        for name, value in read_yaml(path).items():
+            if name in claims:
+                raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
+            claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
+    return dict(sorted(claims.items(), key=lambda item: (len(item[0]), item[0])))  # C100 after C99
+
+
 def number_tests(tests: Iterable[AnyTest]) -> list[NumberTest]:
     """The tests about numbers, of tables or of a figure's points."""
     return [test for test in tests if not isinstance(test, PictureTest)]
@@ -174,3 +196,14 @@ def number_tests(tests: Iterable[AnyTest]) -> list[NumberTest]:
 def on_tables(tests: Iterable[AnyTest]) -> list[NumberTest]:
     """The tests about tables; papers print no numbers of their figures."""
     return [test for test in number_tests(tests) if test.table]
+
+
+def named_by(*tests: AnyTest) -> list[str]:
+    """The tables and figures whose numbers tests are about, each once."""
+    named = [name for test in number_tests(tests) for name in (test.about, getattr(test, "than_table", None))]
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def products_of(claim: Claim) -> list[str]:
+    """The tables and figures that a claim, its premise and its control are about, each once."""
+    return named_by(*claim.premise, *claim.tests, *claim.control)

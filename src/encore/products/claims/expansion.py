@@ -160,7 +160,7 @@ def _pairs(test: NoWinnerTest, tables: Tables) -> Iterator[Contrast]:
 
 
 def _alike(test: AlikeTest, tables: Tables) -> Iterator[Contrast]:
-    """The order of the rows under each setting as pairs; ``alike.py`` compares the two orders."""
+    """The order of the rows under each setting as pairs; ``chance.py`` compares the two orders."""
     for column in columns_of(test, tables):
         for setting in test.settings:
             for place, row in enumerate(test.rows):

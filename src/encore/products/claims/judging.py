@@ -18,7 +18,6 @@ from encore.products.claims.entries import (
 )
 from encore.products.claims.estimates import Cells, Printed, Shares, estimate, unpaired
 from encore.products.claims.expansion import contrasts, needed
-from encore.products.claims.missing import LEFT_OUT
 from encore.products.claims.verdict import (
     PREMISE,
     Estimate,
@@ -28,6 +27,7 @@ from encore.products.claims.verdict import (
     of_no_winner,
     of_orders,
 )
+from encore.products.slices import LEFT_OUT
 from encore.products.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine

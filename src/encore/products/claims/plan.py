@@ -1,6 +1,6 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +10,27 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.products.claims import missing
 from encore.products.claims.contrasts import Address, TableShape, table_of
-from encore.products.claims.entries import AnyTest, Claim, number_tests
+from encore.products.claims.entries import (
+    CLAIMS,
+    DATASETS,
+    PRINTED,
+    SPREAD,
+    Claim,
+    number_tests,
+    products_of,
+    read_claims,
+)
 from encore.products.claims.expansion import contrasts
-from encore.products.claims.files import DATASETS, SPREAD, read_claims
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
+from encore.products.slices import NOT_BUILT
+from encore.products.tables.entries import SOURCES, ColumnEntry, RowEntry, Table, fill_vars
 from encore.products.tables.plan import table_folders, table_plan
 from encore.products.tables.reported_file import PAPERS, reported_path
 from encore.products.tables.upstream import upstream_places
 from encore.storage.files import full_digest, sha256
 
-CLAIMS, PRINTED = "claims", "claims_printed"
+PRINTED_ONLY = "nothing here measures it"
 _WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
@@ -156,17 +165,6 @@ def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> di
     return {**table, "rows": rows}
 
 
-def named_by(*tests: AnyTest) -> list[str]:
-    """The tables and figures whose numbers tests are about, each once."""
-    named = [name for test in number_tests(tests) for name in (test.about, getattr(test, "than_table", None))]
-    return list(dict.fromkeys(name for name in named if name))
-
-
-def products_of(claim: Claim) -> list[str]:
-    """The tables and figures that a claim, its premise and its control are about, each once."""
-    return named_by(*claim.premise, *claim.tests, *claim.control)
-
-
 def cells_of(claim: Claim, shapes: Mapping[str, TableShape]) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
     tests = number_tests([*claim.premise, *claim.tests, *claim.control])
@@ -196,7 +194,7 @@ def run_shapes(plan: Plan) -> dict[str, TableShape]:
 
 
 def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
-    return list(gaps(plan, name) if name in plan.catalogue.figures else missing.table_gaps(plan, name))
+    return list(gaps(plan, name) if name in plan.catalogue.figures else table_gaps(plan, name))
 
 
 def _shape(plan: Plan, name: str) -> dict[str, Any]:
@@ -206,3 +204,29 @@ def _shape(plan: Plan, name: str) -> dict[str, Any]:
         "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
     }
+
+
+def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
+    """The cells of a table that have no value of ours, each with the reason; not those of copied rows."""
+    table = plan.catalogue.tables[name]
+    wanted = plan.config.tables.get(name, "all")
+    for row in table.rows:
+        built = wanted == "all" or row.names & set(wanted)
+        for column in table.columns if not row.reported_only else []:
+            if why := _why(plan, table, row, column) if built else NOT_BUILT:
+                yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": why}
+
+
+def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
+    if column.id in row.not_applicable:
+        return row.not_applicable[column.id]
+    if column.printed:
+        return PRINTED_ONLY
+    if column.mean_of:
+        known = {each.id: each for each in table.columns}
+        parts = [_why(plan, table, row, known[part]) for part in column.mean_of]
+        return parts[0] if all(parts) else ""  # a mean of some is shown, and the table says of which
+    needs = SOURCES[column.source]
+    dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
+    gone = plan.resolve.absence(dataset, split) if "dataset" in needs else None
+    return gone or ((plan.resolve.missing_start(fill_vars(row.system, row, column)) or "") if "system" in needs else "")

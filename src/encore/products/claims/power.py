@@ -19,7 +19,7 @@ from encore.config.dataset_sets import read_datasets
 from encore.config.strict import Strict
 from encore.config.validation import checked, read_yaml
 from encore.products.claims.contrasts import Address, Contrast, entries_of
-from encore.products.claims.files import DATASETS, SPREAD
+from encore.products.claims.entries import DATASETS, SPREAD
 from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table, fill_vars
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from encore.products.claims.alike import tau
+from encore.products.claims.chance import tau
 from encore.products.claims.contrasts import DUST, Address, Contrast, Tables, columns_of
 from encore.products.claims.entries import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
 from encore.products.claims.expansion import contrasts, needed

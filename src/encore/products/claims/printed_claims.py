@@ -10,10 +10,20 @@ from encore.plan.catalogue import Catalogue
 from encore.products import record as products
 from encore.products.claims import chance, pages, printed
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
-from encore.products.claims.entries import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, number_tests, on_tables
+from encore.products.claims.entries import (
+    FILE,
+    PRINTED,
+    AboveTest,
+    AlikeTest,
+    AnyTest,
+    Claim,
+    NoWinnerTest,
+    number_tests,
+    on_tables,
+    read_claims,
+)
 from encore.products.claims.expansion import contrasts, needed
-from encore.products.claims.files import FILE, read_claims
-from encore.products.claims.plan import PRINTED, all_shapes, printed_plan
+from encore.products.claims.plan import all_shapes, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
 from encore.products.slices import Product

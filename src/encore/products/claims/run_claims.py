@@ -7,10 +7,9 @@ from pathlib import Path
 
 from encore.products.claims import pages, points
 from encore.products.claims.contrasts import Address, Contrast
-from encore.products.claims.entries import AnyTest, Claim
+from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
-from encore.products.claims.plan import named_by
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import Estimate
 from encore.products.slices import Product

@@ -17,9 +17,8 @@ from statistics import NormalDist
 from encore.evaluation.significance import SIGNIFICANT, Component, critical_distance
 from encore.plan.plan import Plan
 from encore.products.claims.contrasts import Contrast, copied_from
-from encore.products.claims.entries import AlikeTest, Claim, NoWinnerTest, number_tests
+from encore.products.claims.entries import AlikeTest, Claim, NoWinnerTest, number_tests, read_claims
 from encore.products.claims.expansion import contrasts, needed
-from encore.products.claims.files import read_claims
 from encore.products.claims.power import POWER, Power
 from encore.products.claims.printed import printed_difference
 from encore.products.claims.printed_claims import printed_values

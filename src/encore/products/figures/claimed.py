@@ -12,9 +12,8 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.entries import FigureEntry, PointAxes
 from encore.products.figures.plan import figure_plan
+from encore.products.slices import NOT_DRAWN
 from encore.products.tables.entries import TESTED
-
-NOT_DRAWN = "the run's configuration does not draw it"
 
 
 class FigurePoint(NamedTuple):

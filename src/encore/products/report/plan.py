@@ -14,8 +14,8 @@ from typing import Any
 from encore.plan.plan import Plan
 from encore.plan.tuning.trials import TUNING
 from encore.products.claims.contrasts import Address
-from encore.products.claims.files import read_claims
-from encore.products.claims.plan import CLAIMS, all_shapes, cells_of, chosen_claims, claims_plan, products_of
+from encore.products.claims.entries import CLAIMS, products_of, read_claims
+from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import wanted_tables
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan

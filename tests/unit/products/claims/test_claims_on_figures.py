@@ -19,8 +19,7 @@ from encore.evaluation.scores import Scored
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
-from encore.products.claims.entries import Claim
-from encore.products.claims.files import read_claims
+from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.plan import all_shapes, claims_plan, claims_reads
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
 from encore.products.figures.plan import figure_reads

@@ -11,9 +11,8 @@ from test_verdict_rates import every, rates, within
 from encore import cli
 from encore.products.claims import printed_claims
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import KINDS, Claim
+from encore.products.claims.entries import KINDS, Claim, read_claims
 from encore.products.claims.expansion import contrasts
-from encore.products.claims.files import read_claims
 from encore.products.claims.power import Power
 from encore.products.claims.verdict import Evidence, of_inequalities
 

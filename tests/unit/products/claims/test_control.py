@@ -12,7 +12,7 @@ from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
-from encore.products.claims.missing import NOT_BUILT
+from encore.products.slices import NOT_BUILT
 from encore.products.tables.entries import Table
 from encore.products.tables.sources import CellValues
 from encore.products.tables.sources.base import CellScores

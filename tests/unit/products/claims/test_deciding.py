@@ -13,7 +13,7 @@ from encore.evaluation.significance import Component, Difference
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.claims import deciding, run_claims
-from encore.products.claims.files import read_claims
+from encore.products.claims.entries import read_claims
 from encore.products.claims.judging import EvaluatedTest
 from encore.products.claims.plan import claims_plan, claims_reads
 from encore.products.claims.run_claims import HEADER

@@ -11,9 +11,8 @@ from encore.errors import EncoreError
 from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims import chance, printed, printed_claims
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import Claim
+from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.expansion import contrasts
-from encore.products.claims.files import read_claims
 from encore.products.tables.entries import Table
 
 PAPERS = Path("config/papers")

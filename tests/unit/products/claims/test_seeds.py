@@ -6,8 +6,7 @@ import pytest
 
 from encore.evaluation.significance import Component, Difference
 from encore.products.catalogue import load_plan
-from encore.products.claims.entries import Claim
-from encore.products.claims.files import read_claims
+from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.seeds import NEVER, TRIED, ExpectedDifference, SeedsNeeded, seeds_text
 
 PAPERS = Path("config/papers")
