@@ -47,6 +47,26 @@ class Read(SlicePart):
     folder: str
 
 
+class Axis(SlicePart):
+    """A row or a column, in the form that tables, figures and slices of the plan share.
+
+    Of a figure a line under a panel is a row (its panel is the setting), and a place of points a column.
+    """
+
+    id: str
+    setting: str = ""
+    reported_only: str = ""
+    source: str = ""
+    hidden: bool = False
+
+
+class Shape(SlicePart):
+    """All rows and columns of a table, or of a figure with points."""
+
+    rows: list[Axis]
+    columns: list[Axis]
+
+
 def read(path: Path, kind: type[P]) -> P:
     """Read a slice of the plan: ``Layout`` for a table.
 

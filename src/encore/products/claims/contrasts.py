@@ -3,13 +3,14 @@
 Every kind of test becomes some of them (``expansion.py``), so one rule judges all, on printed numbers and on runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.claims.entries import ClaimTest
+from encore.products.slices import Shape
 from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table
 
 
@@ -63,39 +64,7 @@ class Contrast:
         return f"{first}" + "".join(f", {_apart(first, other)}" for other, _ in others)
 
 
-class _Row(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def setting(self) -> str: ...
-    @property
-    def reported_only(self) -> str: ...
-
-
-class _Column(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def hidden(self) -> bool: ...
-
-
-class TableShape(Protocol):
-    """The rows and columns of a table, whether as configured or as a plan says them."""
-
-    @property
-    def rows(self) -> Sequence[_Row]:
-        """The rows, or the lines of a figure."""
-        ...
-
-    @property
-    def columns(self) -> Sequence[_Column]:
-        """The columns, or the places of a figure."""
-        ...
-
-
-Tables = Mapping[str, TableShape]
+Tables = Mapping[str, Shape | Table]  # by name, with figures that have points; as configured, or as a plan has them
 
 
 def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
@@ -122,7 +91,7 @@ def check_address(address: Address, tables: Tables) -> None:
         raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{fix}")
 
 
-def table_of(name: str, tables: Tables) -> TableShape:
+def table_of(name: str, tables: Tables) -> Shape | Table:
     """The rows and columns of a table, or of a figure with points.
 
     Raises:

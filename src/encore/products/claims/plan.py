@@ -10,7 +10,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.products.claims.contrasts import Address, TableShape, table_of
+from encore.products.claims.contrasts import Address, Tables, table_of
 from encore.products.claims.entries import (
     CLAIMS,
     DATASETS,
@@ -23,7 +23,7 @@ from encore.products.claims.entries import (
 )
 from encore.products.claims.expansion import contrasts
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
-from encore.products.slices import NOT_BUILT
+from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import SOURCES, ColumnEntry, RowEntry, Table, fill_vars
 from encore.products.tables.plan import table_folders, table_plan
 from encore.products.tables.reported_file import PAPERS, reported_path
@@ -165,14 +165,14 @@ def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> di
     return {**table, "rows": rows}
 
 
-def cells_of(claim: Claim, shapes: Mapping[str, TableShape]) -> list[Address]:
+def cells_of(claim: Claim, shapes: Tables) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
     tests = number_tests([*claim.premise, *claim.tests, *claim.control])
     found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
     return list(dict.fromkeys(found))
 
 
-def all_shapes(catalogue: Catalogue) -> dict[str, TableShape]:
+def all_shapes(catalogue: Catalogue) -> dict[str, Shape | Table]:
     """The rows and columns of every table, and of every figure with points, by name."""
     return {**catalogue.tables, **shapes(catalogue.figures)}
 
@@ -187,7 +187,7 @@ def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
     return {Address(gap["table"], gap["setting"], gap["row"], gap["column"]): gap["why"] for gap in gaps}
 
 
-def run_shapes(plan: Plan) -> dict[str, TableShape]:
+def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
     """The same as this run scales them."""
     known = all_shapes(plan.catalogue)
     return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
@@ -199,7 +199,7 @@ def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
 
 def _shape(plan: Plan, name: str) -> dict[str, Any]:
     """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
-    table: TableShape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
+    table = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
     return {
         "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],

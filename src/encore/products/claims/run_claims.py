@@ -12,7 +12,7 @@ from encore.products.claims.estimates import Cells, Printed, Shares, WeightedVal
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import Estimate
-from encore.products.slices import Product
+from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
 from encore.products.tables import reported as reported
 from encore.products.tables.cells import cell_values
@@ -47,23 +47,6 @@ HEADER = (
 )
 
 
-class ShapeAxis(Entry):
-    """A row or a column of a shape."""
-
-    id: str
-    setting: str = ""
-    reported_only: str = ""
-    source: str = ""
-    hidden: bool = False
-
-
-class ShapeSlice(Entry):
-    """All rows and columns of a table."""
-
-    rows: list[ShapeAxis]
-    columns: list[ShapeAxis]
-
-
 class Claimed(Entry):
     """A claim and whose it is."""
 
@@ -85,7 +68,7 @@ class ClaimsSlice(Product):
     """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
 
     claims: dict[str, Claimed]
-    shapes: dict[str, ShapeSlice]
+    shapes: dict[str, Shape]
     tables: dict[str, Layout]
     figures: dict[str, list[points.FigurePoint]] = {}
     unavailable: dict[str, str] = {}

@@ -5,14 +5,13 @@ leaves out is no mistake.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.entries import FigureEntry, PointAxes
 from encore.products.figures.plan import figure_plan
-from encore.products.slices import NOT_DRAWN
+from encore.products.slices import NOT_DRAWN, Axis, Shape
 from encore.products.tables.entries import TESTED
 
 
@@ -24,42 +23,23 @@ class FigurePoint(NamedTuple):
     place: str
 
 
-@dataclass(frozen=True)
-class AxisEntry:
-    """A row, a line under a panel, or a column, a place; in the form of a table's."""
-
-    id: str
-    setting: str = ""
-    hidden: bool = False
-    reported_only: str = ""
-    source: str = TESTED
-
-
-@dataclass(frozen=True)
-class FigureShape:
-    """All rows and columns of a figure."""
-
-    rows: list[AxisEntry]
-    columns: list[AxisEntry]
-
-
-def shape(drawn: PointAxes, kept: PointAxes | None = None) -> FigureShape:
+def shape(drawn: PointAxes, kept: PointAxes | None = None) -> Shape:
     """The rows and columns that a claim may name; one that names no column is about those in the picture."""
     more = kept or drawn
     panels, lines = (list(dict.fromkeys([*ours, *theirs])) for ours, theirs in zip(drawn[:2], more[:2], strict=True))
     places = dict.fromkeys([*drawn.places, *more.places])
-    return FigureShape(
-        [AxisEntry(line, setting=panel) for panel in panels for line in lines],
-        [AxisEntry(place, hidden=place not in drawn.places) for place in places],
+    return Shape(
+        rows=[Axis(id=line, setting=panel, source=TESTED) for panel in panels for line in lines],
+        columns=[Axis(id=place, hidden=place not in drawn.places, source=TESTED) for place in places],
     )
 
 
-def shapes(figures: dict[str, FigureEntry]) -> dict[str, FigureShape]:
+def shapes(figures: dict[str, FigureEntry]) -> dict[str, Shape]:
     """Of the catalogue's figures that have points, by name."""
     return {name: shape(axes) for name, entry in figures.items() if (axes := entry.axes())}
 
 
-def figure_shape(plan: Plan, name: str) -> FigureShape:
+def figure_shape(plan: Plan, name: str) -> Shape:
     """A figure's shape under this run.
 
     Raises:
