@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -33,8 +33,6 @@ RUN = "config."  # how the fields of a run begin
 
 class Source(Strict):
     """One source, with the fields whose values come from it."""
-
-    renamed: ClassVar[dict[str, str]] = {"field": "fields"}
 
     origin: Literal["paper", "code", "inferred", "ours"] = Field(alias="from")
     place: str = Field("", description="section, table or equation of the paper; repository and path of the code")

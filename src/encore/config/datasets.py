@@ -82,8 +82,6 @@ class Split(Strict):
 class CollectionFields(Strict):
     """Fields that every kind of collection has."""
 
-    renamed: ClassVar[dict[str, str]] = {"substitute": "note", "drop_own": "ignore_identical_ids"}
-
     only_passages: ClassVar[bool] = False  # no articles with sections and links, which some objectives read
 
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")

@@ -15,8 +15,6 @@ LARGEST_BATCH = 1_000_000  # examples
 class Backbone(Strict):
     """The encoder that a lineage starts from: a checkpoint, or a configuration to initialise (``backbones.yaml``)."""
 
-    renamed: ClassVar[dict[str, str]] = {"towers": "encoders", "head": "projection_dim"}
-
     start: Literal["checkpoint", "random", "lsa", "lineage"] = Field(
         description="Where the weights come from: a published checkpoint, random numbers, random numbers with word "
         "embeddings from a latent semantic analysis of a corpus, or the model of a lineage, which all seeds share."
@@ -113,8 +111,6 @@ class Backbone(Strict):
 class Step(Strict):
     """The fields of every training step."""
 
-    renamed: ClassVar[dict[str, str]] = {"clip": "max_grad_norm"}
-
     collection: str = Field(description="The dataset whose texts and judgments the step learns from.")
     epochs: float | None = Field(None, gt=0, description="The number of passes over the examples.")
     steps_per_epoch: Positive | None = Field(
@@ -147,8 +143,6 @@ class Step(Strict):
 
 class PretrainStep(Step):
     """Pre-training on text without judgments. Each objective extends this with its own fields."""
-
-    renamed: ClassVar[dict[str, str]] = {**Step.renamed, "keep": "save_heads"}
 
     contrasts_texts: ClassVar[bool] = False  # the other texts of a batch are an example's only negatives
 

@@ -3,7 +3,7 @@
 The papers' recipes differ in these fields alone; docs/fine-tuning.md shows them side by side.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -15,13 +15,6 @@ SAMPLES = 1000  # that a step may name
 
 class FinetuneStep(Step):
     """Fine-tuning on judged queries."""
-
-    renamed: ClassVar[dict[str, str]] = {
-        **Step.renamed,
-        "keep": "negatives_kept",
-        "pool": "in_batch_group",
-        "correction": "logq_correction",
-    }
 
     kind: Literal["finetune"]
     scorer: Literal["vector", "late-interaction", "cross-encoder"] = Field(

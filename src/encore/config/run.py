@@ -4,7 +4,7 @@ These are the models; reading files and explaining mistakes is ``run_file.py``. 
 workflow is parsed twice for every SLURM job.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
@@ -64,8 +64,6 @@ class Scale(Strict):
 
     Keys of ``absent`` and of single entries may stand for several names (``groups.py``).
     """
-
-    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix", "expansions": "doc2query"}
 
     backbones: dict[str, str] = Field(
         {}, description="Backbones of the papers, each with the backbone that replaces it in this run."
@@ -246,8 +244,6 @@ class RunConfig(Strict):
     """The configuration of a run: complete in one file, or a few keys over one that it extends (``run_file.py``)."""
 
     model_config = ConfigDict(json_schema_extra=_need_what_is_not_inherited)
-
-    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data", "growing": "corpus_size"}
 
     extends: None = Field(
         None,

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -15,8 +15,6 @@ DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
 
 class Remote(Strict):
     """One file that others publish. Of an entry of ``sources.yaml``."""
-
-    renamed: ClassVar[dict[str, str]] = {"how": "access"}
 
     url: str | None = Field(None, description="its address: http, https or file; none where `access` says more")
     name: str | None = Field(
@@ -67,8 +65,6 @@ class Remote(Strict):
 
 class SourceEntry(Strict):
     """Files that belong together, under one licence. An entry of ``sources.yaml``."""
-
-    renamed: ClassVar[dict[str, str]] = {"how": "access"}
 
     licence: str = Field(description="in a few words")
     terms: str = Field(description="the address of the page where they are offered and their terms stand")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,7 +15,6 @@ class Strict(BaseModel):
     """Unknown keys are errors, numbers are finite and neither true nor false, values never change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-    renamed: ClassVar[dict[str, str]] = {}  # keys of older versions: what each is called now
 
     @model_validator(mode="before")
     @classmethod

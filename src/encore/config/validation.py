@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -23,35 +23,6 @@ DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, w
 MOST_NESTED = 1000  # brackets, or columns of indentation
 
 UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
-
-
-class FieldError(NamedTuple):
-    """One mistake: where (in dots, empty for the whole), its kind, pydantic's sentence on it, and what was found."""
-
-    place: str
-    kind: str
-    sentence: str
-    found: Any
-    known_fields: list[str]  # the names that the key could have
-    new_name: str | None = None  # of a key of an older version
-
-    @property
-    def name(self) -> str:
-        """The last part of the place."""
-        return self.place.rpartition(".")[2]
-
-
-def first_error(error: ValidationError) -> FieldError:
-    """The mistake to tell of a validation.
-
-    A misspelt key comes first: that the right one is missing follows from it.
-    """
-    first = min(error.errors(), key=lambda mistake: mistake["type"] != UNKNOWN)
-    place = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function-"))
-    model = _model_of(error, first["loc"])
-    fields = list(model.model_fields) if model else []
-    now = getattr(model, "renamed", {}).get(str(first["loc"][-1])) if model and first["loc"] else None
-    return FieldError(place, first["type"], first["msg"], first["input"], fields, now)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -153,9 +124,7 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
     try:
         return read(value)
     except ValidationError as error:
-        mistake = first_error(error)
-        joint = ": " if place.endswith(".yaml") or not mistake.place else "."
-        raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
+        raise EncoreError(_first_mistake(error, place)) from error
     except EncoreError as error:
         raise EncoreError(f"{place}: {error}") from error
 
@@ -175,20 +144,24 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(names) or 'none'}"
 
 
-def _line(mistake: FieldError) -> str:
-    """A mistake in one line: where, what, and for a wrong key the nearest right one."""
-    if mistake.kind == UNKNOWN and mistake.new_name:
-        return f"{mistake.place}: is now called `{mistake.new_name}`; rename it"
-    if mistake.kind == UNKNOWN:
-        hint = nearest(mistake.name, mistake.known_fields) if mistake.known_fields else "; remove it"
-        return f"{mistake.place}: unknown key{hint}"
-    if mistake.kind == MISSING:
-        return f"{mistake.place}: is required; add it"
-    sentence = mistake.sentence.removeprefix(OWN)
-    if mistake.sentence.startswith(OWN) and isinstance(mistake.found, dict):  # fields do not fit; it says which
-        return f"{mistake.place}: {sentence}" if mistake.place else sentence
-    sentence = sentence[:1].lower() + sentence[1:]
-    return f"{mistake.place or 'all of it'}: {sentence} (found {str(mistake.found)[:60]!r})"
+def _first_mistake(error: ValidationError, place: str) -> str:
+    """The first mistake of a validation in one line: where, what, and for a wrong key the nearest right one.
+
+    A misspelt key comes first: that the right one is missing follows from it.
+    """
+    first = min(error.errors(), key=lambda mistake: mistake["type"] != UNKNOWN)
+    path, found, sentence = first["loc"], first["input"], first["msg"]
+    where = ".".join(str(part) for part in path if not str(part).startswith("function-"))
+    start = place + (": " if place.endswith(".yaml") or not where else ".")
+    if first["type"] == UNKNOWN:
+        model = _model_of(error, path)
+        return f"{start}{where}: unknown key{nearest(str(path[-1]), model.model_fields) if model else '; remove it'}"
+    if first["type"] == MISSING:
+        return f"{start}{where}: is required; add it"
+    if sentence.startswith(OWN) and isinstance(found, dict):  # fields do not fit; it says which
+        return start + (f"{where}: " if where else "") + sentence.removeprefix(OWN)
+    sentence = sentence.removeprefix(OWN)
+    return f"{start}{where or 'all of it'}: {sentence[:1].lower()}{sentence[1:]} (found {str(found)[:60]!r})"
 
 
 def _model_of(error: ValidationError, loc: tuple[int | str, ...]) -> type[BaseModel] | None:

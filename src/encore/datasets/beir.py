@@ -35,8 +35,6 @@ class BeirSplit(Split):
 class BeirFields(JudgedFields):
     """An entry of the catalogue with ``kind: beir``."""
 
-    renamed: ClassVar[dict[str, str]] = {**JudgedFields.renamed, "how": "access"}
-
     only_passages: ClassVar[bool] = True
 
     kind: Literal["beir"]

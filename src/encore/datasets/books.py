@@ -6,7 +6,7 @@ lines are parted by count. A folder has a book in each ``.txt``, in prose, whose
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -26,8 +26,6 @@ ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 
 class BooksFields(CollectionFields):
     """An entry of the catalogue with ``kind: books``."""
-
-    renamed: ClassVar[dict[str, str]] = {**CollectionFields.renamed, "how": "access"}
 
     kind: Literal["books"]
     books: str | None = Field(None, description="the source that has them, in one .txt")

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.validation import first_error
+from encore.config.validation import checked
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
-from encore.errors import EncoreError
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
 from encore.finetuning.projector import project
@@ -61,7 +59,7 @@ def finetune(
         EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
             fit the token store, a vocabulary of another model, a loss that is not finite.
     """
-    step = _fields(spec["step"])
+    step = checked(FinetuneStep, spec["step"], "fine-tuning step")
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
@@ -120,11 +118,3 @@ def _scorer(step: FinetuneStep) -> dict[str, Any]:
     """How the model scores, as its folder says it."""
     own = {"normalised": step.normalised} if step.scorer == "late-interaction" else {}
     return {"kind": step.scorer, **own}
-
-
-def _fields(step: dict[str, Any]) -> FinetuneStep:
-    try:
-        return FinetuneStep.model_validate(step)
-    except ValidationError as error:
-        mistake = first_error(error)
-        raise EncoreError(f"fine-tuning step, field {mistake.place}: {mistake.sentence}") from error

@@ -6,10 +6,8 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from encore.config.entries import PretrainStep
-from encore.config.validation import OWN, UNKNOWN, first_error, nearest
+from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -40,16 +38,7 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         EncoreError: an unknown objective, an unknown field, or a value out of range.
     """
     objective = load(str(step.get("objective")))
-    try:
-        return objective.Fields.model_validate(step)
-    except ValidationError as error:
-        mistake = first_error(error)
-        where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
-        if mistake.new_name:
-            raise EncoreError(f"{where}: is now called `{mistake.new_name}`; rename it") from error
-        sentence = mistake.sentence.removeprefix(OWN)
-        hint = nearest(mistake.name, mistake.known_fields) if mistake.kind == UNKNOWN and mistake.known_fields else ""
-        raise EncoreError(f"{where}: {sentence[:1].lower()}{sentence[1:]}{hint}") from error
+    return explained(objective.Fields.model_validate, step, f"objective {step['objective']}")
 
 
 def _class(module: str) -> type[Objective[Any]] | None:

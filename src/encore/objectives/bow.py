@@ -7,7 +7,7 @@ with a uniform soft target, not a sigmoid for each piece: so does the code, and 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 class BowFields(MaskingFields):
     """Fields of bag-of-words prediction (BoW paper)."""
 
-    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
     mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(True, description="Whether words are masked as a whole.")

@@ -6,7 +6,7 @@ field ``variant`` runs either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class EnhancedFields(DecodingFields):
     """Fields of enhanced decoding (RetroMAE; BoW paper, Eq. 9)."""
 
-    renamed: ClassVar[dict[str, str]] = {**DecodingFields.renamed, "reading": "variant"}
     objective: Literal["enhanced"]
     decoder_mask_ratio: Share = Field(
         0.50, description="The share of a text's tokens that each mask hides from the decoder."

@@ -32,7 +32,6 @@ class SimcseFields(PackingFields, PretrainStep):
     """Fields of SimCSE."""
 
     contrasts_texts: ClassVar[bool] = True
-    renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
     temperature: float = Field(0.05, gt=0, description="The number that cosines are divided by.")
     save_heads: tuple[str, ...] | None = Field(

@@ -208,7 +208,7 @@ T = "objectives.costa.temperature"
         ),
         ({"fields": {"objectives.costa.spans": "Stated."}}, "objectives.costa.spans has two entries, in the ledger of"),
         ({"page": 7}, f"{T}.page: unknown key"),
-        ({"field": T}, f"{T}.field: is now called `fields`; rename it"),
+        ({"field": T}, f"{T}.field: unknown key; did you mean fields"),
     ],
 )
 def test_a_wrong_entry_is_refused_with_its_ledger_and_field(papers, change_of, says):

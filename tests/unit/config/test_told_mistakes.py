@@ -163,6 +163,12 @@ def test_two_primary_columns_of_a_split_are_refused() -> None:
         checked(Table, {"title": "t", "rows": rows, "columns": columns}, "tables.yaml: t")
 
 
+def test_a_misspelt_key_within_a_list_is_answered_with_the_nearest_one() -> None:
+    row = {"id": "r", "lable": "r", "system": "bm25"}
+    with pytest.raises(EncoreError, match=r"x\.yaml: rows\.0\.lable: unknown key; did you mean label"):
+        checked(Table, {"title": "t", "rows": [row], "columns": []}, "x.yaml")
+
+
 @pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp", "simcse", "costa"])
 def test_a_batch_of_one_without_any_negative_is_refused(name: str) -> None:
     step = {"kind": "pretrain", "objective": name, "collection": "c", "batch": 2, "learning_rate": 0.1, "length": 64}

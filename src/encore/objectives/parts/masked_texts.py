@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 class MaskingFields(PackingFields, PretrainStep):
     """Fields of every objective that masks."""
-
-    renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
 
     mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(False, description="Whether words are masked as a whole.")

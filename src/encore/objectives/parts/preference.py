@@ -5,7 +5,7 @@ The released code scores set and document by a cross-encoder; the bi-encoder for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 class PreferenceFields(MaskingFields, SetFields):
     """Fields of PROP's and B-PROP's training."""
-
-    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
 
     packing: Literal["article", "section"] = Field(
         "article", description="Whether a text is packed from the sentences of an article or of a section."

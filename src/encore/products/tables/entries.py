@@ -7,7 +7,7 @@ what another paper printed. ``{name}`` in a system, a dataset, a split or a repo
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -52,8 +52,6 @@ class RowFields(BaseModel):
 
 class RowEntry(RowFields, Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
-
-    renamed: ClassVar[dict[str, str]] = {"copied": "reported_only", "empty": "not_applicable", "fill": "vars"}
 
     vars: Variables = Field(
         {}, description="Values of the placeholders in the row's cells; they override the column's."
@@ -102,8 +100,6 @@ class ColumnFields(BaseModel):
 
 class ColumnEntry(ColumnFields, Strict):
     """A column of a table: its printed name and the source of its values."""
-
-    renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
 
     dataset: str = ""
     split: str = ""
