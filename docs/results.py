@@ -4,8 +4,8 @@
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
 
 A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
-seeds, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only: results
-from these, speed from those of ``make bench`` in benchmarks/results.
+seeds, claims, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only:
+results from these, speed from those of ``make bench`` in benchmarks/results.
 """
 
 import argparse
@@ -92,6 +92,7 @@ def _provenance(plan: Plan, config: Path, folder: Path) -> dict[str, Any]:
         "config": str(config),
         "config_sha256": sha256(config),
         "seeds": list(plan.config.seeds),
+        "claims": plan.config.claims,
         "date": datetime.fromtimestamp(max(place.stat().st_mtime for place in places), UTC).date().isoformat(),
         "commits": sorted({str(each.get("commit")) for each in runs}),
         "machines": sorted({f"{each.get('machine')}, {each.get('cores')} cores, {each['device']}" for each in runs}),
