@@ -14,7 +14,7 @@ from encore.storage.program import run
 from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid
 from encore.errors import EncoreError
-from encore.plan.tuning import edges, trials
+from encore.plan import tuning
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 
 
@@ -33,15 +33,15 @@ def main() -> None:
 
     grid = read_grid(args.grid)
     done = search.tune(args.config, grid, build)
-    trials.write_trials(args.output, done)
+    tuning.write_trials(args.output, done)
     for trial in done:
         print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
     print(f"{len(done)} trials of {len({trial.row for trial in done})} rows: {args.output}")
-    for row in (trial.row for trial in edges.at_an_edge(done)):
+    for row in (trial.row for trial in tuning.at_an_edge(done)):
         print(
             f"row {row!r} is still best at an edge; its table says so, and more `values` or a larger `most` would help"
         )
-    for difference in trials.differences(load_plan(args.config), done) if grid.table else ():
+    for difference in tuning.differences(load_plan(args.config), done) if grid.table else ():
         print(f"{args.config}, {difference}")
 
 

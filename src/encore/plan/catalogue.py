@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from encore import objectives
 from encore.config import doc2query, index_types, systems
+from encore.config import lineage as naming
 from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
@@ -21,11 +22,15 @@ from encore.config.sources import SourceEntry
 from encore.config.validation import checked, explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
 from encore.errors import EncoreError
-from encore.plan import starts
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
+# What weights have the form of; everything else a backbone may say anew of the model that it takes.
+SHAPE = (
+    *("architecture", "vocabulary", "collection", "layers", "hidden", "heads", "intermediate", "max_length"),
+    *("projection_dim", "encoders"),
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
     kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
-    starts.check(backbones, steps, f"{folder}/backbones.yaml")
+    check_starts(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
     datasets = _checked_entries(read_datasets(file), file, _by_kind(read_dataset))
     found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))
@@ -135,3 +140,44 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
                 raise EncoreError(f"{path}: {name!r} is part of a target; name it with a-z, 0-9, _ and - alone")
         found |= {prefix + name: entry for name, entry in entries.items()}
     return found
+
+
+def check_starts(backbones: dict[str, Backbone], steps: dict[str, dict[str, Any]], file: str) -> None:
+    """Check the lineage of every backbone with ``start: lineage``.
+
+    Raises:
+        EncoreError: it is no lineage of pre-training steps that are known, its backbone has another shape, or it leads
+            back to the backbone itself; one line with file and entry.
+    """
+    for name, backbone in backbones.items():
+        if backbone.start == "lineage":
+            _check_start(name, backbones, steps, f"{file}: {name}: lineage")
+
+
+def _check_start(name: str, backbones: dict[str, Backbone], steps: dict[str, dict[str, Any]], place: str) -> None:
+    lineage = backbones[name].lineage
+    if lineage is None:
+        raise EncoreError(f"{place}: is missing; name the lineage whose model is taken, such as tiny+mlm")
+    read = explained(naming.parse, lineage, place)
+    if read.backbone not in backbones:
+        raise EncoreError(f"{place}: unknown backbone {read.backbone!r}{nearest(read.backbone, backbones)}")
+    for step in (step.name for step in read.steps):
+        if step not in steps:
+            raise EncoreError(f"{place}: unknown step {step!r}{nearest(step, steps)}")
+        if steps[step]["kind"] != "pretrain":
+            raise EncoreError(f"{place}: {step!r} is fine-tuning; a start has learned from texts alone")
+    seen, origin = [name], read.backbone
+    while origin not in seen and (further := backbones[origin].lineage):
+        seen.append(origin)
+        origin = further.partition("+")[0]
+        if origin not in backbones:
+            return  # its own entry is refused
+    if origin in seen:
+        raise EncoreError(f"{place}: {name!r} starts from itself ({' from '.join([*seen, origin])}); name another")
+    own, taken = backbones[name], backbones[read.backbone]
+    for field in SHAPE:
+        if getattr(own, field) != getattr(taken, field):
+            raise EncoreError(
+                f"{place}: {field} is {getattr(own, field)} here and {getattr(taken, field)} in {read.backbone!r}, "
+                "whose weights are taken; give both the same"
+            )

@@ -13,8 +13,7 @@ from encore.config.run import RunConfig
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset, read_step
-from encore.plan.scale import with_single_names
-from encore.plan.unknown_names import refuse_unknown_names
+from encore.plan.scale import refuse_unknown_names, with_single_names
 
 NOTHING = "nothing stands for it at this scale"
 EMBEDDED = "pydocs"  # how the kinds of datasets begin that every installation has

@@ -15,10 +15,10 @@ from encore.data.rankings import Ranking
 from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.evaluation import judging
+from encore.plan import tuning
 from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
-from encore.plan.tuning import edges, trials
-from encore.plan.tuning.trials import Trial
+from encore.plan.tuning import Trial
 from encore.products.catalogue import load_plan
 
 GRIDS = {
@@ -37,14 +37,14 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 def every_trial():
-    return [trial for record in RECORDS.values() for trial in trials.read_trials(record)]
+    return [trial for record in RECORDS.values() for trial in tuning.read_trials(record)]
 
 
 @pytest.mark.parametrize("run", ["config", "seeds"])
 def test_the_configuration_has_the_best_trial_of_every_row(run):
     recorded = every_trial()
-    assert trials.differences(load_plan(Path(f"config/{run}.yaml")), recorded) == []
-    assert recorded == trials.choose(recorded)
+    assert tuning.differences(load_plan(Path(f"config/{run}.yaml")), recorded) == []
+    assert recorded == tuning.choose(recorded)
 
 
 def test_nanos_control_fine_tunes_at_the_recipes_rate():
@@ -61,7 +61,7 @@ def test_every_trained_row_of_table_1_has_recorded_trials():
 
 @pytest.mark.parametrize("file", RECORDS)
 def test_every_row_of_a_grid_tried_equally_many_values_and_those_of_the_grid(file):
-    tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
+    tried, recorded = read_grid(file), tuning.read_trials(RECORDS[file])
     values = {row: {trial.value for trial in recorded if trial.row == row} for row in tried.rows}
     assert {trial.row for trial in recorded} == tried.rows.keys()
     assert len({len(found) for row, found in values.items() if row != tried.recipe}) == 1
@@ -81,16 +81,16 @@ def test_every_objective_of_the_table_of_objectives_tried_as_many_values_as_thos
 
 @pytest.mark.parametrize("file", RECORDS)
 def test_no_recorded_choice_is_at_an_edge_while_more_values_are_allowed(file):
-    tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
+    tried, recorded = read_grid(file), tuning.read_trials(RECORDS[file])
     values = {row: len({trial.value for trial in recorded if trial.row == row}) for row in tried.rows}
-    assert not edges.at_an_edge(recorded) or max(values.values()) + 2 > (tried.most or 0)
+    assert not tuning.at_an_edge(recorded) or max(values.values()) + 2 > (tried.most or 0)
 
 
 def test_a_value_that_is_not_the_best_trials_is_noticed():
     recorded = every_trial()
     content = yaml.safe_load(Path("config/config.yaml").read_text())
     content["scale"]["steps"]["ict"]["learning_rate"] = 0.123
-    (difference,) = trials.differences(load_plan(given=content), recorded)
+    (difference,) = tuning.differences(load_plan(given=content), recorded)
     assert "'ict': learning_rate is 0.123" in difference
 
 
@@ -162,7 +162,7 @@ def test_the_recipe_is_the_best_in_the_mean_over_all_its_rows():
     }  # fmt: skip
     tried = [trial(1e-3, score, row, recipe) for (row, recipe), score in scored.items()]
     tried += [trial(2e-3, 0.55, "ict", low), trial(2e-3, 0.65, "ict", high), trial(1e-3, 0.3, "control")]
-    chosen = trials.chosen_of(trials.choose(tried))
+    chosen = tuning.chosen_of(tuning.choose(tried))
     assert {row: best.score for row, best in chosen.items()} == {"none": 0.4, "ict": 0.7, "mlm": 0.45, "control": 0.3}
     assert {best.recipe for row, best in chosen.items() if row != "control"} == {high}
 
@@ -173,9 +173,9 @@ def test_the_recipe_is_the_best_in_the_mean_over_all_its_rows():
 )
 def test_an_edge_is_gone_beyond_and_a_best_inside_is_looked_at_more_closely(best, edge, further):
     values = [1e-3, 3e-3, 9e-3]
-    done = trials.choose([trial(value, 1.0 if value == best else 0.5) for value in values])
-    assert [each.row for each in edges.at_an_edge(done)] == (["ict"] if edge else [])
-    assert edges.two_more(values, best) == pytest.approx(further)
+    done = tuning.choose([trial(value, 1.0 if value == best else 0.5) for value in values])
+    assert [each.row for each in tuning.at_an_edge(done)] == (["ict"] if edge else [])
+    assert tuning.two_more(values, best) == pytest.approx(further)
 
 
 def test_several_fields_together_have_no_edge():
@@ -183,21 +183,21 @@ def test_several_fields_together_have_no_edge():
         Trial("r", "s", {"batch": batch, "learning_rate": 1e-3}, "a+s", "12345678", "valid", "RR@10", batch)
         for batch in (8.0, 16.0)
     ]
-    assert edges.at_an_edge(trials.choose(tried)) == []
+    assert tuning.at_an_edge(tuning.choose(tried)) == []
 
 
 def test_the_best_is_chosen_and_of_equals_the_first():
     tried = [trial(1e-3, 0.5), trial(2e-3, 0.5), trial(3e-3, 0.4), trial(1e-3, 0.1, "mlm")]
-    assert [done.chosen for done in trials.choose(tried)] == [True, False, False, True]
+    assert [done.chosen for done in tuning.choose(tried)] == [True, False, False, True]
 
 
 def test_a_record_reads_back_and_is_sorted(tmp_path):
-    tried = trials.choose([trial(2e-3, 0.25), trial(3e-5, 0.125), trial(1e-3, 0.5, "bow")])
-    trials.write_trials(tmp_path / "trials.csv", tried)
-    assert trials.read_trials(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
+    tried = tuning.choose([trial(2e-3, 0.25), trial(3e-5, 0.125), trial(1e-3, 0.5, "bow")])
+    tuning.write_trials(tmp_path / "trials.csv", tried)
+    assert tuning.read_trials(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
     (tmp_path / "trials.csv").write_text((tmp_path / "trials.csv").read_text().replace("yes", "perhaps"))
     with pytest.raises(EncoreError, match="line 2: no trial"):
-        trials.read_trials(tmp_path / "trials.csv")
+        tuning.read_trials(tmp_path / "trials.csv")
 
 
 def trial(value, score, row="ict", recipe=""):
@@ -309,10 +309,10 @@ def test_combinations_are_recorded_and_read_back(tmp_path):
         Trial("r", "s", {"batch": batch, "learning_rate": rate}, "a+s", "12345678", "valid", "RR@10", score)
         for (batch, rate, score) in ((8.0, 1e-3, 0.5), (8.0, 5e-4, 0.25), (16.0, 5e-4, 0.625))
     ]
-    trials.write_trials(tmp_path / "trials.csv", trials.choose(tried))
+    tuning.write_trials(tmp_path / "trials.csv", tuning.choose(tried))
     text = (tmp_path / "trials.csv").read_text()
     assert "r,s,batch+learning_rate,8+0.0005," in text
-    again = trials.read_trials(tmp_path / "trials.csv")
+    again = tuning.read_trials(tmp_path / "trials.csv")
     assert [trial.settings for trial in again] == [tried[1].settings, tried[0].settings, tried[2].settings]
     assert [trial.chosen for trial in again] == [False, False, True]
 

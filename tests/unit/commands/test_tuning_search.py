@@ -20,7 +20,7 @@ from encore.config.validation import checked
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.plan.tuning import edges, trials
+from encore.plan import tuning
 from encore.products.catalogue import load_plan
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
@@ -100,7 +100,7 @@ def pretend(artifact, value):
 
 def test_all_rows_choose_the_recipe_together_and_their_own_values_under_it(tuned):
     workshop, done = tuned
-    chosen = trials.chosen_of(done)
+    chosen = tuning.chosen_of(done)
     assert chosen["ict"].lineage == "tiny+ict~learning_rate=0.002+marco-bm25~learning_rate=0.001"
     sharing = grid().rows.keys() - {"random", "control"}
     assert {chosen[row].recipe for row in sharing} == {"marco-bm25~learning_rate=0.001"}
@@ -132,14 +132,14 @@ def test_an_edge_buys_two_more_values_for_every_row_until_none_is_at_one(worksho
 
     rows = {row: {"step": tuned.step, "values": three} for row, tuned in grid().rows.items()}
     done = search.tune(NANO, grid(rows=rows, most=9), build)
-    assert edges.at_an_edge(done) == []
-    assert trials.chosen_of(done)["ict"].value == 8e-3
+    assert tuning.at_an_edge(done) == []
+    assert tuning.chosen_of(done)["ict"].value == 8e-3
     values = {row: sorted({trial.value for trial in done if trial.row == row}) for row in rows}
     assert values["ict"][:6] == [5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2]
     assert {row: len(found) for row, found in values.items()} == dict.fromkeys(rows, 7) | {"none": 3}
-    assert trials.chosen_of(done)["mlm"].value == 1e-3
+    assert tuning.chosen_of(done)["mlm"].value == 1e-3
     once = search.tune(NANO, grid(rows=rows, most=5), build)
-    assert [each.row for each in edges.at_an_edge(once)] == ["ict"], (
+    assert [each.row for each in tuning.at_an_edge(once)] == ["ict"], (
         "at the edge of as many as are allowed: the table says so"
     )
 
@@ -181,7 +181,7 @@ def test_altered_scores_are_not_read(workshop):
 def test_a_table_names_the_rows_that_are_best_at_an_edge(tuned, workshop, tmp_path):
     """Those whose models the trials made, and no others: another value, or another start, is another model."""
     _, done = tuned
-    assert {"ict", "mlm"} < {each.row for each in edges.at_an_edge(done)}, "of two values each is at an edge"
+    assert {"ict", "mlm"} < {each.row for each in tuning.at_an_edge(done)}, "of two values each is at an edge"
     content = yaml.safe_load(NANO.read_text()) | {"tables": {"table1": ["none", "ict"]}}
     content["scale"]["steps"].setdefault("marco-bm25", {})["learning_rate"] = 1e-3
     content["scale"]["steps"]["ict"]["learning_rate"] = 2e-3
@@ -191,7 +191,7 @@ def test_a_table_names_the_rows_that_are_best_at_an_edge(tuned, workshop, tmp_pa
     shutil.copytree(ROOT / "config", own / "config")
     for record in (own / "config/tuning").glob("*.csv"):
         record.unlink()
-    trials.write_trials(own / "config/tuning/trials.csv", done)
+    tuning.write_trials(own / "config/tuning/trials.csv", done)
     os.chdir(own)
     notes = table_plan(load_plan(given=content), "table1")["notes"]
     assert f"{told}marco-bm25 (learning_rate 0.001), ICT (learning_rate 0.002)." in notes

@@ -18,7 +18,7 @@ from encore.config.validation import checked, read_yaml
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation.inspection.pair_counts import count
-from encore.plan.artifacts.pairs import pairs
+from encore.plan.artifacts.masked_loss import pairs
 from encore.plan.plan import Plan
 from encore.products.tables import formats
 

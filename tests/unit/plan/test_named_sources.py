@@ -13,7 +13,7 @@ from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
-from encore.plan.artifacts import bm25, sources
+from encore.plan.artifacts import sources, systems
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
@@ -133,7 +133,7 @@ def test_a_source_that_is_unknown_is_no_file_either(make: Make) -> None:
 
 def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
     plan = make()
-    index = bm25.index(plan, "msmarco-passage", "doct5")
+    index = systems.lucene_index(plan, "msmarco-passage", "doct5")
     queries = index.inputs["predicted_queries"]
     assert queries.inputs["fetched"] is sources.source(plan, "msmarco-expansions")
     assert (queries.spec["samples"], queries.source, "content" in queries.spec) == (40, None, False)

@@ -7,8 +7,7 @@ import yaml
 
 from encore.config.entries import Backbone
 from encore.errors import EncoreError
-from encore.plan import starts
-from encore.plan.catalogue import Catalogue
+from encore.plan.catalogue import Catalogue, check_starts
 
 TINY = yaml.safe_load((Path(__file__).parents[3] / "config/backbones.yaml").read_text())["tiny"]
 STEPS = {"mlm": {"kind": "pretrain"}, "marco-bm25": {"kind": "finetune"}}
@@ -17,7 +16,7 @@ STEPS = {"mlm": {"kind": "pretrain"}, "marco-bm25": {"kind": "finetune"}}
 def refusal(**backbones: dict[str, object]) -> str:
     found = {name: Backbone.model_validate(fields) for name, fields in {"tiny": TINY, **backbones}.items()}
     with pytest.raises(EncoreError) as error:
-        starts.check(found, STEPS, "backbones.yaml")
+        check_starts(found, STEPS, "backbones.yaml")
     return str(error.value)
 
 

@@ -25,8 +25,7 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tuning.edges import at_an_edge, two_more
-from encore.plan.tuning.trials import Trial, choose, chosen_of, with_values
+from encore.plan.tuning import Trial, at_an_edge, choose, chosen_of, two_more, with_values
 from encore.products.catalogue import load_plan
 from encore.storage.files import write_text
 from encore.storage.manifest import verify

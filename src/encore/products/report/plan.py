@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.plan.plan import Plan
-from encore.plan.tuning.trials import TUNING
+from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan

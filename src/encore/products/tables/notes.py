@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from encore.config import lineage as naming
+from encore.plan import tuning
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tuning import trials
-from encore.plan.tuning.edges import at_an_edge
-from encore.plan.tuning.trials import TUNING, Trial
+from encore.plan.tuning import TUNING, Trial, at_an_edge
 from encore.products.substitutes import substitutes
 from encore.products.tables.entries import RowEntry
 from encore.products.tables.planned import Cell
@@ -63,7 +62,7 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
 
 def _at_an_edge(plan: Plan, cells: list[Cell]) -> Iterator[str]:
     """Which rows were trained with a value that is best at the edge of what was tried for it, from the same start."""
-    edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(trials.read_trials(path))]
+    edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(tuning.read_trials(path))]
     found: dict[str, None] = {}
     for cell in cells if edges else ():
         if cell.reads and cell.reads.by_seed and cell.request.system and not cell.reads.absent:

@@ -16,8 +16,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts import inspections
-from encore.plan.artifacts.masked_loss import masked_loss
-from encore.plan.artifacts.pairs import pairs
+from encore.plan.artifacts.masked_loss import masked_loss, pairs
 from encore.plan.plan import Plan
 
 

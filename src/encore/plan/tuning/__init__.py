@@ -1,1 +1,0 @@
-"""What was tried on the validation role, as it is recorded in ``config/tuning/``."""
