@@ -31,15 +31,12 @@ COMMANDS = {
     "schema": "print the JSON schema of a run's configuration",
 }
 ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it
-RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
-RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
+OF_NO_RUN = ("compare", "export", "schema")  # commands that need no run's configuration
 
 
 def main() -> None:
     """Parse the command line and answer."""
     words = sys.argv[1:]
-    if message := _old_words(words):
-        run(lambda: _refuse(message))
     parser = argparse.ArgumentParser(prog="encore", description="Questions about a run of Encore.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, does in COMMANDS.items():
@@ -51,21 +48,23 @@ def main() -> None:
 
 
 def _answered(arguments: argparse.Namespace, name: str) -> int:
-    """The exit status of a command, which gets the run's file that it is about.
+    """The exit status of a command, which is given the run's file.
 
     Raises:
-        EncoreError: there is no such file, or as the command does.
+        EncoreError: the file is missing, or as the command does.
     """
-    if arguments.config and not arguments.config.exists():
-        raise EncoreError(f"--config {arguments.config}: there is no such file; name a run's")
-    arguments.config = arguments.config or _run_behind(arguments, name)
+    if name not in OF_NO_RUN:
+        if arguments.config and not arguments.config.exists():
+            raise EncoreError(f"--config {arguments.config}: the file is missing; name a run's file")
+        arguments.config = arguments.config or _run_behind(arguments, name)
     return int(arguments.answer(arguments))
 
 
 def _add(command: argparse.ArgumentParser, name: str) -> None:
     """Import a command, and give it its flags."""
-    made = " (without: that of the run which made the table or figure, else the default)"
-    command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
+    made = " (default: that of the run that made the table or figure, else config/config.yaml)"
+    if name not in OF_NO_RUN:
+        command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
     module = import_module(f"encore.cli.{name}")
     command.set_defaults(answer=module.answer)
     if hasattr(module, "add_flags"):
@@ -73,10 +72,10 @@ def _add(command: argparse.ArgumentParser, name: str) -> None:
 
 
 def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
-    """The run that made the table or figure which a command is about; the default for any other.
+    """The run that made the table or figure that a command is about, or the default one.
 
     Raises:
-        EncoreError: which run made it stands in a file that is damaged.
+        EncoreError: the file that records which run made it is damaged.
     """
     from encore.plan import index
     from encore.storage.typed import DEFAULT_RUN
@@ -86,16 +85,3 @@ def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
     if index.is_damaged():
         raise EncoreError(f"{index.INDEX} is damaged, which says what run made a table; name that with --config")
     return index.read().run_of(arguments.table) or DEFAULT_RUN
-
-
-def _old_words(words: list[str]) -> str:
-    """What a command line with a command or flag of an older version is answered; empty for any other."""
-    name, *flags = words or [""]
-    if name in RENAMED:
-        return f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name"
-    flag = next((flag for flag in flags if flag in RENAMED_FLAGS.get(name, {})), None)
-    return f"`encore {name} {flag}` is now called `{RENAMED_FLAGS[name][flag]}`; use that name" if flag else ""
-
-
-def _refuse(message: str) -> int:
-    raise EncoreError(message)

@@ -20,7 +20,7 @@ WRONG = [
     (["show", "table9"], "there is no table 'table9'; did you mean table2"),
     (["show", "results/tables/table9.csv"], "there is no table 'table9'; did you mean table2"),
     (["targets", "bert-base@nope"], "unknown index 'nope', not in config/indexes.yaml"),
-    (["claims", "--config", "nope.yaml"], "--config nope.yaml: there is no such file"),
+    (["claims", "--config", "nope.yaml"], "--config nope.yaml: the file is missing; name a run's file"),
     (["ledger", "--paper", ""], "there is no ledger of ''; known are bow"),
 ]
 
@@ -81,3 +81,10 @@ def test_a_run_cannot_be_exported_below_a_file(bare: Path, monkeypatch: pytest.M
     assert "cannot be made (Not a directory); name another folder" in refused(
         "export", "results/runs/a/b", "--output", "file"
     )
+
+
+@pytest.mark.parametrize("words", [["schema"], ["export", "run"], ["compare", "run", "run", "qrels"]])
+def test_a_command_about_no_run_takes_no_config(words: list[str]) -> None:
+    done = inside.encore(*words, "--config", "config/nano.yaml")
+    assert done.returncode == 2
+    assert "unrecognized arguments: --config config/nano.yaml" in done.stderr

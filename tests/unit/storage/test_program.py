@@ -138,18 +138,6 @@ def test_a_reader_who_has_enough_is_no_mistake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "new"),
-    [
-        (["budget"], "`encore budget` is now called `encore flops`"),
-        (["preflight", "--against"], "`encore preflight --against` is now called `--compare-finished`"),
-    ],
-)
-def test_a_command_or_flag_of_an_older_version_names_the_new_one(words: list[str], new: str) -> None:
-    ended = subprocess.run([sys.executable, "-m", "encore.cli", *words], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (1, f"error: {new}; use that name\n")
-
-
-@pytest.mark.parametrize(
     ("error", "says"),
     [
         ("MemoryError()", "error: out of memory; give the program more, then repeat\n"),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from encore.commands.audit.artifacts import as_json, check_artifact, explained, problems_without_plan
-from encore.commands.audit.earlier import EarlierResults
 from encore.commands.audit.findings import REPORT, AuditReport, Finding
 from encore.commands.audit.products import cells_behind, check_product, files_of, name_of, places_of
 from encore.plan import index
@@ -35,7 +34,7 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     slices = published_products(plan)
     report = AuditReport(others=_of_other_runs(slices, run))
     report.notes += _left_to_others(report.others)
-    own, earlier = _own(plan), EarlierResults(plan)
+    own = _own(plan)
     made: dict[str, list[Path]] = {}
     for name, content in slices.items():
         places = [place for place in places_of(name) if str(place) not in report.others]
@@ -43,8 +42,6 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
             continue  # all that there is of it is another run's
         if not any(map(files_of, places)):
             report.notes.append(f"{_called(name, content)} is not made yet")
-        elif any(earlier.has_made(place) for place in places if not _is_of(place, content)):
-            report.notes.append(f"{_called(name, content)} was made by an earlier version; run snakemake for it again")
         elif name == CURVES and (drawn := _of_fewer_steps(places, content)):
             report.notes.append(
                 f"{_called(name, content)} does not show all that is declared; run snakemake for it again"
@@ -64,8 +61,6 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
             check_product(slices[name], place, name, report)
     if files_of(REPORT) and str(REPORT) not in report.others:
         check_product(None, REPORT, REPORT_NAME, report)
-    if note := earlier.note():
-        report.notes.append(note)
     report.notes += _removed_vectors(wanted)
     return report
 
