@@ -30,7 +30,6 @@ def small(nano: Clone) -> Clone:
     backbones.write_text(f"{backbones.read_text()}\n{yaml.safe_dump({'small-retriever': BACKBONE})}")
     run = yaml.safe_load((nano.root / "config/nano.yaml").read_text())
     run |= {"tables": {}, "lineages": ["small-retriever"]}
-    run.pop("corpus_size", None)
     (nano.root / "config/nano.yaml").write_text(yaml.safe_dump(run))
     return nano
 

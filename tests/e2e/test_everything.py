@@ -88,13 +88,7 @@ def lines(path: Path) -> list[dict[str, str]]:
 
 
 def test_every_table_and_figure_is_made_and_nothing_else(everything: Clone) -> None:
-    figures = {
-        *catalogue("figures"),
-        "corpus_size",
-        "pretraining",
-        "table1",
-        "objectives",
-    }  # the last two have a control
+    figures = {*catalogue("figures"), "pretraining", "table1", "objectives"}  # the last two have a control
     for kind, names in (("tables", set(catalogue("tables"))), ("figures", figures)):
         folder = everything.root / "results" / kind
         made = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -168,7 +162,7 @@ def test_figures_have_values(everything: Clone) -> None:
             *entry.get("systems", {}),
         }
         assert {line["label"] for line in found} == asked, name
-    for name in ("corpus_size", "pretraining", "table1", "objectives"):
+    for name in ("pretraining", "table1", "objectives"):
         assert lines(everything.root / f"results/figures/{name}.csv"), name
 
 
@@ -182,7 +176,7 @@ def test_the_report_shows_all_of_it(everything: Clone) -> None:
     text = (everything.root / REPORT).read_text()
     states = re.findall(r'<section class="item table" id="[^"]*" data-paper="[^"]*" data-state="([^"]*)"', text)
     assert states == ["made"] * (len(catalogue("tables")) - 1), "the first is on the first screen"
-    assert len(re.findall(r'<figure id="f-', text)) == len(catalogue("figures")) + 4
+    assert len(re.findall(r'<figure id="f-', text)) == len(catalogue("figures")) + 3
     claims = lines(everything.root / "results/claims.csv")
     assert len(re.findall(r'class="item" id="k-', text)) == len(claims)
 
@@ -201,4 +195,4 @@ def test_two_builds_from_the_same_artifacts_give_the_same_bytes(everything: Clon
     assert "Nothing to be done" in again.snakemake("all", CLAIMS, *RUN).succeeded()
 
 
-PRODUCTS_OF = {"table", "figure", "draw", "curves", "corpus_size", "claims", "claims_printed", "report"}
+PRODUCTS_OF = {"table", "figure", "draw", "curves", "claims", "claims_printed", "report"}

@@ -104,7 +104,6 @@ def test_a_wrong_target(plan: Plan, target: str) -> None:
     [
         ("results/models/tyni+ict-s0-01234567/manifest.json", ["unknown backbone 'tyni'; did you mean tiny"]),
         ("results/tables/tabel1.csv", ["tables.tabel1: no such table", "did you mean table1"]),
-        ("results/figures/corpus_size.png", ["this run has no `corpus_size:` to draw"]),
         ("results/negatives/bm25-01234567/x-01234567/manifest.json", ["is nothing that this configuration makes"]),
     ],
 )

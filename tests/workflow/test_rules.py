@@ -12,7 +12,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
 ASKING = {"all", "audit", "fetch", "preflight"}
-PRODUCTS = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
+PRODUCTS = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
 RESUMED = {"pretrain", "finetune", "attend"}
 SCORING = {"evaluate", "negatives", "merged_negatives"}
 

@@ -3,7 +3,6 @@
 import tempfile
 
 from encore.products.kinds import products
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES
 from encore.products.tables.references import reference_folders, refuse_damaged
 from encore.products.declared import slice_digest
@@ -17,7 +16,7 @@ DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snak
 
 
 wildcard_constraints:
-    table=rf"(?!(?:{CURVES}|{CORPUS_SIZE}|{PATTERNS.get('figure', '-')})\.)[a-z0-9_/-]+",
+    table=rf"(?!(?:{CURVES}|{PATTERNS.get('figure', '-')})\.)[a-z0-9_/-]+",
 
 
 def slice_of(product, wildcards):

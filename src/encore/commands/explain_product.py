@@ -16,10 +16,8 @@ from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
 from encore.products.claims.plan import cells_of, run_shapes
 from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
-from encore.products.figures.corpus_size_plan import corpus_size_plan
 from encore.products.figures.plan import figure_plan
 from encore.products.figures.steps import curves_plan
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported_file import PAPERS
 
@@ -103,8 +101,7 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
 
 
 def _slice(plan: Plan, figure: str) -> dict[str, Any]:
-    known = {CURVES: curves_plan, CORPUS_SIZE: corpus_size_plan}
-    return known[figure](plan) if figure in known else figure_plan(plan, figure)
+    return curves_plan(plan) if figure == CURVES else figure_plan(plan, figure)
 
 
 def _is_claims(target: str) -> bool:

@@ -18,13 +18,6 @@ DEEPEST = 1_000_000  # ranks
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
 ]
-CorpusSizes = Annotated[
-    list[Positive | Annotated[float, Field(gt=0, lt=1)]],
-    Field(
-        description="The sizes of the collection in passages, or as shares of all if below 1; the "
-        "smallest and the whole are always drawn."
-    ),
-]
 
 
 class Numerics(Strict):
@@ -108,34 +101,6 @@ class Latency(Strict):
 
     queries: Positive = Field(200, description="The queries of a split that are timed, one after another.")
     warm_up: Positive = Field(100, description="The queries that are answered before the first one is timed.")
-
-
-class CorpusGrowth(Strict):
-    """How a collection grows around the queries of a split, and the systems that search in it."""
-
-    systems: Systems
-    dataset: str
-    queries: Positive | None = Field(
-        None, description="The size of the sample of queries; without it, all queries of the split."
-    )
-    sample: int = Field(
-        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
-    )
-    depth: Positive = Field(
-        1000,
-        description="The ranks of BM25 for each query that the smallest collection has in addition to "
-        "relevant passages.",
-    )
-    sizes: CorpusSizes
-    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
-
-
-class CorpusSize(CorpusGrowth):
-    """Retrieval over corpus size (TCT-ColBERT, figure 2): nested samples, the smallest mostly distractors."""
-
-    dataset: str = "msmarco-passage"
-    split: str = "test"
-    sizes: CorpusSizes = [1_000_000, 2_000_000, 4_000_000]
 
 
 class ReleasedRun(Strict):
@@ -288,9 +253,6 @@ class RunConfig(Strict):
         "all",
         description="The claims that `results/claims.csv` judges on runs: all, or those with these ids, for which only "
         "the cells and points are made that they are about.",
-    )
-    corpus_size: CorpusSize | None = Field(
-        None, description="The figure of retrieval over corpus size: nested samples of one collection."
     )
     numerics: Numerics = Numerics()
     execution: Execution = Execution()

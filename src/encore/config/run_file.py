@@ -8,7 +8,7 @@ from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError, quoted
 
 EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
-SHOWN_WITH_TABLES = ("figures", "corpus_size", "lineages", "references")  # what else a run makes, or compares
+SHOWN_WITH_TABLES = ("figures", "lineages", "references")  # what else a run makes, or compares
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:

@@ -6,10 +6,9 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.figures.corpus_size_plan import corpus_size_plan
 from encore.products.figures.plan import figure_plan
 from encore.products.figures.steps import curves_plan
-from encore.products.tables.plan import table_folders, table_plan
+from encore.products.tables.plan import CURVES, table_folders, table_plan
 from encore.storage.files import canonical, full_digest, write_changed
 
 PLANS = Path("results/plan")
@@ -39,8 +38,7 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of all tables and figures that are declared or lie in results, by name."""
     tables = {name: table_plan(plan, name) for name in wanted_tables(plan)}
     curves = curves_plan(plan)
-    corpus_size = corpus_size_plan(plan)
-    figures = {each["name"]: each for each in (curves, corpus_size) if each["rows"]}
+    figures = {CURVES: curves} if curves["rows"] else {}
     return tables | figures | {name: figure_plan(plan, name) for name in wanted_figures(plan)}
 
 
@@ -79,7 +77,7 @@ def folders(row: dict[str, Any]) -> list[str]:
         return table_folders([row])
     if "reads" in row:
         return list(row["reads"])
-    return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores", "run") if kind in seed]
+    return [seed["model"] for seed in row["seeds"]]
 
 
 def _can_be_planned(plan: Plan, name: str) -> bool:

@@ -16,20 +16,18 @@ from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, claims_reads, printed_plan
-from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
 from encore.products.figures.plan import figure_plan, figure_reads
 from encore.products.figures.steps import curves_models, curves_plan
 from encore.products.report.plan import REPORT, report_plan, report_reads
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES, table_plan, table_reads
 from encore.products.tables.table import FORMATS
-from encore.products.targets import CORPUS_SIZE_MISSING, CURVES_MISSING, forest_plan
+from encore.products.targets import CURVES_MISSING, forest_plan
 
 _PICTURE = ("png", "svg", "csv")
 # The endings of a product's files, by its rule; the one that people ask for first.
 FILES = {
     "table": FORMATS,
-    **dict.fromkeys(("figure", "draw", "curves", "corpus_size"), _PICTURE),
+    **dict.fromkeys(("figure", "draw", "curves"), _PICTURE),
     **dict.fromkeys((PRINTED, CLAIMS), ("csv", "md")),
     REPORT: ("html", "runs.json"),
 }
@@ -84,7 +82,7 @@ class Product:
         return wildcards[self.wildcard] if self.wildcard else ONE_OF_ITS_KIND.get(self.rule, self.rule)
 
 
-ONE_OF_ITS_KIND = {"curves": CURVES, "corpus_size": CORPUS_SIZE}
+ONE_OF_ITS_KIND = {"curves": CURVES}
 
 
 def products(run: Path) -> tuple[Product, ...]:
@@ -102,12 +100,6 @@ def products(run: Path) -> tuple[Product, ...]:
             CURVES,
             lambda plan, name: _with_rows(curves_plan(plan), CURVES_MISSING),
             lambda plan, name, _: _manifests(curves_models(plan)),
-        ),
-        _figure(
-            "corpus_size",
-            CORPUS_SIZE,
-            lambda plan, name: _with_rows(corpus_size_plan(plan), CORPUS_SIZE_MISSING),
-            lambda plan, name, _: _manifests(corpus_size_artifacts(plan)),
         ),
         _claims(PRINTED, lambda plan, name: printed_plan(plan.catalogue), lambda *_: []),
         _claims(

@@ -9,13 +9,12 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.targets import REPORT, REPRODUCTION, check_target, has_figure, reads_of
 
 SHORT = {name: f"results/{name}.csv" for name in (CLAIMS, f"{CLAIMS}_printed")} | {"report": str(REPORT)}
 REPRODUCE = "reproduce"
-FIGURES = {CURVES: "curves", CORPUS_SIZE: "corpus_size"}  # figures of no paper, with the rules that draw them
+FIGURES = {CURVES: "curves"}  # figures of no paper, with the rules that draw them
 
 
 def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from encore.errors import EncoreError
 
 OURS = "encore"  # the paper of our own tables, whose names have no folder
-CORPUS_SIZE = "corpus_size"  # a figure of no paper: retrieval as the collection grows
 NOT_BUILT = "the run's configuration does not build the row"
 NOT_DRAWN = "the run's configuration does not draw it"
 LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # why a cell has no value, by the run's own choice: it could have one

@@ -15,16 +15,13 @@ from encore.plan.artifacts import sources
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, claims_reads
-from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
 from encore.products.figures.plan import figure_plan, figure_reads
 from encore.products.figures.steps import curves_models, curves_plan
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES, table_plan, table_reads
 from encore.storage import typed
 
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
 CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
-CORPUS_SIZE_MISSING = "this run has no `corpus_size:` to draw; add it to its configuration"
 REPORT = PurePosixPath("results/report/index.html")
 PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
 REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones
@@ -39,7 +36,6 @@ def everything_declared(plan: Plan) -> list[str]:
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
-    figures += [f"results/figures/{CORPUS_SIZE}.png"] if corpus_size_plan(plan)["rows"] else []
     figures += [f"results/figures/{name}.png" for name in plan.config.figures]
     scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
     return [*tables, *figures, *scores, *PAGES]
@@ -174,7 +170,6 @@ def declared_reads(plan: Plan) -> Iterator[Artifact]:
         yield from table_reads(plan, name)
     for name in plan.config.figures:
         yield from figure_reads(plan, name)
-    yield from corpus_size_artifacts(plan)
     for name in plan.config.lineages:
         yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
 
@@ -202,8 +197,6 @@ def _drawn(plan: Plan, name: str) -> list[Artifact]:
     """What a figure shows: one of the catalogue, one of our own that is of no table, or a table's."""
     if name == CURVES:
         return curves_models(plan)
-    if name == CORPUS_SIZE:
-        return corpus_size_artifacts(plan)
     return figure_reads(plan, name) if name in plan.catalogue.figures else table_reads(plan, name)
 
 
@@ -237,10 +230,6 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
     if (kind, stem) == ("figures", CURVES):
         if not curves_plan(plan)["rows"]:
             raise EncoreError(f"target {target!r}: {CURVES_MISSING}")
-        return
-    if (kind, stem) == ("figures", CORPUS_SIZE):
-        if not corpus_size_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: {CORPUS_SIZE_MISSING}")
         return
     if kind == "figures" and stem in plan.catalogue.figures:
         figure_plan(plan, stem)

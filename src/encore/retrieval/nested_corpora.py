@@ -58,7 +58,7 @@ def members(folder: Path, size: str | int | float) -> set[str]:
     count = len(start) if size == "start" else round(float(size) * total) if float(size) < 1 else int(size)
     if not len(start) <= count <= total:
         raise EncoreError(
-            f"corpus_size: size {size} is {count:,} passages, but the collection starts from {len(start):,} and has "
+            f"size {size} is {count:,} passages, but the collection starts from {len(start):,} and has "
             f"{total:,}; choose `sizes` between, or start from fewer `queries` or a smaller `depth`"
         )
     return {*start, *rest[: count - len(start)]}

@@ -10,7 +10,7 @@ from test_forecast import estimate, planned
 
 from encore.errors import EncoreError
 
-MADE = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
+MADE = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
 
 
 def test_any_target_can_be_asked_about(bare: Path) -> None:
@@ -37,7 +37,7 @@ def test_any_target_can_be_asked_about(bare: Path) -> None:
     ("name", "words"),
     {
         "results/claims.cvs": "is no file of results/; did you mean results/claims.csv",
-        "corpus_size": "this run has no `corpus_size:`",
+        "corpus_size": "there is no table, figure or target 'corpus_size'; did you mean corpus_growth?",
     }.items(),
 )
 def test_what_nothing_makes_is_refused_with_what_is_near(bare: Path, name: str, words: str) -> None:

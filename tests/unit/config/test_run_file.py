@@ -60,18 +60,17 @@ def test_an_extended_run_without_a_scale_and_one_over_it(write: Write) -> None:
 def test_a_run_with_tables_of_its_own_makes_nothing_that_it_does_not_name(write: Write) -> None:
     """A run that only evaluates was refused for the figure of another run's systems."""
     base = read_yaml(Path("config/nano.yaml")) | {
-        "corpus_size": {"systems": {"MLM": "bert-base+mlm+marco-bm25"}},
         "figures": ["bow/figure2"],
         "lineages": ["bert-base+ict"],
         "references": {"table1": [{"row": "ict", "column": "rr10", "run": "x"}]},
     }
     write(yaml.safe_dump(base), "config/all.yaml")
     own = read_run(write("extends: config/all.yaml\ntables: {table1: [bm25]}\n"))
-    assert (own.corpus_size, own.figures, own.lineages, own.references) == (None, [], [], {})
+    assert (own.figures, own.lineages, own.references) == ([], [], {})
     named = read_run(write("extends: config/all.yaml\ntables: {table1: [bm25]}\nfigures: [bow/figure3]\n"))
     assert named.figures == ["bow/figure3"]
     more = read_run(write("extends: config/all.yaml\nseeds: [1]\n"))
-    assert (len(more.corpus_size.systems), len(more.references), more.figures) == (1, 1, ["bow/figure2"])
+    assert (len(more.references), more.figures) == (1, ["bow/figure2"])
 
 
 def test_ten_seeds_make_the_folders_that_their_complete_file_makes(

@@ -9,7 +9,7 @@ import small_table
 from encore.plan import tuning
 from encore.products import loss_curves
 from encore.products.claims import printed_claims, run_claims
-from encore.products.figures import corpus_size, coverage, curve, forest, heat, words
+from encore.products.figures import coverage, curve, forest, heat, words
 from encore.products.figures import map as neighbours
 from encore.products.tables import reproduction
 from encore.products.tables.plan import table_plan
@@ -23,7 +23,6 @@ HEADERS = {
     "results/claims.csv": run_claims.HEADER,
     "config/tuning/….csv": tuning.COLUMNS,
     "results/figures/….csv of a table (forest plot)": forest.HEADER,
-    "results/figures/corpus_size.csv": corpus_size.HEADER,
     "results/figures/….csv of curves": curve.HEADER,
     "results/figures/….csv of coverage": coverage.HEADER,
     "results/figures/….csv of words": words.HEADER,
@@ -81,5 +80,5 @@ def test_the_plan_gives_each_measure_in_full(make):
 def test_every_module_that_writes_a_csv_file_is_on_the_page():
     writing = re.compile(r"csv_rows import .*write_rows|frame\(.*\.to_csv\(|csv\.DictWriter\(")
     found = {path.stem for path in (ROOT / "src").rglob("*.py") if writing.search(path.read_text())} - {"csv_rows"}
-    known = {reproduction, printed_claims, run_claims, tuning, forest, corpus_size, curve, coverage, words, neighbours}
+    known = {reproduction, printed_claims, run_claims, tuning, forest, curve, coverage, words, neighbours}
     assert found == {module.__name__.rpartition(".")[2] for module in known | {heat, loss_curves}} | {"tidy"}

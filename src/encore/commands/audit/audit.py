@@ -18,7 +18,6 @@ from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.report.plan import REPORT as REPORT_NAME
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.plan import CURVES
 from encore.storage.root import manifests_behind, product_manifests
 from encore.storage.shards import has_no_vectors
@@ -113,7 +112,7 @@ def _left_to_others(others: dict[str, str]) -> Iterator[str]:
 
 def _own(plan: Plan) -> set[str]:
     """What the configuration itself declares; other tables and figures were only requested, perhaps under another."""
-    return {*plan.config.tables, *plan.config.figures, CURVES, CORPUS_SIZE, PRINTED}
+    return {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}
 
 
 def _is_of(place: Path, content: dict[str, Any]) -> bool:
@@ -147,4 +146,4 @@ def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, An
 def _called(name: str, content: dict[str, Any]) -> str:
     if name in (CLAIMS, PRINTED):
         return f"results/{name}.csv"
-    return f"{'figure' if name in (CURVES, CORPUS_SIZE) or 'kind' in content else 'table'} {name}"
+    return f"{'figure' if name == CURVES or 'kind' in content else 'table'} {name}"

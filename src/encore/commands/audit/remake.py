@@ -77,10 +77,6 @@ def _maker(rule: str, content: dict[str, Any], folder: Path, catalogue: Catalogu
         from encore.products.loss_curves import StepsSlice
 
         return lambda to: draw_learning(to, StepsSlice.model_validate(content))
-    if rule == "corpus_size":
-        from encore.products.figures.corpus_size import CorpusSizeSlice, draw_corpus_size
-
-        return lambda to: draw_corpus_size(to, CorpusSizeSlice.model_validate(content))
     if rule == CLAIMS:
         from encore.products.claims import run_claims
 

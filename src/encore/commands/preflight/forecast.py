@@ -29,7 +29,7 @@ from encore.storage.shards import has_no_vectors
 
 HOUR, GB = 3600.0, 1e9
 OPERATIONS = ("flops", "products", "graph")
-PRODUCTS = {"table", "figure", "reproduce", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
+PRODUCTS = {"table", "figure", "reproduce", "curves", "draw", "claims", "claims_printed", "report"}
 
 
 @dataclass(frozen=True)

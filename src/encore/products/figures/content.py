@@ -39,7 +39,8 @@ def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[P
             continue
         splits = plan.resolve.dataset(dataset).splits
         if panel.split not in splits:
-            raise EncoreError(f"dataset {plan.resolve.dataset_name(dataset)!r} has no split {panel.split!r}")
+            name, near = plan.resolve.dataset_name(dataset), nearest(panel.split, splits)
+            raise EncoreError(f"dataset {name!r} has no split {panel.split!r}{near}")
         if panel.measure not in (known := splits[panel.split].measures):
             near = nearest(panel.measure, known)
             raise EncoreError(f"{panel.measure!r} is not measured on split {panel.split!r} of {dataset!r}{near}")

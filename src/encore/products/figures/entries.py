@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from encore.config.run import CorpusGrowth, CorpusSize, Systems
+from encore.config.run import Systems
 from encore.config.strict import Positive, Strict
 
 
@@ -38,10 +38,28 @@ class PanelEntry(Strict):
     measure: str
 
 
-class GrowthFigure(CorpusGrowth, FigureEntry):
-    """Retrieval as the collection grows; one panel a measure."""
+class GrowthFigure(FigureEntry):
+    """Retrieval as a collection grows around the queries of a split; one panel a measure."""
 
     kind: Literal["growth"]
+    systems: Systems
+    dataset: str
+    queries: Positive | None = Field(
+        None, description="The size of the sample of queries; without it, all queries of the split."
+    )
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
+    depth: Positive = Field(
+        1000,
+        description="The ranks of BM25 for each query that the smallest collection has in addition to "
+        "relevant passages.",
+    )
+    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
+        description="The sizes of the collection in passages, or as shares of all if below 1; the "
+        "smallest and the whole are always drawn."
+    )
+    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
     panels: list[PanelEntry] = Field(min_length=1)
 
     def axes(self) -> PointAxes:
@@ -49,10 +67,6 @@ class GrowthFigure(CorpusGrowth, FigureEntry):
         return PointAxes(
             [panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"]
         )
-
-    def corpus_size(self, panel: PanelEntry) -> CorpusSize:
-        """The collection as it grows around the queries of a panel."""
-        return CorpusSize(split=panel.split, **{name: getattr(self, name) for name in CorpusGrowth.model_fields})
 
 
 class LineEntry(Strict):

@@ -1,37 +1,79 @@
-"""The plan of a figure of retrieval by corpus size: a row a system, with a point for each panel, size and seed."""
+"""The plan of a figure of retrieval as the collection grows: a row a system, with a point a panel, size and seed.
+
+Nested samples of one collection (TCT-ColBERT, figure 2), the smallest mostly distractors.
+"""
 
 from typing import Any
 
+from encore.config.lineage import split_index
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.plan import Plan
 from encore.products.figures.content import FigureContent, measured, testable
-from encore.products.figures.corpus_size_plan import points, searched
 from encore.products.figures.entries import GrowthFigure
-
-OVER = "passages"
 
 
 def planned(plan: Plan, figure: GrowthFigure) -> FigureContent:
-    """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted."""
+    """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted.
+
+    Raises:
+        EncoreError: a system is not a lineage that is searched exactly.
+    """
     panels, absent = measured(plan, figure.dataset, figure.panels)
     systems, notes = testable(plan, figure.systems)
     rows = []
     for label, system in systems.items():
-        searched(plan, system)
-        found: list[dict[str, Any]] = [
-            {"measured": place, "sample": 0, **point}
+        if system in plan.catalogue.systems or split_index(system)[1] is not None:
+            raise EncoreError(f"systems: {system!r} is no lineage searched exactly, whose vectors could be masked")
+        points: list[dict[str, Any]] = [
+            {"measured": place, "sample": 0, "seed": seed, "size": size, "run": run.folder, "scores": scores.folder}
             for place, panel in enumerate(panels)
             for seed in plan.config.seeds
-            for point in points(plan, figure.corpus_size(panel), system, seed)
+            for size, run, scores in _points(plan, figure, panel.split, system, seed)
         ]
-        reads = [point[kind] for point in found for kind in ("scores", "run")]
+        reads = [point[kind] for point in points for kind in ("scores", "run")]
         rows.append(
-            {"id": label, "label": label, "system": plan.resolve.canonical(system), "points": found, "reads": reads}
+            {"id": label, "label": label, "system": plan.resolve.canonical(system), "points": points, "reads": reads}
         )
     about = (
         f"The collection starts from what is relevant and BM25’s first {figure.depth:,} of each query; passages join "
+        "in one random order, and the same vectors are searched at each size."
     )
-    about += "in one random order, and the same vectors are searched at each size."
-    shown = [{"measured": place, "over": OVER, **panel.model_dump()} for place, panel in enumerate(panels)]
+    shown = [{"measured": place, "over": "passages", **panel.model_dump()} for place, panel in enumerate(panels)]
     return FigureContent(
         rows, {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset)}, [about, *absent, *notes]
     )
+
+
+def _points(
+    plan: Plan, figure: GrowthFigure, split: str, system: str, seed: int
+) -> list[tuple[str | float, Artifact, Artifact]]:
+    """A lineage's runs and scores from the smallest collection to all of it, each with its size.
+
+    The run over a part of the collection is the run over all of it, with its vectors masked.
+    """
+    splits, dataset = plan.resolve.dataset(figure.dataset).splits, plan.resolve.dataset_name(figure.dataset)
+    asked = Topics(splits[split].topics or split, plan.config.depth, figure.queries, figure.sample)
+    whole, collection = plan.run(system, seed, figure.dataset, asked), plan.collection(figure.dataset)
+
+    # The order in which the collection grows.
+    topics = asked._replace(depth=figure.depth)
+    inputs = {"run": plan.run("bm25", None, figure.dataset, topics), "collection": collection}
+    spec: Spec = {"impl": plan.impl("nested_corpora"), **topics._asdict(), "order": figure.order, **names(inputs)}
+    subset = plan.make("nested_corpora", f"subsets/{dataset}.{topics}", spec, inputs)
+
+    found = []
+    for size in ("start", *figure.sizes, "all"):
+        called, run = f"{100 * size:g}pct" if isinstance(size, float) else str(size), whole
+        if size != "all":
+            spec = {**whole.spec, "size": size, "subset": subset.name}
+            run = plan.make(
+                "search", f"runs/{whole.owner}/{dataset}.{asked}.{called}", spec, {**whole.inputs, "subset": subset}
+            )
+        # The measures of the split alone: others that share its queries have relevant passages of their own.
+        scored = {"run": run, "collection": collection}
+        spec = {"impl": plan.impl("evaluate"), "splits": {split: splits[split].measures}}
+        spec |= {"queries": figure.queries, "sample": figure.sample, **names(scored)}
+        scores = plan.make("evaluate", f"scores/{run.owner}/{dataset}.{asked}.{called}", spec, scored)
+        found.append((size, run, scores))
+    return found

@@ -8,7 +8,6 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.slices import CORPUS_SIZE
 from encore.products.tables.compared_models import compared_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table
 from encore.products.tables.means import means, partial
@@ -84,7 +83,7 @@ def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
 
 
 def _table(plan: Plan, name: str) -> Table:
-    if name in (CURVES, CORPUS_SIZE, "index"):  # results/plan/index.json is the plan's own
+    if name in (CURVES, "index"):  # results/plan/index.json is the plan's own
         raise EncoreError(f"tables.{name}: that name is taken by a file of every run; rename the table")
     if name not in plan.catalogue.tables:
         raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 # Every figure of the papers that shows results, and our own.
 FIGURES = {"tct_colbert/figure2", *(f"bow/figure{number}" for number in (2, 3, 4, 5)), "costa/figure3", "costa/figure4"}
-FIGURES |= {"cpdae/table4", "label_efficiency"}
+FIGURES |= {"cpdae/table4", "label_efficiency", "corpus_growth"}
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
 

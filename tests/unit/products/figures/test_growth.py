@@ -1,6 +1,5 @@
-"""A growing collection: nested corpora, search in a part of the vectors, the plan and the figure."""
+"""A growing collection: nested corpora, search in a part of the vectors, and the plan of its figure."""
 
-import csv
 import json
 from copy import deepcopy
 from itertools import pairwise
@@ -14,22 +13,19 @@ import yaml
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
 from encore.errors import EncoreError
-from encore.evaluation import scores
-from encore.evaluation.scores import Scored
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.products.figures import corpus_size
-from encore.products.figures.corpus_size_plan import corpus_size_artifacts, corpus_size_plan
+from encore.products.figures.plan import figure_plan, figure_reads
 from encore.products.targets import check_target, everything_declared
 from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
-from encore.storage.files import open_text_writer, write_json
-from encore.storage.manifest import MANIFEST
+from encore.storage.files import open_text_writer
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 CORPUS = [f"d{number}" for number in range(50)]
+NAME = "corpus_growth"
 FIGURE = {"systems": {"Plain": "bert-base+marco-bm25"}, "queries": 20, "depth": 10, "sizes": [0.5, 900]}
 
 
@@ -119,7 +115,9 @@ def test_a_part_smaller_than_the_depth_is_ranked_whole():
 
 
 def make(**changes):
-    content = deepcopy(NANO) | {"tables": {}, "corpus_size": FIGURE} | changes
+    """A run that draws the figure of our own, with other systems and sizes."""
+    content = deepcopy(NANO) | {"tables": {}, "figures": [NAME]}
+    content["scale"]["figures"] = {NAME: FIGURE | changes}
     return Plan(RunConfig.model_validate(content), load_catalogue())
 
 
@@ -128,9 +126,9 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 def test_each_size_masks_the_vectors_of_the_run_over_all():
     plan = make()
-    (row,) = corpus_size_plan(plan)["rows"]
-    assert [point["size"] for point in row["seeds"]] == ["start", 0.5, 900, "all"]
-    runs = [plan.find(point["run"]) for point in row["seeds"]]
+    (row,) = figure_plan(plan, NAME)["rows"]
+    assert [point["size"] for point in row["points"]] == ["start", 0.5, 900, "all"]
+    runs = [plan.find(point["run"]) for point in row["points"]]
     whole = runs[-1]
     assert "subset" not in whole.inputs
     for run in runs[:-1]:
@@ -139,16 +137,14 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
     assert len({run.inputs["subset"].folder for run in runs[:-1]}) == 1
     assert len({run.folder for run in runs}) == 4
     assert runs[1].folder.split("/")[-1].startswith("pydocs-stdlib.test.20.50pct-")
-    assert "results/figures/corpus_size.png" in everything_declared(plan)
-    assert json.dumps(corpus_size_plan(plan))
+    assert f"results/figures/{NAME}.png" in everything_declared(plan)
+    assert json.dumps(figure_plan(plan, NAME))
 
 
 def test_its_targets_are_found():
-    check_target(make(), "results/figures/corpus_size.svg")
-    for artifact in corpus_size_artifacts(make()):
+    check_target(make(), f"results/figures/{NAME}.svg")
+    for artifact in figure_reads(make(), NAME):
         check_target(make(), artifact.manifest)
-    with pytest.raises(EncoreError, match="no `corpus_size:` to draw"):
-        check_target(make(corpus_size=None), "results/figures/corpus_size.png")
 
 
 @pytest.mark.parametrize(
@@ -157,47 +153,10 @@ def test_its_targets_are_found():
         ({"systems": {"BM25": "bm25"}}, "no lineage searched exactly"),
         ({"systems": {"HNSW": "bert-base+marco-bm25@hnsw"}}, "no lineage searched exactly"),
         ({"systems": {"x": "bert-base+marco-bm52"}}, "did you mean marco-bm25"),
-        ({"split": "tset"}, "did you mean test"),
+        ({"panels": [{"label": "RR", "split": "tset", "measure": "RR@10"}]}, "has no split 'tset'; did you mean test"),
     ],
 )
 def test_a_wrong_figure_is_explained_in_one_line(changes, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        corpus_size_plan(make(corpus_size=FIGURE | changes))
+        figure_plan(make(**changes), NAME)
     assert "\n" not in str(refused.value)
-
-
-def test_without_it_nothing_is_planned():
-    plan = make(corpus_size=None)
-    assert corpus_size_plan(plan)["rows"] == corpus_size_artifacts(plan) == []
-
-
-# The figure
-
-
-def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
-    queries, points = ["a", "b"], []
-    given = [(0, 10, 0.5), (0, 50, 0.25), (1, 10, 0.7), (1, 50, 0.35)]
-    for seed, passages, value in given:
-        folder = tmp_path / f"{seed}-{passages}"
-        values = np.array([value, value])
-        scored = Scored(queries, queries, values, values, values, np.ones(2, bool), np.zeros(2, np.int8))
-        scores.write_scores(folder / "scores", {("test", "RR@10"): scored})
-        record = {"spec": {}, "results": {"passages": passages}, "inputs": {}, "outputs": {}}
-        write_json(folder / "run" / MANIFEST, record)
-        points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
-    rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
-    fields = {"name": "corpus_size", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
-    drawn = corpus_size.CorpusSizeSlice.model_validate(fields)
-    assert len(drawn.reads()) == 8
-    for name in ("one", "two"):
-        corpus_size.draw_corpus_size(tmp_path / name, drawn)
-    for ending in ("png", "svg", "csv"):
-        assert (tmp_path / f"one/corpus_size.{ending}").read_bytes() == (
-            tmp_path / f"two/corpus_size.{ending}"
-        ).read_bytes()
-    with (tmp_path / "one/corpus_size.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
-    assert read == given
-    with pytest.raises(EncoreError, match="nothing to draw"):
-        corpus_size.draw_corpus_size(tmp_path, drawn.model_copy(update={"rows": []}))
