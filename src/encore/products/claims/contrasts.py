@@ -1,6 +1,6 @@
-"""Inequalities over cells: weighted sums that must lie above a bound.
+"""Inequalities over cells: weighted sums that must be above a bound.
 
-Every kind of test becomes some of them (``expansion.py``), so one rule judges all, on printed numbers and on runs.
+Every kind of test becomes some of them (``entries.py``), so one rule judges all, on printed numbers and on runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.products.claims.entries import ClaimTest
 from encore.products.slices import Shape
-from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table
+from encore.products.tables.entries import ColumnEntry, RowEntry, Table
 
 
 class Address(NamedTuple):
@@ -61,7 +60,11 @@ class Contrast:
 
     def __str__(self) -> str:
         (first, _), *others = self.terms
-        return f"{first}" + "".join(f", {_apart(first, other)}" for other, _ in others)
+        text = str(first)
+        for other, _ in others:  # without what it shares with the first
+            parts = [part for part, shared in zip(other, first, strict=True) if part and part != shared]
+            text += f", {' / '.join(parts) or other}"
+        return text
 
 
 Tables = Mapping[str, Shape | Table]  # by name, with figures that have points; as configured, or as a plan has them
@@ -118,18 +121,3 @@ def entries_of(address: Address, tables: Mapping[str, Table]) -> tuple[RowEntry,
 def source_of(address: Address, tables: Tables) -> str:
     """The source of a cell's values."""
     return next(column.source for column in table_of(address.table, tables).columns if column.id == address.column)
-
-
-def columns_of(test: ClaimTest, tables: Tables) -> list[str]:
-    """The columns that a test looks at: those named, or all that show a measure."""
-    if test.columns is not None:
-        return test.columns
-    return [
-        column.id for column in table_of(test.about, tables).columns if column.source == TESTED and not column.hidden
-    ]
-
-
-def _apart(first: Address, other: Address) -> str:
-    """An address, without what it shares with another one."""
-    parts = [part for part, shared in zip(other, first, strict=True) if part and part != shared]
-    return " / ".join(parts) or str(other)

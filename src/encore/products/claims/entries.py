@@ -5,15 +5,18 @@ rows, whose panels are its settings and whose places are its columns. ``settings
 have the test's rows and to all columns that show a measure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from encore.config.strict import Positive, Strict
-from encore.config.validation import checked, read_yaml
+from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
+from encore.products.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, table_of
+from encore.products.tables.entries import TESTED
 
 CLAIMS, PRINTED = "claims", "claims_printed"  # the products: claims on runs, and on the papers' printed numbers
 FILE = "claims.yaml"
@@ -40,10 +43,63 @@ class ClaimTest(Strict):
         None, description="The columns that are compared; without it, all that show a measure."
     )
 
+    by_comparison: ClassVar[bool] = True  # each inequality is a comparison by itself, of which so many must hold
+
     @property
     def about(self) -> str:
         """The table or the figure."""
         return self.table or self.figure
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is about how much, which proxy data cannot show."""
+        return False
+
+    def needed(self, count: int) -> int:
+        """How many of its ``count`` inequalities must hold."""
+        return count
+
+    def contrasts(self, tables: Tables) -> list[Contrast]:
+        """Its inequalities.
+
+        Raises:
+            EncoreError: it names an unknown table, setting, row or column, compares nothing, or asks for too many.
+        """
+        found = list(self._expanded(tables))
+        for contrast in found:
+            for address, _ in (*contrast.terms, *contrast.printed):
+                check_address(address, tables)
+        if self.needed(len(found)) > len(found):
+            asked = self.needed(len(found))
+            raise EncoreError(f"`at_least: {asked}` of only {len(found)} comparisons on {self.about}; ask for fewer")
+        if not found:
+            kind = getattr(self, "kind", "")
+            raise EncoreError(f"a test of kind {kind} on {self.about} compares nothing; fix its rows")
+        return found
+
+    def columns_in(self, tables: Tables) -> list[str]:
+        """The columns that it compares: those named, or all that show a measure."""
+        if self.columns is not None:
+            return self.columns
+        columns = table_of(self.about, tables).columns
+        return [column.id for column in columns if column.source == TESTED and not column.hidden]
+
+    def settings_in(self, tables: Tables, rows: Sequence[str]) -> list[str]:
+        """The settings named, or all that have every row."""
+        if self.settings is not None:
+            return self.settings
+        held: dict[str, set[str]] = {}
+        for row in table_of(self.about, tables).rows:
+            held.setdefault(row.setting, set()).add(row.id)
+        found = [setting for setting, ids in held.items() if set(rows) <= ids]
+        if not found:
+            known = sorted({row for ids in held.values() for row in ids})
+            odd = next((row for row in rows if row not in known), rows[0])
+            raise EncoreError(f"no setting of {self.about} has the rows {', '.join(rows)}{nearest(odd, known)}")
+        return found
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        raise NotImplementedError
 
     @model_validator(mode="after")
     def _name_one_thing(self) -> "ClaimTest":
@@ -85,6 +141,38 @@ class AboveTest(ClaimTest):
             raise ValueError("say what the rows are above: `than`, `than_setting`, `than_table` or `than_columns`")
         return self
 
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is about how much; a margin below 0 only says what is no worse."""
+        return self.by > 0 or self.factor != 1
+
+    def needed(self, count: int) -> int:
+        """How many of its ``count`` inequalities must hold."""
+        return self.at_least or count
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        ours = self.columns_in(tables)
+        columns = list(zip(ours, self.than_columns or ours, strict=True))
+        elsewhere = self.than_setting is not None or self.than_table
+        shared = self.than if isinstance(self.than, list) and not elsewhere else []
+        for setting in self.settings_in(tables, [*(self.rows or []), *shared]):
+            other = setting if self.than_setting is None else self.than_setting
+            for row in self.rows or self._common_rows(setting, other, tables):
+                for than in self.than if isinstance(self.than, list) else [row]:
+                    for ours_in, theirs_in in columns:
+                        higher = Address(self.about, setting, row, ours_in)
+                        lower = Address(self.than_table or self.about, other, than, theirs_in)
+                        if isinstance(self.than, float):
+                            yield Contrast(((higher, 1),), self.than, self.or_equal)
+                        else:
+                            terms = ((higher, 1), (lower, -self.factor))
+                            yield Contrast(terms, self.by, self.or_equal, marked=self.significantly)
+
+    def _common_rows(self, setting: str, other: str, tables: Tables) -> list[str]:
+        """The rows of a setting that the other setting, or table, has as well."""
+        theirs = {row.id for row in table_of(self.than_table or self.about, tables).rows if row.setting == other}
+        return [row.id for row in table_of(self.about, tables).rows if row.setting == setting and row.id in theirs]
+
 
 class OrderTest(ClaimTest):
     """``rows`` are in order from the highest to the lowest."""
@@ -92,6 +180,12 @@ class OrderTest(ClaimTest):
     kind: Literal["order"]
     rows: Annotated[list[str], Field(min_length=2)]
     or_equal: bool = Field(False, description="Whether neighbours may be equal.")
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        for setting in self.settings_in(tables, self.rows):
+            for column in self.columns_in(tables):
+                for higher, lower in pairwise(Address(self.about, setting, row, column) for row in self.rows):
+                    yield above(higher, lower, or_equal=self.or_equal)
 
 
 class CloseTest(ClaimTest):
@@ -104,6 +198,30 @@ class CloseTest(ClaimTest):
     )
     within: float = Field(gt=0, description="The margin, in the measure's own unit (0 to 1).")
     or_below: bool = Field(False, description="Whether `rows` may be any amount below: only the upper margin counts.")
+
+    @property
+    def is_amount(self) -> bool:
+        """A margin is an amount."""
+        return True
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        """Both halves of each equivalence, or the upper one."""
+        others = self.to if isinstance(self.to, list) else []
+        for setting in self.settings_in(tables, [*self.rows, *others]):
+            for row in self.rows:
+                for column in self.columns_in(tables):
+                    ours = Address(self.about, setting, row, column)
+                    for theirs in [ours._replace(row=other) for other in others] or [ours]:
+                        for sign in (-1,) if self.or_below else (-1, 1):  # at most and at least the other, by a margin
+                            yield self._half(ours, theirs, sign)
+
+    def _half(self, ours: Address, theirs: Address, sign: int) -> Contrast:
+        pair: Terms = ((ours, sign), (theirs, -sign))[::sign]  # the one that must be higher comes first
+        if isinstance(self.to, list):
+            return Contrast(pair, -self.within, or_equal=True, equivalence=True)
+        printed: Terms = ((ours, -sign),) if self.to == "printed" else ()
+        least = -self.within if printed else sign * float(self.to) - self.within
+        return Contrast(((ours, sign),), least, or_equal=True, equivalence=True, printed=printed)
 
 
 class GainsTest(ClaimTest):
@@ -126,6 +244,15 @@ class GainsTest(ClaimTest):
             raise ValueError("name another gain: `other_row`, `other_than` or `other_columns`")
         return self
 
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        rows = [self.row, self.than, self.other_row or self.row, self.other_than or self.than]
+        columns = self.columns_in(tables)
+        for setting in self.settings_in(tables, rows):
+            for column, other in zip(columns, self.other_columns or columns, strict=True):
+                places = zip(rows, (column, column, other, other), strict=True)
+                cells = (Address(self.about, setting, row, at) for row, at in places)
+                yield Contrast(tuple(zip(cells, (1, -1, -1, 1), strict=True)))
+
 
 class NoWinnerTest(ClaimTest):
     """A row is neither above the other under every column nor below it."""
@@ -134,6 +261,14 @@ class NoWinnerTest(ClaimTest):
     row: str
     than: str
 
+    by_comparison: ClassVar[bool] = False
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        for setting in self.settings_in(tables, [self.row, self.than]):
+            for column in self.columns_in(tables):
+                ours, theirs = (Address(self.about, setting, row, column) for row in (self.row, self.than))
+                yield above(ours, theirs)
+
 
 class AlikeTest(ClaimTest):
     """Two settings order ``rows`` alike: Kendall's tau is above 0 under every column."""
@@ -141,6 +276,16 @@ class AlikeTest(ClaimTest):
     kind: Literal["alike"]
     rows: Annotated[list[str], Field(min_length=3)]
     settings: Annotated[list[str], Field(min_length=2, max_length=2)]
+
+    by_comparison: ClassVar[bool] = False
+
+    def _expanded(self, tables: Tables) -> Iterator[Contrast]:
+        """The order of the rows under each setting as pairs; ``chance.py`` compares the two orders."""
+        for column in self.columns_in(tables):
+            for setting in self.settings:
+                for rows in combinations(self.rows, 2):
+                    first, second = (Address(self.about, setting, row, column) for row in rows)
+                    yield above(first, second)
 
 
 class PictureTest(Strict):

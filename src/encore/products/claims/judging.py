@@ -4,20 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from encore.evaluation.significance import SIGNIFICANT
-from encore.products.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
+from encore.products.claims.contrasts import Address, Contrast, Tables, copied_from, source_of
 from encore.products.claims.entries import (
-    AboveTest,
     AlikeTest,
     AnyTest,
     Claim,
-    CloseTest,
     NoWinnerTest,
     NumberTest,
     PictureTest,
     number_tests,
 )
 from encore.products.claims.estimates import Cells, Printed, Shares, estimate, unpaired
-from encore.products.claims.expansion import contrasts, needed
 from encore.products.claims.verdict import (
     PREMISE,
     Estimate,
@@ -114,7 +111,7 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     """
     if any(isinstance(test, PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
-    if runs.proxy_data and any(_is_amount(test) for test in claim.tests):
+    if runs.proxy_data and any(test.is_amount for test in number_tests(claim.tests)):
         return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
@@ -130,7 +127,7 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
 
 def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
     """How many comparisons of a claim were left out, and the first reason; nothing for none."""
-    count = sum(len(contrasts(test, runs.tables)) for test in number_tests(claim.tests))
+    count = sum(len(test.contrasts(runs.tables)) for test in number_tests(claim.tests))
     judged = sum(len(one.estimates) for one in tested)
     if judged == count:
         return ""
@@ -147,11 +144,6 @@ def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
     return (
         judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
     )
-
-
-def _is_amount(test: AnyTest) -> bool:
-    """Whether a test is about how much, which proxy data cannot show; a margin below 0 only says what is no worse."""
-    return isinstance(test, CloseTest) or (isinstance(test, AboveTest) and (test.by > 0 or test.factor != 1))
 
 
 def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
@@ -176,7 +168,7 @@ def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | 
 
 def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untestable:
     inequalities, known, skipped = [], [], []
-    for each in contrasts(test, runs.tables):
+    for each in test.contrasts(runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
         why = _unfit(each, fixed, runs)
         one = None if why else estimate(fixed, runs.cells, runs.printed, runs.shares)
@@ -187,7 +179,7 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
         if not _may_skip(test, each, runs):
             return Untestable(why or _without_value(each, fixed, runs), skippable=False)
         skipped.append(why or _without_value(each, fixed, runs))
-    count = needed(test, len(known))
+    count = test.needed(len(known))
     if not known:
         return Untestable(skipped[0], skippable=True)
     if count > len(known):
@@ -201,9 +193,7 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
 
 def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
     """Whether a comparison can be left out: on proxy data, where a cell has no data here or was copied."""
-    if not runs.proxy_data or isinstance(test, NoWinnerTest | AlikeTest):
-        return False
-    return any(
+    return (runs.proxy_data and test.by_comparison) and any(
         copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
         for address, _ in contrast.terms
     )
@@ -240,7 +230,7 @@ def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs:
     if isinstance(test, NoWinnerTest):
         return of_no_winner(estimates, tests)
     if isinstance(test, AlikeTest):
-        size = len(estimates) // (2 * len(columns_of(test, runs.tables)))  # pairs of a setting under a column
+        size = len(estimates) // (2 * len(test.columns_in(runs.tables)))  # pairs of a setting under a column
         halves = [estimates[start : start + size] for start in range(0, len(estimates), size)]
         return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests)
     return of_inequalities(estimates, count, tests)

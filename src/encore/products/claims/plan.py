@@ -21,7 +21,6 @@ from encore.products.claims.entries import (
     products_of,
     read_claims,
 )
-from encore.products.claims.expansion import contrasts
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
 from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import SOURCES, ColumnEntry, RowEntry, Table, fill_vars
@@ -168,7 +167,7 @@ def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> di
 def cells_of(claim: Claim, shapes: Tables) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
     tests = number_tests([*claim.premise, *claim.tests, *claim.control])
-    found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
+    found = (at for test in tests for one in test.contrasts(shapes) for at, _ in (*one.terms, *one.printed))
     return list(dict.fromkeys(found))
 
 

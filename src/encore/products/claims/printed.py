@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from encore.products.claims.chance import tau
-from encore.products.claims.contrasts import DUST, Address, Contrast, Tables, columns_of
+from encore.products.claims.contrasts import DUST, Address, Contrast, Tables
 from encore.products.claims.entries import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
-from encore.products.claims.expansion import contrasts, needed
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING, RUNS_ONLY = "figure only", "not printed", "runs only"
@@ -65,7 +64,7 @@ def judge_tests_on_printed(
     judged = on_tables(tests)
     if not judged:
         return PrintedJudgement(FIGURE, (), frozenset())
-    expanded = [contrasts(test, tables) for test in judged]
+    expanded = [test.contrasts(tables) for test in judged]
     cells = frozenset(address for found in expanded for one in found for address, _ in one.terms)
     if all(contrast.printed for found in expanded for contrast in found):
         return PrintedJudgement(RUNS_ONLY, (), cells)
@@ -96,7 +95,7 @@ def _bearing(
     failed = [contrast for contrast, apart in known if not _holds(contrast, apart, marks)]
     return Bearing(
         len(known) - len(failed),
-        needed(test, len(known)),
+        test.needed(len(known)),
         len(known),
         tuple(dict.fromkeys(map(str, failed))),
         min((apart for _, apart in known), key=abs, default=None),
@@ -119,7 +118,7 @@ def _no_winner(test: NoWinnerTest, found: Sequence[Contrast], values: PrintedVal
 
 def _alike(test: AlikeTest, tables: Tables, values: PrintedValues) -> Bearing:
     taus = {}
-    for column in columns_of(test, tables):
+    for column in test.columns_in(tables):
         lists = [
             [values.get(Address(test.about, setting, row, column)) for row in test.rows] for setting in test.settings
         ]

@@ -22,7 +22,6 @@ from encore.products.claims.entries import (
     on_tables,
     read_claims,
 )
-from encore.products.claims.expansion import contrasts, needed
 from encore.products.claims.plan import all_shapes, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
@@ -158,23 +157,23 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Step
         case [AlikeTest() as test]:
             return chance.of_alike(len(test.rows))
         case [AboveTest() as test]:
-            own = contrasts(test, tables)
-            return chance.chance_of_all(own, needed(test, len(own)), origin)
+            own = test.contrasts(tables)
+            return chance.chance_of_all(own, test.needed(len(own)), origin)
     if any(isinstance(test, AlikeTest) or getattr(test, "at_least", None) for test in tests):
         return None
-    every = [one for test in on_tables(tests) for one in contrasts(test, tables)]
+    every = [one for test in on_tables(tests) for one in test.contrasts(tables)]
     return chance.chance_of_all(every, len(every), origin)
 
 
 def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
     """How many queries its columns have, what these could have shown, and how many printed differences are larger."""
     tests = on_tables(claim.tests)
-    counts = {power.queries(run) for test in tests for each in contrasts(test, tables) for run in power.runs(each)}
+    counts = {power.queries(run) for test in tests for each in test.contrasts(tables) for run in power.runs(each)}
     differences = [
         (apart, least)
         for test in tests
-        if not isinstance(test, AlikeTest | NoWinnerTest)
-        for each in contrasts(test, tables)
+        if test.by_comparison
+        for each in test.contrasts(tables)
         if (apart := printed.printed_difference(each, values)) is not None
         and (least := power.could_show(each)) is not None
     ]
@@ -212,7 +211,7 @@ def _judged(
 ) -> PrintedJudgement:
     try:
         for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
-            contrasts(test, shapes)  # refuses what no table or figure has
+            test.contrasts(shapes)  # refuses what no table or figure has
         return printed.judge_on_printed(claim, shapes, values, marks)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error

@@ -17,8 +17,7 @@ from statistics import NormalDist
 from encore.evaluation.significance import SIGNIFICANT, Component, critical_distance
 from encore.plan.plan import Plan
 from encore.products.claims.contrasts import Contrast, copied_from
-from encore.products.claims.entries import AlikeTest, Claim, NoWinnerTest, number_tests, read_claims
-from encore.products.claims.expansion import contrasts, needed
+from encore.products.claims.entries import Claim, number_tests, read_claims
 from encore.products.claims.power import POWER, Power
 from encore.products.claims.printed import printed_difference
 from encore.products.claims.printed_claims import printed_values
@@ -74,10 +73,10 @@ class SeedsNeeded:
         """
         found = []
         for test in number_tests(claim.tests):
-            if isinstance(test, NoWinnerTest | AlikeTest) or not test.table:
+            if not test.by_comparison or not test.table:
                 return None
-            every = contrasts(test, self._tables)
-            most = needed(test, len(every))
+            every = test.contrasts(self._tables)
+            most = test.needed(len(every))
             known = sorted(filter(None, map(self._expected, every)), key=ExpectedDifference.ratio, reverse=True)
             if len(known) < most or known[most - 1].mean <= 0:
                 return None

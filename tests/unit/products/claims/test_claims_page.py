@@ -12,7 +12,6 @@ from encore import cli
 from encore.products.claims import printed_claims
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import KINDS, Claim, read_claims
-from encore.products.claims.expansion import contrasts
 from encore.products.claims.power import Power
 from encore.products.claims.verdict import Evidence, of_inequalities
 
@@ -29,7 +28,7 @@ def test_the_example_is_a_claim_on_tables_that_there_are(catalogue):
     found = read_claims(PAPERS)["C38"][1]
     assert (claim.says, claim.tests, claim.control) == (found.says, found.tests, found.control)
     for test in (*claim.premise, *claim.tests, *claim.control):
-        assert contrasts(test, catalogue.tables)
+        assert test.contrasts(catalogue.tables)
 
 
 def test_every_kind_of_test_is_explained():
@@ -54,7 +53,7 @@ def test_what_few_queries_show_is_as_the_page_says(catalogue):
         costa, bert = (Address("costa/table1", "Static hard negatives", row, column) for row in ("costa", "bert"))
         (one,) = [
             each
-            for each in contrasts(read_claims(PAPERS)["C38"][1].tests[0], catalogue.tables)
+            for each in read_claims(PAPERS)["C38"][1].tests[0].contrasts(catalogue.tables)
             if each.terms == ((costa, 1), (bert, -1))
         ]
         assert says in PAGE.replace("\n", " ")

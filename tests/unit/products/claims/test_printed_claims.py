@@ -12,7 +12,6 @@ from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims import chance, printed, printed_claims
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import Claim, read_claims
-from encore.products.claims.expansion import contrasts
 from encore.products.tables.entries import Table
 
 PAPERS = Path("config/papers")
@@ -199,12 +198,12 @@ def test_a_test_compares_two_things(test, message):
 def test_what_says_that_little_parts_two_is_tested_as_an_equivalence(test):
     """Docs: shown when the 90 % interval lies inside the margin, not the 95 % one."""
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
-    assert {one.equivalence for one in contrasts(claim.tests[0], TABLES)} == {True}
+    assert {one.equivalence for one in claim.tests[0].contrasts(TABLES)} == {True}
 
 
 def rate(test, needed=None):
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
-    found = contrasts(claim.tests[0], TABLES)
+    found = claim.tests[0].contrasts(TABLES)
     splits = {column.id: column.split for column in TABLE.columns}
     return chance.chance_of_all(
         found, needed or len(found), lambda address: (address.row, address[:3], splits[address.column])
