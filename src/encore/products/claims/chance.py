@@ -37,13 +37,9 @@ def chance_of_all(contrasts: Sequence[Contrast], needed: int, origin: Origin) ->
     if not all(contrast.plain for contrast in contrasts):
         return None
     if needed < len(contrasts):
-        return _at_least(needed, len(contrasts))
+        count = len(contrasts)
+        return sum(math.comb(count, held) for held in range(needed, count + 1)) / 2**count
     return _all_hold(_edges(contrasts, origin)) or None
-
-
-def of_alike(systems: int) -> float:
-    """The probability that two random orders of so many systems have Kendall's tau above 0."""
-    return chance_of_tau(systems, ABOVE_NOTHING)
 
 
 def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
@@ -54,10 +50,6 @@ def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
         level = next((level for level, (a, b) in enumerate(zip(higher, lower, strict=False)) if a != b), len(higher))
         found.add((higher[: level + 1], lower[: level + 1]))
     return found
-
-
-def _at_least(needed: int, count: int) -> float:
-    return sum(math.comb(count, held) for held in range(needed, count + 1)) / 2**count
 
 
 def _all_hold(edges: Edges) -> float | None:

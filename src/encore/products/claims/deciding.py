@@ -41,7 +41,7 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
     for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
         for test in tests:
             lines += _test(plan, title, test)
-    lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values, marks).verdict}")
+    lines.append(f"on printed numbers: {printed.judge_on_printed(claim.tests, shapes, values, marks).verdict}")
     return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, claim)])
 
 

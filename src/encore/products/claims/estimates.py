@@ -10,7 +10,7 @@ both systems' own variance over queries (``papers/encore/spread.yaml``), since a
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,10 @@ class WeightedValues:
 
     weight: float
     values: CellValues
+
+    def place(self, seed: int | None) -> int:
+        """The place of a seed among the values; what has no chance in it has one value for all seeds."""
+        return 0 if self.values.seeds == [None] else self.values.seeds.index(seed)
 
 
 Cells = Callable[[Address], Sequence[WeightedValues] | None]
@@ -74,8 +78,12 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
         ours = {address for address, _ in contrast.terms}
         share = max((shares(address) for address, _ in contrast.printed if address not in ours), default=0.0)
         apart = _against_print(parts, seeds, sum(weight**2 for _, weight in contrast.printed), share)
+    elif all(part.values.queries is not None for part in parts):
+        apart = summed(_by_queries(parts, seeds))
     else:
-        apart = _difference(parts, seeds)
+        totals = _totals(parts, seeds)
+        count = len(totals)
+        apart = Difference(float(totals.mean()), (Component(_variance(totals) / count, max(count - 1, 1)),), count)
     return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None, contrast.or_equal)
 
 
@@ -108,22 +116,11 @@ def _variance(totals: Floats) -> float:
     return float(totals.var(ddof=1)) if len(totals) > 1 else math.inf
 
 
-def _difference(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
-    if all(part.values.queries is not None for part in parts):
-        return summed([(apart, clusters) for apart, clusters in _by_queries(parts, seeds)])
-    return _over_seeds(_totals(parts, seeds))
-
-
 def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
     """The weighted sum of the parts' means for each seed [seeds]."""
-    totals = sum(part.weight * np.array([_mean(part.values, seed) for seed in seeds or (None,)]) for part in parts)
+    means = ([part.values.means[part.place(seed)] for seed in seeds or (None,)] for part in parts)
+    totals = sum(part.weight * np.array(own) for part, own in zip(parts, means, strict=True))
     return np.asarray(totals, dtype=np.float64)
-
-
-def _over_seeds(totals: Floats) -> Difference:
-    """The mean of ``totals`` [seeds] with its one-sample t-test; an infinite standard error for a single seed."""
-    count = len(totals)
-    return Difference(float(totals.mean()), (Component(_variance(totals) / count, max(count - 1, 1)),), count)
 
 
 def _shared(parts: Sequence[WeightedValues]) -> Seeds:
@@ -139,23 +136,15 @@ def _shared(parts: Sequence[WeightedValues]) -> Seeds:
     return tuple(seed for seed in shared if seed is not None)
 
 
-def _by_queries(parts: Sequence[WeightedValues], seeds: Seeds) -> Iterator[tuple[Floats, Sequence[str]]]:
+def _by_queries(parts: Sequence[WeightedValues], seeds: Seeds) -> list[tuple[Floats, Sequence[str]]]:
     """Weighted sums [queries, seeds] of the parts that were judged on the same queries, and the queries' clusters."""
     sums: dict[tuple[str, ...], tuple[Floats, Sequence[str]]] = {}
     for part in parts:
         measured = part.values.queries
         assert measured is not None
-        columns = [measured.scored[_place(part.values, seed)].values for seed in seeds or (None,)]
+        columns = [measured.scored[part.place(seed)].values for seed in seeds or (None,)]
         own = part.weight * np.stack(columns, axis=1)
         key = tuple(measured.queries)
         before = sums[key][0] if key in sums else 0.0
         sums[key] = (before + own, measured.clusters)
-    yield from sums.values()
-
-
-def _place(values: CellValues, seed: int | None) -> int:
-    return 0 if values.seeds == [None] else values.seeds.index(seed)
-
-
-def _mean(values: CellValues, seed: int | None) -> float:
-    return values.means[_place(values, seed)]
+    return list(sums.values())

@@ -1,6 +1,7 @@
 """The ledgers of claims as Markdown for people: one table a paper."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 Lines = Sequence[Sequence[str]]
@@ -55,42 +56,29 @@ def of_runs(header: Sequence[str], lines: Lines) -> str:
 
 def _page(about: str, columns: dict[str, str], header: Sequence[str], lines: Lines) -> str:
     entries = [dict(zip(header, line, strict=True)) for line in lines]
-    parts = [about]
+    text = about
     for paper in dict.fromkeys(entry["paper"] for entry in entries):
         own = [entry for entry in entries if entry["paper"] == paper]
-        parts.append(f"## {paper}\n\n{_counts(own)}\n\n{_table(columns, own)}")
-    return "\n".join(parts)
-
-
-def _counts(entries: Sequence[dict[str, str]]) -> str:
-    verdicts = [entry["verdict"] for entry in entries]
-    return ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-
-
-def _table(columns: dict[str, str], entries: Sequence[dict[str, str]]) -> str:
-    head = [list(columns.values()), ["---"] * len(columns)]
-    rows = [[_shown(name, entry) for name in columns] for entry in entries]
-    return "".join("| " + " | ".join(row) + " |\n" for row in [*head, *rows])
+        counts = Counter(entry["verdict"] for entry in own)
+        rows = [
+            list(columns.values()),
+            ["---"] * len(columns),
+            *([_shown(name, each) for name in columns] for each in own),
+        ]
+        text += f"\n## {paper}\n\n{', '.join(f'{verdict}: {count}' for verdict, count in counts.items())}\n\n"
+        text += "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return text
 
 
 def _shown(name: str, entry: dict[str, str]) -> str:
     text = entry[name]
     if name == "held" and text:
-        text = f"{text} of {entry['inequalities']}" + _needed(entry)
+        text += f" of {entry['inequalities']}"
+        text += f" ({entry['needed']} needed)" if entry["needed"] != entry["inequalities"] else ""
     elif name == "exceeding" and text:
-        text = f"{text} of {entry['measurable']}"
-    elif name == "exceptions":
-        text = _few(text)
+        text += f" of {entry['measurable']}"
+    elif name == "exceptions" and len(found := text.split("; ")) > FEW:
+        text = f"{'; '.join(found[:FEW])}; {len(found) - FEW} more"
     elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
         text = f"{float(text):.3g}"
     return re.sub(r"([\\|*_<>`])", r"\\\1", text)
-
-
-def _needed(entry: dict[str, str]) -> str:
-    return "" if entry["needed"] == entry["inequalities"] else f" ({entry['needed']} needed)"
-
-
-def _few(text: str) -> str:
-    """The first exceptions, and how many more there are."""
-    found = text.split("; ")
-    return text if len(found) <= FEW else "; ".join(found[:FEW]) + f"; {len(found) - FEW} more"

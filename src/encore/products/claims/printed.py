@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from encore.products.claims.chance import tau
 from encore.products.claims.contrasts import DUST, Address, Contrast, Tables
-from encore.products.claims.entries import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
+from encore.products.claims.entries import AlikeTest, AnyTest, NoWinnerTest, NumberTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING, RUNS_ONLY = "figure only", "not printed", "runs only"
@@ -45,21 +45,19 @@ class PrintedJudgement:
         return [each for bearing in self.bearings for each in bearing.exceptions]
 
 
-def judge_on_printed(claim: Claim, tables: Tables, values: PrintedValues, marks: Marks = NO_MARKS) -> PrintedJudgement:
-    """Judge a claim by ``values``, the printed numbers by cell, in the measures' own unit, and the printed ``marks``.
+def judge_on_printed(
+    tests: Sequence[AnyTest], tables: Tables, values: PrintedValues, marks: Marks = NO_MARKS
+) -> PrintedJudgement:
+    """Judge tests that must all hold, a claim's or its premise's, on printed numbers.
+
+    Printed values compared with themselves say nothing: such tests are for runs only.
+
+    Args:
+        values: the printed numbers by cell, in the measures' own unit.
+        marks: the markers of significance beside them.
 
     Raises:
         EncoreError: a test names what no table has.
-    """
-    return judge_tests_on_printed(claim.tests, tables, values, marks)
-
-
-def judge_tests_on_printed(
-    tests: Sequence[AnyTest], tables: Tables, values: PrintedValues, marks: Marks = NO_MARKS
-) -> PrintedJudgement:
-    """Judge some tests that must all hold: a claim's, or its premise's.
-
-    Printed values compared with themselves say nothing: such a claim is for runs only.
     """
     judged = on_tables(tests)
     if not judged:

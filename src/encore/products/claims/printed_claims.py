@@ -1,6 +1,7 @@
 """The ledger of claims on the papers' own printed numbers: one line a claim, made without any run."""
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.products import record as products
-from encore.products.claims import chance, pages, printed
+from encore.products.claims import pages, printed
+from encore.products.claims.chance import ABOVE_NOTHING, Origin, chance_of_all, chance_of_tau
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
 from encore.products.claims.entries import (
     FILE,
@@ -26,9 +28,9 @@ from encore.products.claims.plan import all_shapes, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
 from encore.products.slices import Product
-from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
-from encore.products.tables.reported import Reported, read
+from encore.products.tables.entries import TESTED, Table, fill_vars, has_own_value, printed_as
 from encore.products.tables.reported import found as printed_number
+from encore.products.tables.reported import read
 from encore.products.tables.reported_file import PAPERS, reported_path
 from encore.products.tables.sources import SOURCES
 from encore.storage.csv_rows import number, write_rows
@@ -79,7 +81,9 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
         rows = read(str(reported_path(papers, name, table.reported))) if table.reported else []
         for row in table.rows:
             for column in table.columns:
-                if (value := _value(rows, table, row, column)) is not None:
+                found = printed_number(rows, printed_as(row, column), row.id)
+                if found is not None and found.number is not None:
+                    value = SOURCES[column.source].in_our_unit(found.number * column.reported_scale, table.unit)
                     values[Address(name, row.setting, row.id, column.id)] = value
     return values
 
@@ -121,8 +125,7 @@ def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, i
     lines = judged_lines(papers, catalogue)
     write_rows(path, HEADER, lines)
     write_text(path.with_suffix(".md"), pages.of_printed(HEADER, lines))
-    verdicts = [line[HEADER.index("verdict")] for line in lines]
-    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    return dict(Counter(line[HEADER.index("verdict")] for line in lines))
 
 
 def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
@@ -133,19 +136,47 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     """
     tables, shapes = catalogue.tables, all_shapes(catalogue)
     claims, values = read_claims(papers), printed_values(papers, tables)
-    marks = printed_marks(papers, tables)
-    judged = {
-        name: _judged(papers, name, paper, claim, shapes, values, marks) for name, (paper, claim) in claims.items()
-    }
-    power, same = Power(papers, tables, values), _same(judged, tables)
+    marks, judged = printed_marks(papers, tables), {}
+    for name, (paper, claim) in claims.items():
+        try:
+            for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
+                test.contrasts(shapes)  # refuses what no table or figure has
+            judged[name] = printed.judge_on_printed(claim.tests, shapes, values, marks)
+        except EncoreError as error:
+            raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
+    power = Power(papers, tables, values)
+    numbers = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
     lines = []
     for name, (paper, claim) in claims.items():
-        line = _line(name, paper, claim, judged, catalogue)
-        premise = printed.judge_tests_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
-        copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(judged[name].cells))))
-        line += [" ".join(same[name]), premise, "; ".join(copied), *_shown(claim, tables, values, power)]
-        lines.append(line)
+        own, others = judged[name], {other: one for other, one in judged.items() if other != name}
+        shared = [other for other, one in others.items() if own.cells & one.cells]
+        same = [other for other in others if numbers[name] & numbers[other] and other not in shared]
+        premise = printed.judge_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
+        copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(own.cells))))
+        chance = number(chance_of(claim.tests, tables, catalogue.steps))
+        lines.append(
+            [
+                *(name, paper, claim.place, claim.says),
+                *_judgement(own),
+                *(chance, str(len(own.cells)), " ".join(shared), " ".join(same), premise, "; ".join(copied)),
+                *_shown(claim, tables, values, power),
+            ]
+        )
     return lines
+
+
+def _judgement(judged: PrintedJudgement) -> list[str]:
+    """The verdict, how many inequalities hold, which do not, and by how little one holds or fails."""
+    bearings = judged.bearings
+    margins = [bearing.smallest for bearing in bearings if bearing.smallest is not None]
+    return [
+        judged.verdict,
+        str(sum(bearing.count for bearing in bearings)),
+        str(sum(bearing.needed for bearing in bearings)),
+        str(sum(bearing.held for bearing in bearings)),
+        "; ".join(judged.exceptions),
+        number(min(margins, key=abs, default=None)),
+    ]
 
 
 def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Steps) -> float | None:
@@ -155,14 +186,14 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Step
     origin = _origin(tables, steps)
     match list(tests):
         case [AlikeTest() as test]:
-            return chance.of_alike(len(test.rows))
+            return chance_of_tau(len(test.rows), ABOVE_NOTHING)
         case [AboveTest() as test]:
             own = test.contrasts(tables)
-            return chance.chance_of_all(own, test.needed(len(own)), origin)
+            return chance_of_all(own, test.needed(len(own)), origin)
     if any(isinstance(test, AlikeTest) or getattr(test, "at_least", None) for test in tests):
         return None
     every = [one for test in on_tables(tests) for one in test.contrasts(tables)]
-    return chance.chance_of_all(every, len(every), origin)
+    return chance_of_all(every, len(every), origin)
 
 
 def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
@@ -185,19 +216,6 @@ def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) ->
     ]
 
 
-def _same(judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]) -> dict[str, list[str]]:
-    """The other claims that rest on a cell's number though they name another cell: one system on the same queries."""
-    numbers = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
-    return {
-        name: [
-            other
-            for other, one in judged.items()
-            if other != name and numbers[name] & numbers[other] and not judged[name].cells & one.cells
-        ]
-        for name in judged
-    }
-
-
 def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | None:
     """What makes a cell's number: the system, the queries and the measure; None where no run does."""
     row, column = entries_of(address, tables)
@@ -206,70 +224,23 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
     return tuple(fill_vars(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
 
 
-def _judged(
-    papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues, marks: printed.Marks
-) -> PrintedJudgement:
-    try:
-        for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
-            test.contrasts(shapes)  # refuses what no table or figure has
-        return printed.judge_on_printed(claim, shapes, values, marks)
-    except EncoreError as error:
-        raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
-
-
-def _origin(tables: Mapping[str, Table], steps: Steps) -> chance.Origin:
+def _origin(tables: Mapping[str, Table], steps: Steps) -> Origin:
     """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
 
     def origin(address: Address) -> tuple[Hashable, ...]:
         row, column = entries_of(address, tables)
         if column.mean_of:
-            parts = [origin(address._replace(column=part)) for part in column.mean_of]
-            return tuple(tuple(dict.fromkeys(level)) for level in zip(*parts, strict=True))
+            each = [origin(address._replace(column=part)) for part in column.mean_of]
+            return tuple(tuple(dict.fromkeys(level)) for level in zip(*each, strict=True))
         if column.source != TESTED:
             return (address,)
         queries = tuple(fill_vars(text, row, column) for text in (column.dataset, column.split))
         if not has_own_value(row, column):
             return address.row, address[:3], queries
         system = fill_vars(row.system, row, column)
-        return _checkpoint(system, steps), system, queries
+        parts = system.split("+")
+        kinds = [steps.get(part.split("~")[0], {}).get("kind") for part in parts]
+        last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
+        return "+".join(parts[: last + 1]), system, queries  # of a lineage, down to its last pre-training
 
     return origin
-
-
-def _checkpoint(system: str, steps: Steps) -> str:
-    """A lineage down to its last pre-training; of another system, its name."""
-    parts = system.split("+")
-    kinds = [steps.get(part.split("~")[0], {}).get("kind") for part in parts]
-    last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
-    return "+".join(parts[: last + 1])
-
-
-def _line(
-    name: str, paper: str, claim: Claim, judged: Mapping[str, PrintedJudgement], catalogue: Catalogue
-) -> list[str]:
-    own = judged[name]
-    shared = [other for other, one in judged.items() if other != name and own.cells & one.cells]
-    bearings = own.bearings
-    return [
-        name,
-        paper,
-        claim.place,
-        claim.says,
-        own.verdict,
-        str(sum(bearing.count for bearing in bearings)),
-        str(sum(bearing.needed for bearing in bearings)),
-        str(sum(bearing.held for bearing in bearings)),
-        "; ".join(own.exceptions),
-        number(min((one.smallest for one in bearings if one.smallest is not None), key=abs, default=None)),
-        number(chance_of(claim.tests, catalogue.tables, catalogue.steps)),
-        str(len(own.cells)),
-        " ".join(shared),
-    ]
-
-
-def _value(rows: Reported, table: Table, row: RowEntry, column: ColumnEntry) -> float | None:
-    """The number that a paper prints in a cell; None for nothing, or for a word."""
-    printed_here = printed_number(rows, printed_as(row, column), row.id)
-    if printed_here is None or printed_here.number is None:
-        return None
-    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_scale, table.unit)

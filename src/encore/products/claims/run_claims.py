@@ -1,11 +1,14 @@
 """The claims on runs: their slice of the plan read, every claim judged, one line a claim."""
 
+import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from encore.products.claims import pages, points
+from encore.errors import EncoreError
+from encore.products.claims import pages
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
@@ -14,14 +17,16 @@ from encore.products.claims.power import family_of
 from encore.products.claims.verdict import Estimate
 from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
-from encore.products.tables import reported as reported
+from encore.products.tables import reported
 from encore.products.tables.cells import cell_values
-from encore.products.tables.layout import Layout
-from encore.products.tables.sources import CellValues, source_of
+from encore.products.tables.entries import TESTED
+from encore.products.tables.layout import CellSlice, Layout
+from encore.products.tables.sources import SOURCES, CellValues, source_of
 from encore.products.tables.verdicts import UNTESTED
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
+INSPECTION = "inspection.json"
 HEADER = (
     "id",
     "paper",
@@ -64,13 +69,22 @@ class Gap(Entry):
     why: str
 
 
+class FigurePoint(Entry):
+    """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
+
+    panel: str
+    line: str
+    place: str
+    parts: list[CellSlice]
+
+
 class ClaimsSlice(Product):
     """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
 
     claims: dict[str, Claimed]
     shapes: dict[str, Shape]
     tables: dict[str, Layout]
-    figures: dict[str, list[points.FigurePoint]] = {}
+    figures: dict[str, list[FigurePoint]] = {}
     unavailable: dict[str, str] = {}
     missing: list[Gap] = []
     spread: dict[str, float] = {}
@@ -81,9 +95,11 @@ class ClaimsSlice(Product):
         Returns:
             The files that are read, by folder: None for all of them, none for the manifest alone.
         """
-        found = [table.reads() for table in self.tables.values()]
-        found += [points.point_folders(figure) for figure in self.figures.values()]
-        return {folder: files for reads in found for folder, files in reads.items()}
+        found = {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
+        parts = (part for points in self.figures.values() for point in points for part in point.parts)
+        return found | {
+            Path(read.folder): None if part.split else (INSPECTION,) for part in parts for read in part.reads
+        }
 
 
 def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
@@ -97,25 +113,20 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     runs = RunValues(
         claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""), _shares(claims)
     )
-    judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
-    controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
-    ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
-    lines = [_line(name, each, judged[name], controls[name], claims.proxy_data) for name, each in ordered]
-    write_rows(path, HEADER, lines)
-    write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
-    verdicts = [one.verdict for one in judged.values()]
-    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    lines, verdicts = {}, []
+    for name, each in claims.claims.items():
+        claim = each.claim
+        judgement = _unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
+        control = _unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
+        lines[name] = _line(name, each, judgement, control, claims.proxy_data)
+        verdicts.append(judgement.verdict)
+    ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
+    write_rows(path, HEADER, ordered)
+    write_text(path.with_suffix(".md"), pages.of_runs(HEADER, ordered))
+    return dict(Counter(verdicts))
 
 
-def _judged(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement:
-    return _judged_as_unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
-
-
-def _controlled(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement | None:
-    return _judged_as_unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
-
-
-def _judged_as_unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
+def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
     """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
     why = next((claims.unavailable[table] for table in named_by(*tests) if table in claims.unavailable), None)
     return None if why is None else Judgement(UNTESTED, why=why)
@@ -130,8 +141,8 @@ def _cells(claims: ClaimsSlice) -> Cells:
         return cell_values(tables[table])
 
     @cache
-    def drawn(figure: str) -> dict[points.Place, list[WeightedValues]]:
-        return points.point_values(claims.figures[figure])
+    def drawn(figure: str) -> dict[tuple[str, str, str], list[WeightedValues]]:
+        return _point_values(claims.figures[figure])
 
     def parts(address: Address) -> list[WeightedValues] | None:
         if address.table in claims.figures:
@@ -152,6 +163,32 @@ def _cells(claims: ClaimsSlice) -> Cells:
         return collected
 
     return parts
+
+
+def _point_values(points: Sequence[FigurePoint]) -> dict[tuple[str, str, str], list[WeightedValues]]:
+    """The parts of each point, by panel, line and place: samples of training queries count alike."""
+    return {
+        (point.panel, point.line, point.place): [
+            WeightedValues(1 / len(point.parts), values)
+            for request in point.parts
+            if (values := SOURCES[TESTED].values(request, {}) if request.split else _shares_found(request, point.place))
+        ]
+        for point in points
+    }
+
+
+def _shares_found(request: CellSlice, k: str) -> CellValues:
+    """The shares of inspections, each a mean over texts; without values per text only seeds vary."""
+    shares = []
+    for path in (Path(read.folder, INSPECTION) for read in request.reads):
+        try:
+            found = json.loads(path.read_text())["values"]
+            shares.append(next(float(one[request.value]) for one in found if str(one["k"]) == k))
+        except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+            raise EncoreError(
+                f"{path} has no {request.value} of the first {k} ({error!r}); run snakemake for it"
+            ) from error
+    return CellValues([read.seed for read in request.reads], shares)
 
 
 def _printed(tables: Mapping[str, Layout]) -> Printed:

@@ -47,7 +47,7 @@ VALUES = {
 
 def judged(*tests):
     claim = checked(Claim, {"says": "s", "place": "p", "tests": [{"table": "p/t", **test} for test in tests]}, "claim")
-    return printed.judge_on_printed(claim, TABLES, VALUES, MARKS)
+    return printed.judge_on_printed(claim.tests, TABLES, VALUES, MARKS)
 
 
 @pytest.fixture(scope="session")
@@ -145,13 +145,13 @@ def test_orders_that_disagree_are_not_alike():
     test = {"kind": "alike", "table": "p/t", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
     turned = VALUES | {Address("p/t", "two", row, "x"): value for row, value in {"a": 0.1, "b": 0.2, "c": 0.3}.items()}
-    assert printed.judge_on_printed(claim, TABLES, turned).verdict == "fails"
+    assert printed.judge_on_printed(claim.tests, TABLES, turned).verdict == "fails"
 
 
 def test_what_is_not_printed_is_not_judged():
     test = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["c"]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
-    assert printed.judge_on_printed(claim, TABLES, {}).verdict == "not printed"
+    assert printed.judge_on_printed(claim.tests, TABLES, {}).verdict == "not printed"
 
 
 @pytest.mark.parametrize(
