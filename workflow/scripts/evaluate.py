@@ -1,4 +1,4 @@
-"""Score a run, query by query, with two evaluators that must agree."""
+"""Score a run, query by query, with two evaluators that must agree, and check a sample by trec_eval from the files."""
 
 import argparse
 
@@ -7,6 +7,7 @@ from encore.storage.program import artifact, run, spec_file
 from encore.data.collection import Collection
 from encore.data.runs import read_run
 from encore.evaluation import judging, scores
+from encore.evaluation.check_from_files import check_scores
 from encore.storage.manifest import record
 
 
@@ -19,8 +20,10 @@ def main() -> None:
     args = parser.parse_args()
     with record(args.output, stage="evaluate", spec=args.spec, inputs=[args.run, args.collection]) as facts:
         found = judging.judge(read_run(args.run), Collection(args.collection), args.spec)
+        compared = check_scores(args.run, args.collection, args.spec, found)
         scores.write_scores(args.output, found)
         facts["results"] = summary = judging.summary(found)
+    print(f"trec_eval judged {compared} queries from the files: the same values")
     for split, counts in summary.items():
         print(f"{split}: " + ", ".join(f"{name} {number}" for name, number in counts.items()))
 

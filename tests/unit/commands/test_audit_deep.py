@@ -91,6 +91,9 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     monkeypatch.setattr(deep, "manifests_behind", lambda products: places)
     report = AuditReport()
     deep.check_deeply(report, 5)
-    assert "0 runs evaluated again, 0 searched again for up to 5 queries each; 1 not (rerank)" in report.scope
+    assert (
+        "0 runs evaluated again, 0 of their queries also by trec_eval; 0 searched again for up to 5 queries each; 1 not"
+        in report.scope
+    )
     (finding,) = report.findings
     assert str(finding).startswith("results/runs/empty cannot be made again (KeyError")

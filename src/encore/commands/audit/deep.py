@@ -18,7 +18,9 @@ from encore.data.collection import Collection, topics
 from encore.data.rankings import Ranking, Run
 from encore.data.runs import RUN, TEXT, read_header, read_run
 from encore.data.trec_runs import write_trec
+from encore.errors import EncoreError
 from encore.evaluation import fusion_weights, judging
+from encore.evaluation.check_from_files import check_scores
 from encore.evaluation.scores import FILE as SCORES
 from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
@@ -29,6 +31,7 @@ from encore.storage.shards import has_no_vectors
 
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions
+BY_TREC_EVAL = "queries that trec_eval judged"
 Spec = dict[str, Any]
 Inputs = dict[str, list[Path]]  # folders, by the kind of artifact: "models", "runs"
 
@@ -46,19 +49,21 @@ def check_deeply(report: AuditReport, queries: int) -> None:
         folder = Path(place).parent
         if Path(place).name == manifest.MANIFEST and str(folder) not in bad:
             try:
-                counts[_check(folder, queries, report)] += 1
+                counts[_check(folder, queries, report, counts)] += 1
             except Exception as error:  # whatever damage raises
                 reason = f"{folder} cannot be made again ({type(error).__name__}: {str(error)[:200]})"
                 report.findings.append(Finding(str(folder), reason))
     left = sum(number for kind, number in counts.items() if kind.startswith("not "))
     kinds = ", ".join(sorted(kind.removeprefix("not ") for kind in counts if kind.startswith("not ")))
     report.scope = (
-        f"deep: {counts['evaluated']} runs evaluated again, {counts['searched']} searched again for up to {queries} "
-        f"queries each; {left} not" + (f" ({kinds})" if left else "") + "; nothing was trained or encoded again"
+        f"deep: {counts['evaluated']} runs evaluated again, "
+        f"{counts[BY_TREC_EVAL]:,} of their queries also by trec_eval; "
+        f"{counts['searched']} searched again for up to {queries} queries each; {left} not"
+        f"{f' ({kinds})' if left else ''}; nothing was trained or encoded again"
     )
 
 
-def _check(folder: Path, queries: int, report: AuditReport) -> str:
+def _check(folder: Path, queries: int, report: AuditReport, counts: Counter[str]) -> str:
     """What was done with an artifact; what differs is a finding."""
     record = manifest.read_manifest(folder)
     stage, spec = record["stage"], record["spec"]
@@ -68,7 +73,7 @@ def _check(folder: Path, queries: int, report: AuditReport) -> str:
     if (folder / TEXT).is_file():
         report.findings += [Finding(str(folder), reason) for reason in _other_text(folder)]
     if stage == "evaluate":
-        report.findings += [Finding(str(folder), reason) for reason in _evaluated(folder, spec, inputs)]
+        report.findings += [Finding(str(folder), reason) for reason in _evaluated(folder, spec, inputs, counts)]
         return "evaluated"
     if (folder / RUN).is_file() and stage not in SEARCHED:
         return f"not {stage}"
@@ -80,12 +85,16 @@ def _check(folder: Path, queries: int, report: AuditReport) -> str:
     return "no run"
 
 
-def _evaluated(folder: Path, spec: Spec, inputs: Inputs) -> list[str]:
-    """Which scores do not come out again from their run."""
+def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -> list[str]:
+    """Which scores do not come out again from their run, or differ from trec_eval's, which counts its queries."""
     (run,), (collection,) = inputs["runs"], inputs["collections"]
     with TemporaryDirectory() as place:
         write_scores(Path(place), judging.judge(read_run(run), Collection(collection), spec))
         found, again = read_scores(folder), read_scores(Path(place))
+    try:
+        counts[BY_TREC_EVAL] += check_scores(run, collection, spec, again, whole=True)
+    except EncoreError as error:
+        return [f"{folder}/{SCORES}: {error}"]
     return [f"{folder}/{SCORES}: {text}" for text in [_other_scores(found, again)] if text]
 
 

@@ -1,0 +1,166 @@
+"""A second program judges queries of a run from the files: trec_eval, by ir-measures, with nothing of Encore between.
+
+Encore's evaluator and the one next to it (``reference_evaluator.py``) start from one structure in memory, so a mistake
+in reading runs or judgments, in ranks or in ties would be in both. Here the run's and the judgments' files are read
+again line by line, and trec_eval sorts and counts. A difference stops the job.
+"""
+
+import hashlib
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from isal import igzip
+
+from encore.errors import EncoreError
+from encore.evaluation.measures import Measure, parse_measure
+from encore.evaluation.scores import Scores
+
+SAMPLE = 200  # queries of each split of a large run
+SMALL = 250_000  # results; a run with no more is checked whole
+TOLERANCE = 1e-9
+BLOCK = 2**24  # bytes of a run's text that are read at once
+PLEASE = "nothing was written, please report it as a bug"
+Results = dict[str, dict[str, float]]  # query -> document -> score
+Judgments = dict[str, dict[str, int]]  # query -> document -> grade
+
+
+def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: Scores, whole: bool = False) -> int:
+    """Compare scores with trec_eval's, for all queries of a small run and for a sample of a large one.
+
+    Splits that are judged by answers have no judgments to read, and are not checked.
+
+    Args:
+        run, collection: folders.
+        spec: of the stage ``evaluate``.
+        scores: what Encore computed.
+        whole: check all queries of a large run, too.
+
+    Returns:
+        The number of queries that trec_eval judged, summed over splits.
+
+    Raises:
+        EncoreError: a value differs by more than 1e-9, a query is scored without a judgment or judged without a score,
+            or the run has a document twice.
+    """
+    whole = whole or _size(run) <= SMALL
+    splits = [split for split in sorted(spec["splits"]) if split not in spec.get("judged_by_answers", ())]
+    judged: dict[str, Judgments] = {}
+    for split in splits:
+        judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
+        scored = next(each.queries for (of, _), each in scores.items() if of == split)
+        _same_queries(split, judgments, scored, is_sampled=spec.get("queries") is not None)
+        judged[split] = {query: judgments[query] for query in (scored if whole else _drawn(run, scored))}
+    found = _read_results(run, {query for its in judged.values() for query in its})
+    if spec.get("ignore_identical_ids"):
+        for query, its in found.items():
+            its.pop(query, None)
+    for split, judgments in judged.items():
+        named = {name: parse_measure(said) for name, said in spec["splits"][split].items()}
+        expected = _by_trec_eval(named.values(), judgments, found)
+        for name, measure in named.items():
+            _compare(run, split, measure, expected[measure], _values(scores, split, name))
+    return sum(map(len, judged.values()))
+
+
+def _compare(
+    run: Path, split: str, measure: Measure, expected: Mapping[str, float], values: Mapping[str, float]
+) -> None:
+    for query, value in expected.items():
+        if not abs(values[query] - value) <= TOLERANCE:
+            raise EncoreError(
+                f"{run}: {measure} of query {query} of split {split!r} is {values[query]} for Encore and {value} "
+                f"for trec_eval, which read the files; {PLEASE}"
+            )
+
+
+def _values(scores: Scores, split: str, name: str) -> dict[str, float]:
+    scored = scores[split, name]
+    return dict(zip(scored.queries, scored.values.tolist(), strict=True))
+
+
+def _same_queries(split: str, judgments: Names[str], scored: Names[str], is_sampled: bool) -> None:
+    """Refuse scores of queries that nobody judged, and judged queries without a score."""
+    if extra := sorted(set(scored) - set(judgments)):
+        raise EncoreError(f"split {split!r}: query {extra[0]} has a score and no judgment; {PLEASE}")
+    if not is_sampled and (missing := sorted(set(judgments) - set(scored))):
+        raise EncoreError(f"split {split!r}: query {missing[0]} was judged and has no score; {PLEASE}")
+
+
+def _drawn(run: Path, queries: Names[str]) -> list[str]:
+    """A sample that follows from the digests in the run's manifest, so that nobody chooses it."""
+    salt = (run / "manifest.json").read_bytes()
+    return sorted(queries, key=lambda query: hashlib.sha256(salt + query.encode()).digest())[:SAMPLE]
+
+
+def _by_trec_eval(measures: Iterable[Measure], judged: Judgments, found: Results) -> dict[Measure, dict[str, float]]:
+    """Each measure of each judged query. trec_eval has no cutoff for reciprocal rank, whose value tells the rank."""
+    import ir_measures
+
+    values = {measure: dict.fromkeys(judged, 0.0) for measure in measures}
+    asked: dict[Any, list[Measure]] = {}
+    for measure in values:
+        parameters = {"rel": measure.rel} if measure.rel != 1 else {}
+        if measure.cutoff is not None and measure.name != "RR":
+            parameters["cutoff"] = measure.cutoff
+        asked.setdefault(getattr(ir_measures, measure.name)(**parameters), []).append(measure)
+    answered = {query: found[query] for query in judged if found.get(query)}
+    for each in ir_measures.pytrec_eval.iter_calc(list(asked), judged, answered):
+        for measure in asked[each.measure]:
+            beyond = measure.name == "RR" and measure.cutoff is not None and each.value * measure.cutoff < 1 - TOLERANCE
+            values[measure][each.query_id] = 0.0 if beyond else float(each.value)
+    return values
+
+
+def _read_judgments(path: Path) -> Judgments:
+    judged: Judgments = {}
+    for line in path.read_text(encoding="utf-8").split("\n")[1:]:
+        if line.strip():
+            query, document, grade = line.strip("\r").split("\t")
+            judged.setdefault(query, {})[document] = int(grade)
+    return judged
+
+
+def _size(run: Path) -> int:
+    """How many results a run has room for."""
+    with np.load(run / "run.npz", allow_pickle=False) as arrays:
+        return int(arrays["rows"].size)
+
+
+def _read_results(run: Path, chosen: set[str]) -> Results:
+    """The results of some queries: from TREC's text or, for a run without, from its matrices."""
+    text = run / "run.trec.gz"
+    found: Results = {}
+    for query, document, score in _of_text(text, chosen) if text.is_file() else _of_matrices(run / "run.npz", chosen):
+        its = found.setdefault(query, {})
+        if document in its:
+            raise EncoreError(f"{run}: query {query} has document {document} twice; {PLEASE}")
+        its[document] = score
+    return found
+
+
+def _of_text(path: Path, chosen: set[str]) -> Iterator[tuple[str, str, float]]:
+    wanted = {query.encode() for query in chosen}
+    with igzip.open(path) as file:
+        rest = b""
+        while block := file.read(BLOCK):
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                if line.partition(b" ")[0] in wanted:
+                    query, _, document, _, score, _ = line.decode().split()
+                    yield query, document, float(score)
+    if rest:
+        raise EncoreError(f"{path} ends within a line; delete its folder and run snakemake again")
+
+
+def _of_matrices(path: Path, chosen: set[str]) -> Iterator[tuple[str, str, float]]:
+    with np.load(path, allow_pickle=False) as arrays:
+        queries, documents = (arrays[name].tobytes().decode().split("\n") for name in ("queries", "documents"))
+        rows, scores = arrays["rows"], arrays["scores"]
+    for place, query in enumerate(queries):
+        if query in chosen:
+            for row, score in zip(rows[place].tolist(), scores[place].tolist(), strict=True):
+                if row >= 0:
+                    yield query, documents[row], score

@@ -1,0 +1,241 @@
+"""trec_eval judges from the files: mistakes of reading that both evaluators of Encore share stop the job."""
+
+import csv
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.rankings import Run, rank
+from encore.data.runs import describe, read_run, write_run
+from encore.data.trec_runs import write_trec
+from encore.errors import EncoreError
+from encore.evaluation import check_from_files, hits, judging
+from encore.evaluation.check_from_files import check_scores
+from encore.evaluation.scores import Scores
+from encore.storage.files import write_json
+
+GOLDEN = Path(__file__).parents[1] / "golden/trec_eval_at_1000.tsv"
+DEPTH = 1000
+NAMES = [f"{'dD'[number % 2]}{number // 2}" for number in range(4000)]  # d7 and D7 are two documents
+MEASURES = {  # ours, and trec_eval's names with the grade from which documents count as relevant (-l)
+    "RR": ("recip_rank", 1),
+    "RR(rel=2)": ("recip_rank", 2),
+    "AP": ("map", 1),
+    "AP(rel=2)@600": ("map_cut_600", 2),
+    "nDCG@10": ("ndcg_cut_10", 1),
+    "nDCG@1000": ("ndcg_cut_1000", 1),
+    "R@100": ("recall_100", 1),
+    "R@1000": ("recall_1000", 1),
+    "R(rel=2)@1000": ("recall_1000", 2),
+    "P@1000": ("P_1000", 1),
+    "Success@600": ("success_600", 1),
+}
+SPLITS = {"test": {said: said for said in (*MEASURES, "RR@10", "RR@600")}}
+
+
+def world() -> tuple[Run, dict[str, dict[str, int]]]:
+    """Twelve queries: 1,000 results in blocks of ties, graded and unjudged ones, relevant ones at all depths.
+
+    One query has no answer, one nothing relevant, one its only relevant result behind rank 512.
+    """
+    draw = random.Random(36)
+    run: dict[str, Any] = {}
+    grades: dict[str, dict[str, int]] = {}
+    for number in range(12):
+        query, names = f"q{number}", sorted(NAMES, key=lambda _: draw.random())
+        run[query] = rank(names[:DEPTH], [float(np.float32(int(400 * draw.random()) / 3)) for _ in range(DEPTH)])
+        judged = sorted(names[: DEPTH + 200], key=lambda _: draw.random())[:80]
+        grades[query] = {name: int(4 * draw.random()) for name in judged}
+    grades["q3"] = dict.fromkeys(grades["q3"], 0)
+    grades["q4"] = {run["q4"].documents[700]: 3, run["q4"].documents[5]: 0}
+    del run["q5"]
+    return run, grades
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection and a run in folders, with the run's text."""
+    root = tmp_path_factory.mktemp("world")
+    run, grades = world()
+    judgments = [Judgment(query, name, grade) for query, its in grades.items() for name, grade in its.items()]
+    corpus = [{"_id": name, "title": "", "text": "text"} for name in NAMES]
+    write_collection(
+        root / "collection",
+        corpus,
+        [{"_id": query, "text": query} for query in (*grades, "extra")],
+        {"test": judgments},
+    )
+    header = describe("x", collection="collection", split="test", retrieval=[])
+    (root / "run").mkdir()
+    write_run(root / "run", run, header)
+    write_trec(root / "run/run.trec.gz", run, header)
+    write_json(root / "run/manifest.json", {"outputs": {}})
+    return root
+
+
+def judged(place: Path) -> Scores:
+    return judging.judge(read_run(place / "run"), Collection(place / "collection"), {"splits": SPLITS})
+
+
+def check(place: Path, scores: Scores, **options: Any) -> int:
+    return check_scores(place / "run", place / "collection", {"splits": SPLITS}, scores, **options)
+
+
+def test_numbers_are_those_of_nists_trec_eval(place: Path) -> None:
+    """``trec_eval`` 10.0 (usnistgov/trec_eval f425365), run on these files: ``-q -c -l LEVEL -m ... qrels run``."""
+    with GOLDEN.open() as file:
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    scores = judged(place)
+    names = {theirs: ours for ours, theirs in MEASURES.items()}
+    assert len(lines) == 12 * len(MEASURES)
+    for line in lines:
+        scored = scores["test", names[line["measure"], int(line["level"])]]
+        value = scored.values[scored.queries.index(line["query"])]
+        assert value == pytest.approx(float(line["value"]), abs=5.1e-5), line
+    assert sum(0 < float(line["value"]) < 1 for line in lines) > 80
+    assert check(place, scores) == 12
+
+
+def test_a_run_without_text_is_read_from_its_matrices(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    for name in ("run.npz", "manifest.json"):
+        (tmp_path / "run" / name).write_bytes((place / "run" / name).read_bytes())
+    (tmp_path / "collection").symlink_to(place / "collection")
+    assert check(tmp_path, judged(place)) == 12
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+FIND, QRELS = hits._columns, Collection.qrels
+
+
+def columns(change: Callable[[Any], Any]) -> Plant:
+    """A mistake in the ranks that both evaluators start from."""
+    return lambda patch: patch.setattr(hits, "_columns", lambda *given: change(FIND(*given)))
+
+
+def judgments(change: Callable[[dict[str, dict[str, int]]], dict[str, dict[str, int]]]) -> Plant:
+    """A mistake in reading judgments."""
+    return lambda patch: patch.setattr(Collection, "qrels", lambda self, split: change(QRELS(self, split)))
+
+
+def reversed_ties(run: Any) -> Any:
+    """The order of another convention: ties by ascending id."""
+    order = np.lexsort((run.rows, -run.scores), axis=1)
+    run.rows, run.scores = (np.take_along_axis(each, order, axis=1) for each in (run.rows, run.scores))
+    return run
+
+
+def grades(change: Callable[[dict[str, int]], dict[str, int]]) -> Plant:
+    """A mistake in reading the judgments of each query."""
+    return judgments(lambda found: {query: change(its) for query, its in found.items()})
+
+
+MISTAKES: dict[str, Plant] = {
+    "ranks begin with 2": columns(lambda found: np.where((found >= 0) & (found < DEPTH - 1), found + 1, -1)),
+    "ranks from 512 on are dropped": columns(lambda found: np.where(found < 512, found, -1)),
+    "lines with CRLF are skipped": grades(lambda its: dict([*its.items()][::2])),
+    "grade 0 is relevant": grades(lambda its: {name: grade or 1 for name, grade in its.items()}),
+    "ids are compared without case": grades(lambda its: {name.lower(): grade for name, grade in its.items()}),
+    "grades are cut to 1": grades(lambda its: {name: min(grade, 1) for name, grade in its.items()}),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_that_both_evaluators_share_stops_the_job(
+    place: Path, mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(place, judged(place))
+    MISTAKES[mistake](monkeypatch)
+    scores = judged(place)  # which asks both, and they agree
+    with pytest.raises(EncoreError, match=r"of query q\d+ of split 'test' is .* for Encore and .* for trec_eval"):
+        check(place, scores)
+
+
+def test_a_wrong_order_of_ties_is_found_before(place: Path) -> None:
+    """The evaluator next to ours counts, and does not trust the order."""
+    wrong = reversed_ties(read_run(place / "run"))
+    with pytest.raises(EncoreError, match="the two evaluators disagree"):
+        judging.judge(wrong, Collection(place / "collection"), {"splits": SPLITS})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found | {"extra": {NAMES[0]: 1}}, "query extra has a score and no judgment"),
+        (
+            lambda found: {query: found[query] for query in found if query != "q7"},
+            "query q7 was judged and has no score",
+        ),
+    ],
+    ids=["unjudged counted", "judged left out"],
+)
+def test_scored_queries_are_those_that_were_judged(
+    place: Path, change: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Collection, "qrels", lambda self, split: change(QRELS(self, split)))
+    monkeypatch.setattr(judging, "topics", lambda collection, split, *_: list(collection.qrels(split)))
+    scores = judged(place)
+    with pytest.raises(EncoreError, match=said):
+        check(place, scores)
+
+
+@pytest.fixture
+def copied(place: Path, tmp_path: Path) -> Path:
+    (tmp_path / "run").mkdir()
+    for path in (place / "run").iterdir():
+        (tmp_path / "run" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "collection").symlink_to(place / "collection")
+    return tmp_path
+
+
+def test_a_text_that_differs_from_the_matrices_is_found(copied: Path) -> None:
+    scores, text = judged(copied), gzip.decompress((copied / "run/run.trec.gz").read_bytes()).decode().splitlines()
+    for lines, said in (
+        ([*text[:400], text[0], *text[400:]], "has document .* twice"),
+        ([line for place, line in enumerate(text) if place % 1000 < 512], "for trec_eval"),
+    ):
+        (copied / "run/run.trec.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+        with pytest.raises(EncoreError, match=said):
+            check(copied, scores)
+    (copied / "run/run.trec.gz").write_bytes(gzip.compress("\n".join(text).encode()))
+    with pytest.raises(EncoreError, match="ends within a line"):
+        check(copied, scores)
+
+
+def test_of_a_large_run_a_sample_is_checked_that_follows_from_its_digests(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_from_files, "SMALL", 1000)
+    monkeypatch.setattr(check_from_files, "SAMPLE", 4)
+    scores, seen = judged(copied), []
+    compared = check_from_files._by_trec_eval
+    monkeypatch.setattr(
+        check_from_files, "_by_trec_eval", lambda *given: seen.append(sorted(given[1])) or compared(*given)
+    )
+    for salt in (0, 0, 1):
+        write_json(copied / "run/manifest.json", {"outputs": {"salt": salt}})
+        assert check(copied, scores) == 4
+    assert seen[0] == seen[1] != seen[2]
+    assert check(copied, scores, whole=True) == 12
+
+
+def test_a_querys_own_document_counts_as_not_retrieved(tmp_path: Path) -> None:
+    corpus = [{"_id": name, "title": "", "text": "text"} for name in ("a", "b")]
+    write_collection(tmp_path / "c", corpus, [{"_id": "a", "text": "a"}], {"test": [Judgment("a", "b", 1)]})
+    (tmp_path / "r").mkdir()
+    write_run(
+        tmp_path / "r", {"a": rank(["a", "b"], [2, 1])}, describe("x", collection="c", split="test", retrieval=[])
+    )
+    write_json(tmp_path / "r/manifest.json", {})
+    spec = {"splits": {"test": {"RR": "RR"}}, "ignore_identical_ids": True}
+    scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), spec)
+    assert scores["test", "RR"].values.tolist() == [1.0]
+    assert check_scores(tmp_path / "r", tmp_path / "c", spec, scores) == 1
+    with pytest.raises(EncoreError, match=r"is 1\.0 for Encore and 0\.5"):
+        check_scores(tmp_path / "r", tmp_path / "c", spec | {"ignore_identical_ids": False}, scores)
