@@ -3,7 +3,7 @@
 Every fact is taken from what the rows' numbers were made from, so a difference that nobody wrote down is listed too.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from encore.products.report.tables import ShownTable
 from encore.products.tables.table import Row
 
 NONE = "none"
+SEARCHED = "Texts searched"
 
 
 @dataclass(frozen=True)
@@ -40,75 +41,50 @@ class Confound:
 
 def find_confounds(tables: Iterable[ShownTable], records: ArtifactRecords, site: ReportSlice) -> list[Confound]:
     """What rows of one setting differ in, of every table that was made."""
-    return [found for shown in tables if shown.made for found in _of_table(shown, records, site)]
+    found = []
+    for shown in tables:
+        for setting, rows in shown.table.groups() if shown.made else ():
+            made = {row.label: origin for row in rows if (origin := _origin(row, records, site))}
+            for name, fact in FACTS.items():
+                groups: dict[str, list[str]] = {}
+                for label, origin in made.items():
+                    if (name == SEARCHED or origin.of("start")) and (value := fact(origin)):
+                        groups.setdefault(value, []).append(label)
+                if len(groups) > 1:
+                    found.append(Confound(shown, setting, name, groups))
+    return found
 
 
-def _of_table(shown: ShownTable, records: ArtifactRecords, site: ReportSlice) -> Iterator[Confound]:
-    for setting, rows in shown.table.groups():
-        made = {row.label: _made(row, records, site) for row in rows if _folders(row)}
-        for name, fact in FACTS.items():
-            groups: dict[str, list[str]] = {}
-            for label, origin in made.items():
-                if value := fact(origin):
-                    groups.setdefault(value, []).append(label)
-            if len(groups) > 1:
-                yield Confound(shown, setting, name, groups)
-
-
-def _folders(row: Row, seed: int | None = None) -> list[str]:
-    reads = [read for cell in row.cells.values() for read in cell.request.reads if seed in (None, read.seed)]
-    return list(dict.fromkeys(read.folder for read in reads))
-
-
-def _made(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin:
+def _origin(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin | None:
+    """What a row's numbers were made from; None for one that reads nothing."""
     reads = [read for cell in row.cells.values() for read in cell.request.reads]
     seeds = sorted({read.seed for read in reads if read.seed is not None})
-    return RowOrigin(records.upstream(_folders(row, seeds[0] if seeds else None)), seeds, site)
+    folders = dict.fromkeys(read.folder for read in reads if not seeds or read.seed == seeds[0])
+    return RowOrigin(records.upstream(folders), seeds, site) if reads else None
 
 
-def _listed(found: set[str]) -> str:
-    return ", ".join(sorted(found))
+def _listed(found: Iterable[str]) -> str:
+    return ", ".join(sorted(set(found) - {""}))
 
 
-def _models(made: RowOrigin) -> bool:
-    """Whether anything in it was trained or started: nothing of a model differs from what has none."""
-    return bool(made.of("start"))
+def _operations(made: RowOrigin, kind: str) -> str:
+    """To two digits, since budgets are met to about a hundredth."""
+    spent = sum(each.results.get("flops", 0) for each in made.of(kind))
+    return f"{spent:.1e}" if spent else NONE
 
 
-def _of_models(fact: Callable[[RowOrigin], str]) -> Callable[[RowOrigin], str]:
-    return lambda made: fact(made) if _models(made) else ""
-
-
-def _operations(kind: str) -> Callable[[RowOrigin], str]:
-    """Two digits: budgets are met to about a hundredth."""
-
-    def total(made: RowOrigin) -> str:
-        spent = sum(each.results.get("flops", 0) for each in made.of(kind))
-        return f"{spent:.1e}" if spent else NONE
-
-    return _of_models(total)
-
-
-def _steps(kind: str, field: str) -> Callable[[RowOrigin], str]:
+def _steps(made: RowOrigin, kind: str, field: str) -> str:
     """A field of every training step of a kind, in the order of the folders."""
-
-    def listed(made: RowOrigin) -> str:
-        found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
-        return ", ".join(dict.fromkeys(found))
-
-    return _of_models(listed)
+    found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
+    return ", ".join(dict.fromkeys(found))
 
 
-def _texts(kind: str) -> Callable[[RowOrigin], str]:
-    return _of_models(lambda made: _listed({_collection(each, made) for each in made.of(kind)} - {""}) or NONE)
-
-
-def _collection(model: RecordedArtifact, made: RowOrigin) -> str:
-    """The collection that a step learned from, known by the tokens that it read."""
+def _texts(made: RowOrigin, kind: str) -> str:
+    """The collections that steps learned from, known by the tokens that they read."""
     folders = {each.folder: each for each in made.artifacts}
-    tokens = folders.get(model.inputs.get("tokens", ""))
-    collection = folders.get(tokens.inputs.get("collection", "")) if tokens else None
-    return collection.name if collection else ""
+    tokens = [folders.get(each.inputs.get("tokens", "")) for each in made.of(kind)]
+    collections = [folders.get(each.inputs.get("collection", "")) for each in tokens if each]
+    return _listed(each.name for each in collections if each) or NONE
 
 
 def _packing(step: dict[str, Any]) -> str:
@@ -126,11 +102,6 @@ def _masking(step: dict[str, Any]) -> str:
     return f"{step['mask_ratio']:.0%} of {'whole words' if step.get('whole_word') else 'pieces'}"
 
 
-def _searched(made: RowOrigin) -> str:
-    searched = (each.inputs.get("collection", "") for each in made.of("evaluate"))
-    return _listed({folder.rsplit("/", 1)[-1] for folder in searched if folder})
-
-
 def _trials(made: RowOrigin) -> str:
     """How many values were tried for the steps of a row that any was tried for."""
     tried = []
@@ -140,22 +111,20 @@ def _trials(made: RowOrigin) -> str:
     return ", ".join(dict.fromkeys(tried)) or NONE
 
 
-FACTS: dict[str, Callable[[RowOrigin], str]] = {
-    "Seeds": _of_models(lambda made: str(len(made.seeds))),
-    "Start": _of_models(lambda made: _listed({each.stem for each in made.of("start")})),
-    "Texts of pre-training": _texts("pretrain"),
-    "Packing of texts": _of_models(
-        lambda made: _listed({_packing(each.spec["step"]) for each in made.of("pretrain")} - {""})
+FACTS: dict[str, Callable[[RowOrigin], str]] = {  # all but the last are about models, and empty for a row without any
+    "Seeds": lambda made: str(len(made.seeds)),
+    "Start": lambda made: _listed(each.stem for each in made.of("start")),
+    "Texts of pre-training": lambda made: _texts(made, "pretrain"),
+    "Packing of texts": lambda made: _listed(_packing(each.spec["step"]) for each in made.of("pretrain")),
+    "Masking of pre-training": lambda made: _listed(_masking(each.spec["step"]) for each in made.of("pretrain")),
+    "Operations of pre-training": lambda made: _operations(made, "pretrain"),
+    "Texts of fine-tuning": lambda made: _texts(made, "finetune"),
+    "Operations of fine-tuning": lambda made: _operations(made, "finetune"),
+    "Batch of fine-tuning": lambda made: _steps(made, "finetune", "batch"),
+    "Training queries": lambda made: _steps(made, "finetune", "queries"),
+    "Negatives": lambda made: _steps(made, "finetune", "negatives"),
+    "Trials of a step": _trials,
+    SEARCHED: lambda made: _listed(
+        each.inputs.get("collection", "").rsplit("/", 1)[-1] for each in made.of("evaluate")
     ),
-    "Masking of pre-training": _of_models(
-        lambda made: _listed({_masking(each.spec["step"]) for each in made.of("pretrain")} - {""})
-    ),
-    "Operations of pre-training": _operations("pretrain"),
-    "Texts of fine-tuning": _texts("finetune"),
-    "Operations of fine-tuning": _operations("finetune"),
-    "Batch of fine-tuning": _steps("finetune", "batch"),
-    "Training queries": _steps("finetune", "queries"),
-    "Negatives": _steps("finetune", "negatives"),
-    "Trials of a step": _of_models(_trials),
-    "Texts searched": _searched,
 }

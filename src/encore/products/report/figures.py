@@ -3,7 +3,6 @@
 import base64
 import csv
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,26 +78,26 @@ class ShownFigure:
 
 def read_figures(site: ReportSlice) -> list[ShownFigure]:
     """The figures that were made."""
-    return [_read(name) for name in site.figures]
+    shown = []
+    for name in site.figures:
+        stem = RESULTS / f"figures/{name}"
+        spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
+        with stem.with_name(f"{stem.name}.csv").open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        rows = []
+        for row in spec.get("rows", []):
+            names = tuple(row[key] for key in NAMES if key in row)
+            rows.append(FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, _reads(row)))
+        shown.append(ShownFigure(name, rows, lines))
+    return shown
 
 
-def _read(name: str) -> ShownFigure:
-    stem = RESULTS / f"figures/{name}"
-    spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
-    with stem.with_name(f"{stem.name}.csv").open(newline="", encoding="utf-8") as file:
-        return ShownFigure(name, list(map(_row, spec.get("rows", []))), list(csv.DictReader(file)))
-
-
-def _row(row: dict[str, Any]) -> FigureRow:
-    names = tuple(row[key] for key in NAMES if key in row)
-    reads = list(dict.fromkeys(_reads(row)))
-    return FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, reads)
-
-
-def _reads(row: dict[str, Any]) -> Iterator[str]:
-    """The folders of a row: of its cells, or named at once, or those of each seed."""
+def _reads(row: dict[str, Any]) -> list[str]:
+    """The folders of a row, each once: of its cells, or named at once, or those of each seed."""
     if "cells" in row:
-        return (read["folder"] for cell in row["cells"].values() for read in cell["reads"])
-    if row.get("reads"):
-        return iter(row["reads"])
-    return (seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed)
+        found = [read["folder"] for cell in row["cells"].values() for read in cell["reads"]]
+    elif row.get("reads"):
+        found = row["reads"]
+    else:
+        found = [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]
+    return list(dict.fromkeys(found))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import jinja2
@@ -56,13 +55,7 @@ def read_content(site: ReportSlice, runs: Runs) -> PageContent:
 
 def render_page(content: PageContent) -> str:
     """The page as text; equal contents give equal bytes."""
-    return _environment().get_template("page.html.j2").render(_names(content))
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    """The templates, where text is escaped, and a name that nobody gives is an error."""
-    environment = jinja2.Environment(
+    environment = jinja2.Environment(  # text is escaped, and a name that nobody gives is an error
         loader=jinja2.PackageLoader("encore.products.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -71,7 +64,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= FILTERS
     environment.tests["numeric"] = _is_numeric
-    return environment
+    return environment.get_template("page.html.j2").render(_names(content))
 
 
 def _names(content: PageContent) -> dict[str, Any]:
@@ -83,6 +76,7 @@ def _names(content: PageContent) -> dict[str, Any]:
         "printed": claims.count_verdicts(claim.printed for claim in content.claims),
         "run": claims.count_verdicts(on_runs),
     }
+    verdicts = sorted((each.verdict for found in counts.values() for each in found), key=claims.rank)
     seen = dict.fromkeys([*(table.paper for table in shown), *(claim.printed["paper"] for claim in content.claims)])
     return {
         "site": content.site,
@@ -95,17 +89,13 @@ def _names(content: PageContent) -> dict[str, Any]:
         "printed": tables.count_printed(shown),
         "claims": content.claims,
         "counts": counts,
-        "meanings": {each.verdict: claims.VERDICTS.get(each.verdict, ("", ""))[1] for each in _both(counts)},
+        "meanings": {verdict: claims.VERDICTS.get(verdict, ("", ""))[1] for verdict in verdicts},
         "figures": content.figures,
         "records": records,
         "artifacts": records.all(),
         "run": run_summary.summarise_run(records),
         "confounds": confounds.find_confounds(shown, records, content.site),
     }
-
-
-def _both(counts: dict[str, list[claims.VerdictCount]]) -> Sequence[claims.VerdictCount]:
-    return sorted([*counts["printed"], *counts["run"]], key=lambda each: claims.rank(each.verdict))
 
 
 def _is_numeric(text: str) -> bool:

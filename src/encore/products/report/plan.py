@@ -8,6 +8,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import wanted_tables
+from encore.products.report.slice import ReportSlice
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported_file import PAPERS, reported_file
@@ -26,7 +28,7 @@ from encore.storage.typed import called
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
-_TABLES, _FIGURES = "results/tables/", "results/figures/"
+_FIGURES = "results/figures/"
 
 
 def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
@@ -36,8 +38,10 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         run: the run's file, which commands name.
     """
     targets = everything_declared(plan)
-    tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
-    tables = list(dict.fromkeys(tables))
+    others = [
+        name for name in wanted_tables(plan) if _is_made(f"results/tables/{name}", partial(table_plan, plan, name))
+    ]
+    tables = list(dict.fromkeys([*plan.config.tables, *others]))
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
     chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
     claims = {name: claim for name, (_, claim) in of_papers.items()}
@@ -47,9 +51,9 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "templates": templates_digest(),
         "run": called(run),
         "proxy_data": plan.config.proxy_data,
-        "tables": tables,
+        "tables": list(tables),
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
-        "claims": _is_made(f"results/{CLAIMS}", lambda: claims_plan(plan)),
+        "claims": _is_made(f"results/{CLAIMS}", partial(claims_plan, plan)),
         "about": {name: products_of(claim) for name, claim in claims.items()},
         "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
         "printed": {
@@ -57,17 +61,18 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
             for name, table in sorted(plan.catalogue.tables.items())
             if table.reported and name not in tables
         },
-        "datasets": _datasets(plan),
+        "datasets": {
+            name: {"name": name, "note": note}
+            for name in plan.resolve.dataset_names()
+            if (note := plan.resolve.dataset(name).note)
+        },
         "trials": _trials(),
     }
 
 
 def report_reads(content: dict[str, Any]) -> list[str]:
     """The manifests of all products that the page shows."""
-    claims = [f"results/{CLAIMS}_printed", *([f"results/{CLAIMS}"] if content["claims"] else [])]
-    tables = [f"{_TABLES}{name}" for name in content["tables"]]
-    figures = [f"{_FIGURES}{name}" for name in content["figures"]]
-    return [f"{stem}.manifest.json" for stem in (*tables, *figures, *claims)]
+    return [str(path) for path in ReportSlice.model_validate(content).records()]
 
 
 def templates_digest() -> str:
@@ -76,15 +81,8 @@ def templates_digest() -> str:
     return full_digest(files)
 
 
-def _lies_there(plan: Plan, name: str) -> bool:
-    return _is_made(f"{_TABLES}{name}", lambda: table_plan(plan, name))
-
-
 def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
-    """Whether a product lies there that was made of such a slice, and of no other configuration's.
-
-    The slice is planned only where something lies there: to plan the claims takes seconds.
-    """
+    """True if the stored product was built from this slice; without one nothing is planned, which takes seconds."""
     try:
         record = json.loads(Path(f"{stem}.manifest.json").read_text())
     except (OSError, ValueError):
@@ -122,12 +120,6 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
     for *row, column in cells:
         rows.setdefault(tuple(row), []).append(column)
     return [[*row, columns] for row, columns in rows.items()]
-
-
-def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
-    """What replaces a dataset that was withdrawn."""
-    names = plan.resolve.dataset_names()
-    return {name: {"name": name, "note": note} for name in names if (note := plan.resolve.dataset(name).note)}
 
 
 def _trials() -> dict[str, dict[str, int]]:

@@ -147,8 +147,9 @@ def _artifact(folder: str, key: str, record: dict[str, Any], runs: Runs) -> Reco
     if not record:
         return RecordedArtifact(folder, key, "", {}, {}, {}, {}, "", {})
     parents = [str(PurePosixPath(path).parent) for path in record["inputs"]]
-    roles = _roles(record["spec"], parents)
-    own = {key: value for key, value in record["spec"].items() if key not in roles}
+    names, spec = {PurePosixPath(parent).name: parent for parent in parents}, record["spec"]  # as a spec names folders
+    roles = {role: names[value] for role, value in spec.items() if isinstance(value, str) and value in names}
+    own = {key: value for key, value in spec.items() if key not in roles}
     inputs = dict(sorted(roles.items()))
     unnamed = [parent for parent in parents if parent not in inputs.values()]
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
@@ -156,9 +157,3 @@ def _artifact(folder: str, key: str, record: dict[str, Any], runs: Runs) -> Reco
     return RecordedArtifact(
         folder, key, stage, own, inputs, record["results"], record["outputs"], digest, dict(runs(folder))
     )
-
-
-def _roles(spec: Mapping[str, Any], parents: Iterable[str]) -> dict[str, str]:
-    """What a spec calls the folders that it is made from: it names them by the last part."""
-    names = {PurePosixPath(parent).name: parent for parent in parents}
-    return {role: names[value] for role, value in spec.items() if isinstance(value, str) and value in names}

@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,63 +58,39 @@ class JobGroup:
         return list(dict.fromkeys([*found[:1], *found[-1:]]))
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """Everything that was run, by kind; a latency is with its record."""
-
-    collections: list[RecordedArtifact]
-    trained: list[JobGroup]
-    stages: list[JobGroup]
-    latencies: list[tuple[RecordedArtifact, dict[str, Any]]]
-    indexes: list[RecordedArtifact]
-
-
-@dataclass(frozen=True)
-class HeadlineData:
-    """On what data the headline table is: collections searched, queries judged, seeds, sizes of models."""
-
-    collections: list[RecordedArtifact]
-    queries: list[int]
-    seeds: list[int]
-    backbones: list[dict[str, Any]]
-
-
-def headline_data(shown: ShownTable, records: ArtifactRecords) -> HeadlineData:
-    """What the numbers of a table rest on."""
+def headline_data(shown: ShownTable, records: ArtifactRecords) -> dict[str, list[Any]]:
+    """On what data a table is: collections searched, queries judged, seeds, sizes of models."""
     made_of = records.upstream(shown.folders())
     searched = {each.inputs.get("collection", "") for each in made_of if each.kind == "evaluate"}
     cells = (row.cells[column.id] for column in shown.table.shown() for row in shown.table.rows)
     judged = dict.fromkeys(cell.ours.judged for cell in cells if cell.ours and cell.ours.judged is not None)
     started = {canonical(each.spec["backbone"]): each for each in made_of if "backbone" in each.spec}
-    backbones = [each.spec["backbone"] | each.results for each in started.values()]
-    return HeadlineData(records.of(sorted(searched - {""})), list(judged), shown.table.seeds, backbones)
+    return {
+        "collections": records.of(sorted(searched - {""})),
+        "queries": list(judged),
+        "seeds": shown.table.seeds,
+        "backbones": [each.spec["backbone"] | each.results for each in started.values()],
+    }
 
 
-def summarise_run(records: ArtifactRecords) -> RunSummary:
-    """Group all artifacts of the page."""
+def summarise_run(records: ArtifactRecords) -> dict[str, list[Any]]:
+    """Everything that was run, by kind; a latency is with its record."""
     artifacts = records.all()
-    trained = _grouped((each for each in artifacts if each.kind in TRAINED), _without_seed)
-    stages = _grouped(artifacts, lambda each: (each.kind,))
-    return RunSummary(
-        [each for each in artifacts if each.kind == "collection"],
-        [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
-        sorted((JobGroup(kind, own) for (kind,), own in stages.items()), key=lambda one: (-one.seconds, one.stage)),
-        [(each, record) for each in artifacts if LATENCY in each.outputs and (record := _latency(each))],
-        [each for each in artifacts if each.stage in INDEXES],
-    )
-
-
-def _grouped(
-    artifacts: Iterable[RecordedArtifact], key: Callable[[RecordedArtifact], tuple[str, ...]]
-) -> dict[tuple[str, ...], list[RecordedArtifact]]:
-    groups: dict[tuple[str, ...], list[RecordedArtifact]] = defaultdict(list)
+    trained: dict[tuple[str, str], list[RecordedArtifact]] = defaultdict(list)
+    stages: dict[str, list[RecordedArtifact]] = defaultdict(list)
     for each in artifacts:
-        groups[key(each)].append(each)
-    return groups
-
-
-def _without_seed(artifact: RecordedArtifact) -> tuple[str, ...]:
-    return artifact.stem, canonical({key: value for key, value in artifact.spec.items() if key != "seed"})
+        stages[each.kind].append(each)
+        if each.kind in TRAINED:
+            without_seed = canonical({key: value for key, value in each.spec.items() if key != "seed"})
+            trained[each.stem, without_seed].append(each)
+    by_stage = [JobGroup(kind, own) for kind, own in stages.items()]
+    return {
+        "collections": [each for each in artifacts if each.kind == "collection"],
+        "trained": [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
+        "stages": sorted(by_stage, key=lambda one: (-one.seconds, one.stage)),
+        "latencies": [(each, record) for each in artifacts if LATENCY in each.outputs and (record := _latency(each))],
+        "indexes": [each for each in artifacts if each.stage in INDEXES],
+    }
 
 
 def _latency(artifact: RecordedArtifact) -> dict[str, Any]:

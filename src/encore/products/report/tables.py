@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.slices import OURS
 from encore.products.tables.compute import compute_table
-from encore.products.tables.layout import CellSlice, Layout
+from encore.products.tables.layout import CellSlice
 from encore.products.tables.table import Column, Row, Table, read_table
 
 
@@ -115,7 +115,14 @@ def read_tables(site: ReportSlice) -> list[ShownTable]:
     Raises:
         EncoreError: a table or a file of printed numbers is missing or damaged.
     """
-    return [*map(_made, site.tables), *(_printed(name, layout) for name, layout in site.printed.items())]
+    shown = []
+    for name in site.tables:
+        record = json.loads((RESULTS / f"tables/{name}.manifest.json").read_text())
+        table = read_table(RESULTS / f"tables/{name}.json")
+        shown.append(ShownTable(name, table, made=True, reported=record["spec"].get("reported") or ""))
+    for name, layout in site.printed.items():
+        shown.append(ShownTable(name, compute_table(layout), made=False, reported=layout.reported or ""))
+    return shown
 
 
 def count_printed(tables: Iterable[ShownTable]) -> PrintedCount:
@@ -130,13 +137,3 @@ def count_printed(tables: Iterable[ShownTable]) -> PrintedCount:
     printed = [cell.printed for cell in cells if cell.printed]
     numbers = sum(each.value is not None for each in printed)
     return PrintedCount(len(cells), numbers, len(printed) - numbers)
-
-
-def _made(name: str) -> ShownTable:
-    record = json.loads((RESULTS / f"tables/{name}.manifest.json").read_text())
-    table = read_table(RESULTS / f"tables/{name}.json")
-    return ShownTable(name, table, made=True, reported=record["spec"].get("reported") or "")
-
-
-def _printed(name: str, layout: Layout) -> ShownTable:
-    return ShownTable(name, compute_table(layout), made=False, reported=layout.reported or "")
