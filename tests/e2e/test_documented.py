@@ -18,10 +18,7 @@ NOT_MADE = {  # what nano has not: the one line that says so
     "encore claims --runs": "snakemake results/claims.csv",
     "encore flops objectives": "is missing",
 }
-SLOW = (  # tests of the forecasts run the first, on small shapes, and tests/trust/test_deep_forgery.py the other
-    "encore calibrate",
-    "encore audit --config config/nano.yaml --deep",
-)
+SLOW = ("encore audit --config config/nano.yaml --deep",)  # tests/trust/test_deep_forgery.py runs it
 
 
 @pytest.fixture(scope="module")

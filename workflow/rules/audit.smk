@@ -15,7 +15,7 @@ rule audit:
 
 
 rule preflight:
-    """Print what the declared tables need and lack: bytes, memory, hours, energy; refuse what is beyond a limit."""
+    """Print which jobs the declared tables lack, and their bytes, memory and GPU-hours; refuse what exceeds a limit."""
     log:
         "results/logs/preflight.log",
     localrule: True

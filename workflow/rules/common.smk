@@ -139,7 +139,7 @@ def at_least(folder, *, mem_mb, runtime):
 
 
 def at_least_in_training(folder, *, mem_mb, runtime):
-    """The same for a job that goes on from its checkpoint in the next attempt: its time does not grow with attempts."""
+    """The same for a job that resumes from its checkpoint in the next attempt: its time does not grow with attempts."""
 
     def minutes(wildcards):
         once = REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime

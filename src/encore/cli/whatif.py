@@ -9,10 +9,9 @@ from pathlib import Path
 
 from encore.cli.plan import plan_of
 from encore.commands import ledger
-from encore.commands.preflight.forecast import Forecast, forecast
-from encore.commands.preflight.machine import MACHINES, Machine, find_machine
-from encore.commands.preflight.rates import read_rates
-from encore.commands.preflight.sizes import SIZES
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.forecast_text import size
+from encore.commands.preflight.machine import find_machine
 from encore.commands.whatif.change import changed
 from encore.commands.whatif.compare import PlanChange, compare_plans
 from encore.config.run_file import read_run
@@ -34,8 +33,8 @@ def answer(arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
     plan = plan_of(arguments)
     after, note = _after(plan, arguments.config, arguments.changes)
-    known = find_machine(arguments.machine, MACHINES)
-    found = compare_plans(plan, after, (_forecast(plan, known), _forecast(after, known)))
+    known = find_machine(arguments.machine)
+    found = compare_plans(plan, after, (forecast(plan, (), known), forecast(after, (), known)))
     if arguments.json:
         print(json.dumps(asdict(found), indent=1))
     else:
@@ -49,7 +48,8 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
     lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
     if found.anyway:
         lines.append(f"{found.anyway} more are missing without the change too")
-    lines.append(f"{found.hours:.2f} hours of jobs on {where}, {found.gpu_hours:.2f} of them on a GPU; estimated")
+    hours = f"{found.gpu_hours:,.2f} GPU-hours on {where} and " if found.gpu_hours else ""
+    lines.append(f"{hours}{size(found.disk)} of disk for them, estimated")
     lines.append(f"{len(found.cells)} cells" + (":" if found.cells else ""))
     for table, rows in groupby(found.cells, lambda cell: cell.table):
         named = [
@@ -77,10 +77,6 @@ def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
         return plan, _note_of_the_ledger(before, plan, catalogue)
-
-
-def _forecast(plan: Plan, known: Machine) -> Forecast:
-    return forecast(plan, [], known, read_rates(), 1, known.cores, SIZES)
 
 
 def _note_of_the_ledger(before: Plan, after: Plan, catalogue: Path) -> str:

@@ -196,8 +196,6 @@ class Limits(Strict):
         None, gt=0, description="The most gigabytes of GPU memory of one job, on each GPU."
     )
     ram_gb: float | None = Field(None, gt=0, description="The most gigabytes of main memory of one job.")
-    wall_hours: float | None = Field(None, gt=0, description="The most hours from the first job to the last.")
-    energy_kwh: float | None = Field(None, gt=0, description="The most energy in kilowatt-hours.")
 
 
 def _need_what_is_not_inherited(schema: dict[str, Any]) -> None:

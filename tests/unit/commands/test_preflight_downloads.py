@@ -8,7 +8,7 @@ import pytest
 from test_forecast import planned
 
 from encore.commands.preflight import downloads
-from encore.commands.preflight.fetches import Fetches
+from encore.commands.preflight.downloads import Fetches
 from encore.plan.artifact import Artifact
 
 IDS = {

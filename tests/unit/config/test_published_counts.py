@@ -90,16 +90,10 @@ def test_text_and_json_have_both(paper: Forecast) -> None:
     assert [each["published"] for each in content["counts"] if "marco-hn" in each["steps"]] == [JUDGED]
 
 
-def test_what_was_estimated_is_noted(paper: Forecast) -> None:
-    queries = f"{TRIPLES / JUDGED * judged_here():,.0f} of {judged_here():,}"
-    assert f"msmarco-passage-titles: {queries} train queries are in msmarco-triples-full, as published" in paper.notes
-
-
 def test_where_other_data_stand_for_the_papers_nothing_is_compared(at_the_root: None) -> None:
     found = estimate(load_plan(NANO))
     assert found.counts == []
     assert not any(line.startswith("counts ") for line in forecast_text.forecast_text(found).splitlines())
-    assert not any("as published" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_stand_twice(
         ({"depth": True}, "depth: must be a number, not true or false"),
         ({"numerics": {"threads": True}}, r"numerics: threads: must be a number, not true or false"),
         ({"execution": {"shards": {"pydocs": False}}}, r"execution: shards: must be a number, not true or false"),
-        ({"limits": {"wall_hours": True}}, r"limits: wall_hours: must be a number, not true or false"),
+        ({"limits": {"gpu_hours": True}}, r"limits: gpu_hours: must be a number, not true or false"),
         ({"seeds": [2**32]}, "seeds must be different, not negative, and 4294967295 at most"),
         ({"depth": 10**30}, "depth: 1000000000000000000000000000000 ranks are more than 1000000"),
         ({"execution": {"shards": 10**9}}, r"execution\.shards: more than 10000 parts"),

@@ -9,9 +9,7 @@ import pytest
 import yaml
 
 from encore.commands.preflight.forecast import forecast
-from encore.commands.preflight.machine import MACHINES, find_machine
-from encore.commands.preflight.rates import SHIPPED, read_rates
-from encore.commands.preflight.sizes import SIZES
+from encore.commands.preflight.machine import find_machine
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
@@ -165,10 +163,9 @@ def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalo
 
 def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:
     plan = plan_of(catalogue, tables={}, lineages=["tct-released"], execution={"data_root": str(tmp_path)})
-    machine = find_machine("cpu", MACHINES)
 
     def missing() -> dict[str, float | None]:
-        found = forecast(plan, (), machine, read_rates(SHIPPED), 1, machine.cores, SIZES)
+        found = forecast(plan, (), find_machine(None))
         return {each.name: each.missing for each in found.downloads if each.kind == "checkpoint"}
 
     (before,) = missing().values()

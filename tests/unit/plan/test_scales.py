@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from encore.commands.preflight import resources
-from encore.commands.preflight.resources import LONGEST, Requests
+from encore.commands.preflight.resources import Requests
 from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -177,24 +177,6 @@ def test_shards_may_be_given_by_dataset(catalogue: Catalogue, monkeypatch: pytes
     assert indexed({"pydocs": 2}) == {"000-of-001"}
     with pytest.raises(EncoreError, match=r"execution\.shards: unknown dataset 'pydoc'; did you mean pydocs"):
         indexed({"pydoc": 2})
-
-
-def test_jobs_ask_for_what_their_collections_need(plans: dict[str, Plan]) -> None:
-    paper, embedded = plans["paper"], plans["config"]
-    requests, small = Requests(paper), Requests(embedded)
-    wikipedia, set_of_beir = (named_collection(paper, name) for name in ("wikipedia", "beir-scifact"))
-    assert requests.memory_mb(wikipedia, 4000) > 4000
-    assert 6 * 60 < requests.minutes(wikipedia, 30) <= LONGEST
-    assert (requests.memory_mb(set_of_beir, 4000), requests.minutes(set_of_beir, 30)) == (4000, 30)
-    for made in (embedded.collection("wikipedia"), embedded.model(embedded.resolve.lineage("bert-base+ict"), 0)):
-        assert (small.memory_mb(made, 8000), small.minutes(made, 60)) == (8000, 60)
-    pretrained = paper.model(paper.resolve.lineage("two-tower+ict"), 0)
-    assert requests.minutes(pretrained, 24 * 60) > 24 * 60
-    execution = paper.config.execution.model_copy(update={"processes": 1})
-    one = Requests(Plan(paper.config.model_copy(update={"execution": execution}), paper.catalogue))
-    assert requests.memory_mb(pretrained, 0) > 7 * one.memory_mb(pretrained, 0), "eight processes, each with its own"
-    vocabulary = next(made for made in pretrained.ancestors() if made.stage == "tokenizer")
-    assert requests.minutes(vocabulary, 30) > 60
 
 
 def test_a_search_that_encodes_again_asks_for_the_time_of_both(

@@ -1,5 +1,5 @@
-"""What a run needs, estimated before it starts: downloads, disk, memory, hours and energy, and what is there already.
+"""What a run needs, estimated before it starts: missing jobs, downloads, disk, memory and GPU-hours.
 
-The plan says how much each job has to do (``amounts.py``); how long that takes, and how many bytes it fills, was fitted
-to finished jobs (``cpu.yaml``, made by ``encore calibrate``). Nothing here imports torch.
+``amounts.py`` counts from the plan how much each job has to do, ``costs.py`` says what a unit of that takes. Nothing
+here imports torch.
 """

@@ -1,20 +1,18 @@
-"""How much a job has to do, counted from the plan alone: what its time, memory and disk are fitted to.
+"""How much a job has to do, counted from the plan alone: what its memory, disk and time follow from.
 
 The amounts, each where a job has it:
 
-- ``start``: 1, for what any job of a rule takes; ``imports``: 1 where Python starts for it, 0 where it is a fork;
-- ``passages``, ``tokens``: of its collection, the tokens of articles included (``article_tokens``); ``queries``,
-  and ``lines`` of a run, ``text_lines`` where it is written as text too;
-- ``joined``: tokens that are copied from other stores;
-- ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
-- ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: theirs;
-- ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
-  where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps, of
-  ``trained_examples``;
-- ``products``: operations of exact search; ``graph``: the same at random places of memory; ``scanned``: bytes of
-  vectors that are read anew for each query; ``ranked``: queries times the root of the passages, as BM25 skips most;
-- ``index``: bytes of an approximate index; ``pairs``: scored by a teacher; ``pieces``: of a vocabulary that is trained;
-  ``bytes``: to download, ``unpacked``: to unpack.
+- ``passages``, ``passage_tokens``, ``article_tokens`` and ``tokens`` (of both): of its collection; ``text_tokens``: of
+  the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` where they are also
+  written as text; ``pairs`` that a teacher scores;
+- ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
+  ``index``: bytes of an approximate index;
+- ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
+  longest text that it reads; ``trained_examples`` of a pre-training;
+- ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
+  ``ranked``: queries times the root of the passages, since BM25 skips most of them;
+- ``bytes`` to download, ``unpacked``: after unpacking;
+- ``cores`` that share its work, and ``java``: bytes that Java may take. ``jobs.py`` adds the last four.
 """
 
 from __future__ import annotations
@@ -24,6 +22,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from encore.commands.preflight import shapes, trainings
 from encore.commands.preflight.lengths import TextLengths
@@ -37,50 +37,16 @@ from encore.plan.published_counts import share_with_triples
 
 Amounts = dict[str, float]
 FP32 = 4
-LOOKED = 8.0  # distances that a graph computes for each candidate that it keeps
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
-def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
-    """The amounts of the job that makes an artifact, by name; a kind of job that is not known has the general ones."""
-    found: Amounts = {"start": 1.0, "imports": 1.0}
-    size, model = sizes.behind(made), shapes.model_of(made)
-    share = share_with_triples(sizes.plan.catalogue, made)
-    if size:
-        found |= {"passages": size.passages.count, "tokens": size.tokens, "article_tokens": size.article_tokens}
-        found |= _asked(made, size, share)
-        if sizes.plan.config.execution.text_runs == "all" and "lines" in found:
-            found["text_lines"] = found["lines"]
-    shape = shapes.shape_of(model) if model else None
-    if shape:
-        found["parameters"] = shapes.parameters(shape)
-        if size:
-            found["vectors"] = size.passages.count * shape.dimension / _shards(made)
-    rule = made.stage.partition(".")[0]
-    if size and model and shape and rule in ("pretrain", "finetune"):
-        found |= trainings.amounts(shapes.step_of(model), shape, size, share)
-    elif size and shape and rule in WITH_MODEL:
-        found |= WITH_MODEL[rule](_Job(made, size, shape, found))
-    elif size and rule in WITHOUT_MODEL:
-        found |= WITHOUT_MODEL[rule](made, size, found)
-    elif rule == "tokens" and "collection" not in made.inputs:
-        found["joined"] = found.pop("tokens", 0.0)
-    elif rule == "train_doc2query":
-        found |= _train_doc2query(made)
-    elif rule == "tokenizer" and size:
-        found["pieces"] = made.spec["vocabulary"]
-    elif rule == "start" and "tokens" not in made.inputs:  # random numbers, or another model's weights
-        found.pop("tokens", None)
-    return found
-
-
 class _Job(NamedTuple):
-    """A job with a model: its artifact, its collection, its model's shape, and its general amounts."""
+    """A job with its collection, its model's shape (``Any``, since some count without one) and its general amounts."""
 
     made: Artifact
     size: CollectionSize
-    shape: EncoderConfig
+    shape: Any
     found: Amounts
 
     @property
@@ -88,15 +54,44 @@ class _Job(NamedTuple):
         return self.made.spec
 
 
+def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
+    """The amounts of the job that makes an artifact, by name; only the general ones for an unknown kind of job."""
+    found: Amounts = {}
+    size, model = sizes.behind(made), shapes.model_of(made)
+    share = share_with_triples(sizes.plan.catalogue, made)
+    if size:
+        found |= {"passages": size.passages.count, "passage_tokens": size.passages.tokens, "tokens": size.tokens}
+        found |= {"article_tokens": size.article_tokens, **_asked(made, size, share)}
+        if sizes.plan.config.execution.text_runs == "all" and "lines" in found:
+            found["text_lines"] = found["lines"]
+    shape = shapes.shape_of(model) if model else None
+    if shape:
+        found["parameters"] = shapes.parameters(shape)
+    if shape and size:
+        found["vectors"] = size.passages.count * shape.dimension / _shards(made)
+    rule = rule_of(made)
+    if rule == "train_doc2query":  # a T5 that learns to write queries: six operations for a parameter and token
+        fields = made.spec["expansion"]
+        tokens = fields["steps"] * fields["batch"] * (fields["length"] + fields["query_length"]) / 2
+        return found | {"flops": 6.0 * _t5(fields) * tokens, "parameters": _t5(fields)}
+    if size and shape and model and rule in ("pretrain", "finetune"):
+        return found | trainings.amounts(shapes.step_of(model), shape, size, share)
+    return found | (COUNTED[rule](_Job(made, size, shape, found)) if size and rule in COUNTED else {})
+
+
+def rule_of(artifact: Artifact) -> str:
+    """The rule that makes an artifact: its stage, without the kind."""
+    return artifact.stage.partition(".")[0]
+
+
 def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
-    """Queries, and lines of runs; those that a fusion is tuned on are of two splits."""
+    """Queries, and lines of runs; a fusion is tuned on those of two splits."""
     run = made.inputs.get("run", made).spec
     if made.stage == "tune_fusion":
         queries = sum(size.topics(split, run["queries"]) for split in run["splits"].values())
         return {"queries": queries, "lines": 2 * queries * made.inputs["sparse_train"].spec["depth"]}
     if isinstance(run.get("run"), dict):  # a latency, of a sample after some queries that warm up
-        queries = float(run["warm_up"] + run["queries"])
-        return {"queries": queries, "ranked": queries * size.passages.count**0.5}
+        return {"queries": float(run["warm_up"] + run["queries"])}
     if "split" not in run:
         return {}
     queries = size.topics(run["split"], run.get("queries"), share)
@@ -110,53 +105,33 @@ def _shards(made: Artifact) -> int:
 
 def _encode(job: _Job) -> Amounts:
     lengths = job.size.passages.read(job.spec["length"])
-    count = job.size.passages.count / _shards(job.made)
-    operations = count * trainings.reading(job.shape, lengths, flops.embedding)
+    operations = job.size.passages.count / _shards(job.made) * trainings.reading(job.shape, lengths, flops.embedding)
     bytes_each = 2 if job.spec.get("vectors") == "fp16" else FP32
     return {"flops": operations, "longest": float(lengths.max()), "vector_bytes": job.found["vectors"] * bytes_each}
 
 
 def _search(job: _Job) -> Amounts:
-    queries = job.found["queries"]
+    """Exact search, which an approximate one costs at most."""
+    queries, count, dimension = job.found["queries"], job.size.passages.count, job.shape.dimension
     lengths = trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
-    query_flops = queries * trainings.reading(job.shape, lengths, flops.embedding)
-    found = {"flops": query_flops, "longest": float(job.spec["query_length"])}
-    fields = {**job.made.inputs["index"].spec["index"], **job.spec["search"]} if "index" in job.made.inputs else {}
-    dimension, count = job.shape.dimension, job.size.passages.count
-    match fields.get("kind"):
-        case "hnsw":
-            looked = LOOKED * max(fields["ef_search"], job.spec["depth"])
-            return found | {"graph": flops.product(queries, dimension, looked), "index": _index(fields, job)}
-        case "ivfpq":
-            looked = count * fields["nprobe"] / fields["nlist"]
-            return found | {"graph": flops.product(queries, fields["m"], looked), "index": _index(fields, job)}
-    own = {"index": _index(fields, job)} if fields else {}
-    return found | own | {"products": flops.product(queries, dimension, count)}
+    found = {"flops": queries * trainings.reading(job.shape, lengths, flops.embedding)}
+    found |= {"longest": float(job.spec["query_length"]), "products": flops.product(queries, dimension, count)}
+    return found | (_build_index(job._replace(made=job.made.inputs["index"])) if "index" in job.made.inputs else {})
 
 
 def _build_index(job: _Job) -> Amounts:
+    """Bytes of an index, as FAISS writes them."""
     fields, count, dimension = job.spec["index"], job.size.passages.count, job.shape.dimension
-    found = {"index": _index(fields, job)}
-    if fields["kind"] == "hnsw":
-        found["graph"] = LOOKED * flops.product(count, dimension, fields["ef_construction"])
-    if fields["kind"] == "ivfpq":  # 25 rounds of k-means over at most 256 vectors a centroid, and all vectors once
-        trained = min(count, 256 * fields["nlist"])
-        found["products"] = flops.product(25 * trained + count, dimension, fields["nlist"] + 2 ** fields["bits"])
-    return found
-
-
-def _index(fields: dict[str, Any], job: _Job) -> float:
-    """Bytes of an index of a type, as FAISS writes them."""
-    count, dimension = job.size.passages.count, job.shape.dimension
+    size = count * dimension * FP32
     match fields["kind"]:
         case "hnsw":  # the vectors, and 2 m links of 4 bytes in the lowest layer, m in each other
-            return count * FP32 * (dimension + fields["m"] * (2 + 1 / max(fields["m"] - 1, 1)))
+            size += count * FP32 * fields["m"] * (2 + 1 / max(fields["m"] - 1, 1))
         case "ivfpq":
-            codes = count * (fields["m"] * fields["bits"] / 8 + 8)
-            return float(codes + FP32 * dimension * (fields["nlist"] + 2 ** fields["bits"]))
+            size = count * (fields["m"] * fields["bits"] / 8 + 8)
+            size += FP32 * dimension * (fields["nlist"] + 2 ** fields["bits"])
         case "fp16":
-            return count * dimension * FP32 / 2
-    return count * dimension * FP32
+            size /= 2
+    return {"index": float(size)}
 
 
 def _rerank(job: _Job) -> Amounts:
@@ -164,108 +139,78 @@ def _rerank(job: _Job) -> Amounts:
 
 
 def _teacher_scores(job: _Job) -> Amounts:
+    if job.shape is None:
+        return {"pairs": PUBLISHED}
     return _scoring(job, job.found["queries"] * (1 + job.spec["fill"]))
 
 
 def _scoring(job: _Job, pairs: float) -> Amounts:
-    """Pairs that a trained scorer reads: query and passage together, or each for itself."""
+    """Pairs that a trained scorer reads: query and passage together, or each separately."""
     model = job.made.inputs["model"]
     step = shapes.step_of(model) if "weights" in model.inputs else None
-    lengths = job.size.passages.read(step.length if step else job.shape.max_length)
-    texts = pairs + job.found["queries"]
-    if isinstance(step, FinetuneStep) and step.scorer == "cross-encoder":
-        lengths, texts = (
-            lengths + float(trainings.query_lengths(job.size, job.shape, step.query_length).mean()) - 1,
-            pairs,
-        )
-    found = {"flops": texts * trainings.reading(job.shape, lengths), "longest": float(lengths.max()), "pairs": pairs}
-    late = isinstance(step, FinetuneStep) and step.scorer == "late-interaction"
-    found["vectors"] = 0.0
+    scorer = step.scorer if isinstance(step, FinetuneStep) else ""
+    lengths, texts = job.size.passages.read(step.length if step else job.shape.max_length), pairs + job.found["queries"]
+    if scorer == "cross-encoder":
+        queries = trainings.query_lengths(job.size, job.shape, step.query_length)  # type: ignore[union-attr]
+        lengths, texts = lengths + float(queries.mean()) - 1, pairs
+    found = _reading(job.shape, lengths, texts) | {"pairs": pairs, "vectors": 0.0}
     if job.spec.get("form") == "vectors":  # of each text, or, in 16 bits, of each of its tokens
+        late = scorer == "late-interaction"
         each = lengths.mean() * step.token_dimension / 2 if late else job.shape.dimension  # type: ignore[union-attr]
         found["vectors"] = float(each * (min(pairs, job.size.passages.count) + job.found["queries"]))
     return found
 
 
+def _reading(shape: EncoderConfig, lengths: np.ndarray, texts: float) -> Amounts:
+    return {"flops": texts * trainings.reading(shape, lengths), "longest": float(lengths.max())}
+
+
 def _measure_latency(job: _Job) -> Amounts:
-    lengths = trainings.query_lengths(job.size, job.shape, 512)
-    query_flops = job.found["queries"] * trainings.reading(job.shape, lengths, flops.embedding)
-    return {"flops": query_flops, "scanned": job.found["queries"] * job.found["vectors"] * FP32, "longest": 512.0}
-
-
-def _masked_loss(job: _Job) -> Amounts:
-    return _some_texts(job, job.spec["step"]["length"], job.spec["texts"])
-
-
-def _inspect_model(job: _Job) -> Amounts:
-    field = {"coverage": "texts", "map": "candidates", "vectors": "texts"}.get(job.spec["kind"])
-    return _some_texts(job, job.spec["length"], job.spec[field] if field else 1)
-
-
-def _some_texts(job: _Job, length: int, texts: float) -> Amounts:
-    lengths = job.size.passages.read(length)
-    read = min(texts, job.size.passages.count) * trainings.reading(job.shape, lengths)
-    return {"flops": read, "longest": float(lengths.max())}
+    return {"scanned": job.found["queries"] * job.found.get("vectors", 0.0) * FP32}
 
 
 def _attend(job: _Job) -> Amounts:
-    """All texts are read with the parent model, but for the states of its last layer."""
-    texts, shape = _texts(job.spec["texts"], job.size), replace(job.shape, layers=job.shape.layers - 1)
-    lengths = texts.read(job.spec["texts"]["length"])
-    found = {"flops": texts.count * trainings.reading(shape, lengths), "longest": float(lengths.max())}
-    return found | {"text_tokens": texts.tokens}
+    """All texts are read with the parent model, except for the states of its last layer."""
+    texts = _texts(job.spec["texts"], job.size)
+    shape, lengths = replace(job.shape, layers=job.shape.layers - 1), texts.read(job.spec["texts"]["length"])
+    return _reading(shape, lengths, texts.count) | {"text_tokens": texts.tokens}
 
 
-def _prepare(made: Artifact, size: CollectionSize, found: Amounts) -> Amounts:
-    return {"text_tokens": _texts(made.spec["preparation"], size).tokens}
+def _prepare(job: _Job) -> Amounts:
+    return {"text_tokens": _texts(job.spec["preparation"], job.size).tokens}
 
 
 def _texts(fields: dict[str, Any], size: CollectionSize) -> TextLengths:
     return trainings.texts(SimpleNamespace(**{"length": sys.maxsize, **fields}), size)
 
 
-def _published_scores(made: Artifact, size: CollectionSize, found: Amounts) -> Amounts:
-    return {"pairs": PUBLISHED}
-
-
-def _predict_queries(made: Artifact, size: CollectionSize, found: Amounts) -> Amounts:
-    """Queries written for every passage, two operations a parameter and token; or read from a published file."""
-    if "doc2query_model" not in made.inputs:
+def _predict_queries(job: _Job) -> Amounts:
+    """Queries written for every passage, two operations for a parameter and token; or read from a published file."""
+    if "doc2query_model" not in job.made.inputs:
         return {}
-    written = made.spec["per_passage"] * made.spec["query_length"]
-    count = _t5(made.inputs["doc2query_model"].spec["expansion"])
-    tokens = size.passages.count * (written + float(size.passages.read(made.spec["length"]).mean()))
-    return {"flops": 2.0 * count * tokens, "parameters": count}
-
-
-def _train_doc2query(made: Artifact) -> Amounts:
-    """A T5 that learns to write queries: six operations a parameter and token."""
-    fields = made.spec["expansion"]
-    tokens = fields["steps"] * fields["batch"] * (fields["length"] + fields["query_length"]) / 2
-    return {"flops": 6.0 * _t5(fields) * tokens, "parameters": _t5(fields)}
+    parameters = _t5(job.made.inputs["doc2query_model"].spec["expansion"])
+    read, written = job.size.passages.read(job.spec["length"]), job.spec["per_passage"] * job.spec["query_length"]
+    tokens = job.size.passages.count * (written + float(read.mean()))
+    return {"flops": 2.0 * parameters * tokens, "parameters": parameters}
 
 
 def _t5(fields: dict[str, Any]) -> float:
+    """Parameters of the T5 that an expansion names."""
     if "checkpoint" not in fields:
         return T5_BASE
     hidden, inner, layers = (float(fields[name]) for name in ("hidden", "intermediate", "layers"))
     return 8192 * hidden + layers * (12 * hidden * hidden + 4 * hidden * inner)
 
 
-WITH_MODEL: dict[str, Callable[[_Job], Amounts]] = {
+COUNTED: dict[str, Callable[[_Job], Amounts]] = {
     "attend": _attend,
+    "build_index": _build_index,
     "encode": _encode,
+    "measure_latency": _measure_latency,
+    "predict_queries": _predict_queries,
+    "prepare": _prepare,
+    "rerank": _rerank,
     "search": _search,
     "search_index": _search,
-    "build_index": _build_index,
-    "rerank": _rerank,
     "teacher_scores": _teacher_scores,
-    "measure_latency": _measure_latency,
-    "masked_loss": _masked_loss,
-    "inspect_model": _inspect_model,
-}
-WITHOUT_MODEL: dict[str, Callable[[Artifact, CollectionSize, Amounts], Amounts]] = {
-    "prepare": _prepare,
-    "teacher_scores": _published_scores,
-    "predict_queries": _predict_queries,
 }

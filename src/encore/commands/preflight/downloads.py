@@ -1,4 +1,4 @@
-"""What comes from the network: how many bytes, under which licence, and what lies in ``data_root`` already."""
+"""What comes from the network: how many bytes, under which licence, and how much of it ``data_root`` has already."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from encore.commands.preflight import shapes
+from encore.commands.preflight.amounts import T5_BASE
 from encore.config.checkpoints import WEIGHTS
 from encore.datasets.download.checkpoint import lies_at
 from encore.datasets.download.ir_datasets import HOME
@@ -16,13 +18,13 @@ from encore.plan.plan import Plan
 
 WHOLE = ("collectionandqueries", "docs", "queries")  # entries that any part of a collection needs
 PARTS = ("queries", "qrels")  # of a split
-SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # what DPR's files are called
+SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # names of DPR's files
 Entries = dict[tuple[str, str], dict[str, Any]]  # of ir_datasets' list of files, by collection and file
 
 
 @dataclass(frozen=True)
 class Download:
-    """One thing to fetch: ``bytes`` is None where its publisher says nothing; ``here`` is a part of it, or all."""
+    """One thing to fetch: ``bytes`` is None if its publisher does not say it; ``here`` is the part that is there."""
 
     name: str
     kind: str  # source, ir_datasets, checkpoint, by hand
@@ -36,6 +38,33 @@ class Download:
         return None if self.bytes is None else max(0.0, self.bytes - self.here)
 
 
+class Fetches:
+    """What the ``fetch_*`` jobs of a run download; a file that several of them need counts for the first one alone."""
+
+    def __init__(self, plan: Plan, known: dict[str, dict[str, Any]]) -> None:
+        """``known``: the sizes of ir_datasets' files, by collection and file."""
+        self.plan, self.known = plan, known
+        self._found: dict[str, Download] = {}
+        self._counted: set[tuple[str, str]] = set()
+
+    def of(self, made: Artifact) -> Download:
+        """What a job downloads."""
+        if made.folder not in self._found:
+            new = {"fetch_source": of_source, "fetch_checkpoint": _of_checkpoint}.get(made.stage)
+            self._found[made.folder] = new(self.plan, made) if new else self._of_ir_datasets(made)
+        return self._found[made.folder]
+
+    def _of_ir_datasets(self, made: Artifact) -> Download:
+        dataset, home = made.name.rpartition("-")[0], Path(self.plan.config.execution.data_root) / HOME
+        entries = wanted(made.spec["ids"], self.known)
+        own = {key: entry for key, entry in entries.items() if key not in self._counted}
+        self._counted |= entries.keys()
+        total = float(sum(entry.get("size_hint") or 0 for entry in own.values()))
+        here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in own.items())
+        licence = getattr(_fields(self.plan, dataset), "licence", "")
+        return Download(dataset, "ir_datasets", total if entries else None, min(float(here), total), licence)
+
+
 def of_source(plan: Plan, made: Artifact) -> Download:
     """An entry of ``sources.yaml``."""
     name = made.name.rpartition("-")[0]
@@ -46,35 +75,31 @@ def of_source(plan: Plan, made: Artifact) -> Download:
     return Download(name, "source", total, float(here), source.licence)
 
 
-def of_ir_datasets(plan: Plan, made: Artifact, entries: Entries) -> Download:
-    """What ir_datasets downloads of a dataset; its entries are those that count for it."""
-    dataset = made.name.rpartition("-")[0]
-    home = Path(plan.config.execution.data_root) / HOME
-    fields = plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
-    total = float(sum(entry.get("size_hint") or 0 for entry in entries.values()))
-    here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in entries.items())
-    return Download(dataset, "ir_datasets", total, min(float(here), total), getattr(fields, "licence", ""))
-
-
-def of_checkpoint(plan: Plan, made: Artifact, parameters: float) -> Download:
-    """A checkpoint of Hugging Face's hub: its weights in fp32 and its vocabulary."""
+def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
+    """Weights in fp32 and vocabulary of a checkpoint: as large as the largest model that begins with it."""
     name = made.spec["id"]
+    backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == name)
+    sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
     place = lies_at(name, made.spec["revision"], Path(plan.config.execution.data_root))
-    here, total = float(_on_disk(place) or 0), 4.0 * parameters + 1e6
+    here, total = float(_on_disk(place) or 0), 4.0 * max(sizes, default=T5_BASE) + 1e6
     whole = any((place / weights).is_file() for weights in WEIGHTS)  # other files are small
     return Download(name, "checkpoint", total, total if whole else min(here, total), "see its page on the hub")
 
 
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
-    """A file or folder of the user's that is not there yet."""
-    dataset = made.name.rpartition("-")[0]
-    fields = plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
+    """A file or folder that the user has to put there, and that is missing."""
+    fields = _fields(plan, made.name.rpartition("-")[0])
     licence = getattr(fields, "licence", "") or getattr(fields, "access", "")
     return Download(str(made.source), "by hand", size, 0.0, licence)
 
 
+def _fields(plan: Plan, dataset: str) -> Any:
+    """The fields of a dataset, or None if a folder's name is not that of one."""
+    return plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
+
+
 def published() -> dict[str, dict[str, Any]]:
-    """The sizes that ir_datasets knows, by collection and file; nothing where the library is not installed."""
+    """The sizes that ir_datasets knows, by collection and file; empty if the library is not installed."""
     spec = find_spec("ir_datasets")
     folders = list(spec.submodule_search_locations or []) if spec else []
     path = Path(folders[0], "etc", "downloads.json") if folders else Path()
@@ -87,22 +112,17 @@ def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> Entries:
     for each in ids:
         top, *rest = each.split("/")
         entries = known.get(top, {})
-        names = [*WHOLE, *_files(rest, entries)]
+        beginnings = ["/".join(rest[:count]) for count in range(len(rest), 0, -1)]
+        archive = next(([name] for name in beginnings if name in entries), [])  # named as its beginning is
+        files = [f"{name}/{part}" for name in beginnings for part in PARTS]
+        short = ["-".join([SHORT[rest[0]], *rest[1:2]])] if rest and rest[0] in SHORT else []
+        names = [*WHOLE, *archive, *files, *short]
         found |= {(top, name): entries[name] for name in names if name in entries}
     return found
 
 
-def _files(rest: list[str], entries: dict[str, Any]) -> list[str]:
-    """What a part of a collection needs: the archive called as its beginning is, queries and judgments of it."""
-    beginnings = ["/".join(rest[:count]) for count in range(len(rest), 0, -1)]
-    archive = next(([name] for name in beginnings if name in entries), [])
-    files = [f"{name}/{part}" for name in beginnings for part in PARTS]
-    short = ["-".join([SHORT[rest[0]], *rest[1:2]])] if rest and rest[0] in SHORT else []
-    return [*archive, *files, *short]
-
-
 def _on_disk(path: Path) -> int | None:
-    """Bytes of a file or of a folder's files; None where there is nothing."""
+    """Bytes of a file or of a folder's files; None if it is missing."""
     if path.is_file():
         return path.stat().st_size
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""Machines by name (``config/machines.yaml``): what a GPU can do, and what stands next to it."""
+"""Machines by name (``config/machines.yaml``): what their GPU can do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from encore.config.strict import Positive, Share, Strict
+from encore.config.strict import Share, Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 
@@ -18,25 +18,22 @@ class Peak(Strict):
     """What a GPU could do at best, and the share of it that is expected of it."""
 
     fp32: float = Field(gt=0, description="floating-point operations a second, in 10^12, dense")
-    bf16: float | None = Field(None, gt=0, description="none of a GPU before A100, which has no bf16 and no tf32")
+    bf16: float | None = Field(None, gt=0, description="none before A100, since these have neither bf16 nor tf32")
     utilisation_bf16: Share = 0.35
     utilisation_fp32: Share = 0.6
 
 
 class Machine(Strict):
-    """A machine: its device (a GPU, or the processor itself where there is none) and its host."""
+    """A machine: one kind of GPU, or the processor alone."""
 
     name: str
     device: str
-    cores: Positive = Field(1, description="for each GPU")
     gpu_memory_gb: float | None = None
-    watts: float = Field(gt=0, description="of the device at work; of a core where the device is the processor")
-    host_watts: float = Field(0.0, ge=0, description="of the rest of the machine, for each GPU at work")
-    peak: Peak | None = Field(None, description="of a GPU; none where there is none")
+    peak: Peak | None = Field(None, description="of the GPU; none without one")
     source: str
 
     def computes_in(self, precision: str) -> bool:
-        """Whether models run in it there, as ``training/machine.py`` finds out when a job begins."""
+        """True if models run in it there, as ``training/machine.py`` finds out when a job begins."""
         has = precision == "bf16" if self.peak is None else self.peak.bf16 is not None
         return has or precision == "fp32"
 
@@ -50,15 +47,15 @@ class Machine(Strict):
         return self.peak.fp32 * 1e12 * self.peak.utilisation_fp32
 
 
-def find_machine(name: str | None, catalogue: Path) -> Machine:
-    """A machine by name, without one the processor that this runs on.
+def find_machine(name: str | None, catalogue: Path = MACHINES) -> Machine:
+    """A machine by name; without a name the processor.
 
     Raises:
-        EncoreError: there is no such machine (says which is near), or the file is damaged.
+        EncoreError: the machine is unknown (suggests a similar name), or the file is damaged.
     """
     known, wanted = read_yaml(catalogue), name or CPU
     if wanted not in known:
-        near = nearest(wanted, known) or f"; there are {', '.join(known)}"
+        near = nearest(wanted, known) or f"; known are {', '.join(known)}"
         raise EncoreError(f"--machine {wanted!r} is not in {catalogue}{near}")
     machine: Machine = checked(Machine, {"name": wanted, **known[wanted]}, f"{catalogue}: {wanted}")
     return machine

@@ -1,21 +1,25 @@
-"""How large collections are: counted where they are made, else published, stated in ``sizes.yaml``, or assumed."""
+"""How large collections are: counted once they are made, else published, stated in ``sizes.yaml``, or assumed.
+
+The files of a folder in BEIR's layout are counted, or estimated from the first part of large ones.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 from pydantic import Field
 
 from encore.commands.preflight.lengths import TextLengths, assumed, sampled
-from encore.commands.preflight.on_disk import counted
 from encore.config.datasets import draw_of, role_of
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked, read_yaml
 from encore.datasets.beir import BeirFields
+from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
@@ -23,9 +27,8 @@ from encore.plan.plan import Plan
 SIZES = Path("config/sizes.yaml")
 PIECES = 1.3  # word pieces of an English word
 SENTENCE = 26.0  # word pieces of an English sentence: 20 words
-UNKNOWN = {"passages": 1_000_000, "words": 80, "queries": 1_000, "query_words": 7}  # where nobody says anything
-
-
+UNKNOWN = {"passages": 1_000_000, "words": 80, "queries": 1_000, "query_words": 7}  # if nothing is known
+READ = 16 * 2**20  # bytes of a file that are read, packed or not; the rest of a larger one is taken to be alike
 ALL = "all"  # among the queries by split: those that shares are of
 
 
@@ -35,12 +38,12 @@ class Stated(Strict):
     passages: Positive | None = None
     words: Positive | None = Field(None, description="of a passage, on average")
     articles: Positive | None = None
-    sections: Positive | None = Field(None, description="of articles; none where there are only passages")
+    sections: Positive | None = Field(None, description="of articles; none if it has only passages")
     section_words: Positive | None = Field(None, description="of a section, on average")
-    queries: dict[str, Positive] = Field({}, description="by split; `all`, where splits are shares of them")
+    queries: dict[str, Positive] = Field({}, description="by split; `all` if splits are shares of them")
     query_words: Positive | None = None
     bytes: Positive | None = Field(
-        None, description="The bytes of the file that has to be put there by hand, where no rule fetches it."
+        None, description="The bytes of the file that has to be put there by hand, if no rule fetches it."
     )
     source: str = Field(description="where these numbers come from")
 
@@ -54,7 +57,7 @@ class CollectionSize:
     queries: dict[str, float]
     query_lengths: np.ndarray
     origin: str
-    sentence: float = SENTENCE  # tokens, where texts have sentences
+    sentence: float = SENTENCE  # tokens of a sentence
     notes: list[str] = field(default_factory=list)
     articles: TextLengths | None = None
 
@@ -88,7 +91,7 @@ def _share(split: str) -> float | None:
     return {"train": 0.9 * learned, "valid": 0.1 * learned}.get(role_of(split), 1 - learned)
 
 
-def read_stated(path: Path) -> dict[str, Stated]:
+def read_stated(path: Path = SIZES) -> dict[str, Stated]:
     """The catalogue's ``sizes.yaml``.
 
     Raises:
@@ -105,7 +108,7 @@ class CollectionSizes:
         self._found: dict[str, CollectionSize] = {}
 
     def dataset(self, collection: Artifact | str) -> str:
-        """The dataset that a collection's folder, or its name, is of."""
+        """The dataset of a collection, by its artifact or by the name of its folder."""
         name = collection if isinstance(collection, str) else collection.name
         return name.rpartition("-")[0]
 
@@ -117,7 +120,7 @@ class CollectionSizes:
         return self._found[name]
 
     def behind(self, made: Artifact) -> CollectionSize | None:
-        """The size of the collection that an artifact is about; None where there is none, or nobody knows which."""
+        """The size of the collection that an artifact is about; None without one, or if it is unknown."""
         if made.stage.partition(".")[0] == "collection":
             return self.of(made)
         if "collection" in made.inputs or "collection" in made.spec:
@@ -197,13 +200,6 @@ def _like(base: CollectionSize) -> CollectionSize:
     return replace(base, queries=dict(base.queries), notes=list(base.notes))
 
 
-def _in_files(fields: Any) -> Stated | None:
-    """What the files of a folder of one's own tell; None where there is no such folder."""
-    if not isinstance(fields, BeirFields) or not (found := counted(fields)):
-        return None
-    return Stated(**found, source="counted in its files")
-
-
 def _shrink(size: CollectionSize, fields: Any) -> None:
     """Keep the part that a collection of kind ``subset`` keeps."""
     articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
@@ -242,6 +238,46 @@ def _measure(size: CollectionSize, store: Path) -> None:
         size.sections = sampled(np.diff(offsets[np.asarray(sections)]))
         size.articles = sampled(np.diff(offsets[np.asarray(sections)[np.load(store / "articles.npy")]]))
         size.sentence = float(offsets[-1]) / max(len(offsets) - 1, 1)
+
+
+def _in_files(fields: Any) -> Stated | None:
+    """Counts of a folder's files; None if a dataset is not one, or if they cannot be read."""
+    if not isinstance(fields, BeirFields):
+        return None
+    try:
+        paths = fields.paths()
+        passages, words = _texts(paths["corpus"])
+        _, query_words = _texts(paths["queries"])
+        queries = {name: _queries(paths[role]) for name in fields.splits if (role := f"qrels of {name}") in paths}
+    except (EncoreError, OSError, EOFError, ValueError, AttributeError):
+        return None  # the collection's own job says what is wrong, with file and line
+    counted = {"passages": passages, "words": words, "queries": queries, "query_words": query_words}
+    return Stated(**counted, source="counted in its files")
+
+
+def _texts(path: Path) -> tuple[int, int]:
+    """The rows of a file of JSON lines, and the mean words of their titles and texts, 1 at least."""
+    rows, words, size = 0, 0, path.stat().st_size
+    with path.open("rb") as packed:
+        opened = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed
+        for line in opened:
+            row = json.loads(line)
+            words += len(f"{row.get('title') or ''} {row.get('text') or ''}".split())
+            rows += 1
+            if READ < packed.tell() < size:
+                break
+        share = packed.tell() / size
+    return max(1, round(rows / share)), max(1, round(words / max(rows, 1)))
+
+
+def _queries(path: Path) -> int:
+    """How many queries a file of judgments asks; the lines of one are together."""
+    queries, last = 0, b""
+    with path.open("rb") as file:
+        for line in file:
+            name = line.split(None, 1)[0] if line.strip() else last
+            queries, last = queries + (name != last), name
+    return max(1, queries - 1)  # the header counts as one
 
 
 def _json(path: Path) -> dict[str, Any]:

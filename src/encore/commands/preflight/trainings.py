@@ -22,9 +22,9 @@ QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are cou
 
 
 def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
-    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody counted.
+    """``flops``, and ``longest``: tokens of the longest text; of a pre-training ``trained_examples`` too.
 
-    Of a pre-training ``trained_examples`` too.
+    ``uncounted`` if its objective does not count operations.
 
     Args:
         share: of the judged queries, those that have negatives enough to be learned from.
@@ -68,11 +68,8 @@ def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.n
 def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
     texts = learned(step, size)
     steps = total_steps(step, max(1, round(texts.count)))
-    length = float(texts.read(step.length).mean())
     each, known = pretraining_flops(step, shape, texts, size.sentence)
-    examples = float(steps * step.batch)
-    found = {"flops": steps * each, "trained_examples": examples, "trained_tokens": examples * length}
-    found["longest"] = float(step.length)
+    found = {"flops": steps * each, "trained_examples": float(steps * step.batch), "longest": float(step.length)}
     return found if known else found | {"uncounted": 1.0}
 
 
@@ -142,5 +139,4 @@ def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize, sh
     each = task.flops(Shape(shape), task.outline(np.sort(queries), passages))
     looks = steps // step.validate_every if step.validate_every else 0
     looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, passages)
-    tokens = steps * step.batch * (queries.mean() + (1 + step.negatives_per_query) * passages.mean())
-    return {"flops": steps * each + looked, "trained_tokens": float(tokens), "longest": float(step.length)}
+    return {"flops": steps * each + looked, "longest": float(step.length)}

@@ -1,11 +1,9 @@
 """Two plans side by side: which jobs the second one adds, which cells and claims it changes, what that takes."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from encore.commands.preflight.forecast import HOUR, Forecast
-from encore.commands.preflight.jobs import Needed
+from encore.commands.preflight.forecast import Forecast
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN
@@ -33,8 +31,8 @@ class PlanChange:
 
     jobs: dict[str, list[str]]
     anyway: int
-    hours: float
     gpu_hours: float
+    disk: float
     cells: list[Address]
     claims: list[str]
 
@@ -53,6 +51,7 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
     old, new = forecasts
     missing = {job.artifact.folder for job in old.missing if job.rule not in PRODUCTS}
     added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in PRODUCTS]
+    needs = new.needs(added)
     slices = declared(before), declared(after)
     jobs: dict[str, list[str]] = {}
     for job in added:
@@ -65,8 +64,8 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
     return PlanChange(
         jobs=jobs,
         anyway=len(missing),
-        hours=_seconds(new, added) / HOUR,
-        gpu_hours=_seconds(new, [job for job in added if new.on_gpu(job)]) / HOUR,
+        gpu_hours=needs.gpu_hours,
+        disk=needs.disk,
         cells=[cell for name in after.config.tables for cell in changed_cells(before, after, name)],
         claims=changed_claims(before, after),
     )
@@ -125,7 +124,3 @@ def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
     reports = [report_plan(plan, DEFAULT_RUN) for plan in (before, after)]  # of one file, since they show its name
     found = [PRINTED] if printed[0] != printed[1] else []
     return [*found, *([REPORT] if products_differ or reports[0] != reports[1] else [])]
-
-
-def _seconds(forecast: Forecast, jobs: Iterable[Needed]) -> float:
-    return sum(forecast.seconds(job) for job in jobs)

@@ -1,0 +1,101 @@
+"""What a unit of work takes: bytes of memory and on the disk, and seconds of a core.
+
+The amounts are those of ``amounts.py``. Memory and disk follow from the formats: two bytes for a token, four for a
+parameter or a number of a vector, eight for an offset or a line of a run. What is not listed takes next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from encore.commands.preflight.amounts import Amounts
+
+PROCESS = 0.5e9  # bytes of memory of Python with torch; a job that computes on a GPU has CUDA's in addition
+
+RUN: Amounts = {"lines": 8, "text_lines": 25}
+NEGATIVES: Amounts = {"queries": 180}
+WEIGHTS: Amounts = {"parameters": 4}
+FETCHED: tuple[Amounts, Amounts] = ({}, {"unpacked": 1})
+# Bytes of memory of a process and bytes that stay on the disk, for each unit of an amount, by stage or by rule.
+BYTES: dict[str, tuple[Amounts, Amounts]] = {
+    "attend": ({"parameters": 4, "text_tokens": 0.3}, {"text_tokens": 4}),
+    "build_index": ({"vectors": 12, "index": 1, "passages": 24}, {"index": 1, "passages": 30}),  # vectors three times
+    "collection": ({"passages": 40}, {"passage_tokens": 2, "article_tokens": 1}),
+    "collection.wikipedia": ({"cores": 120e6, "article_tokens": 1.1}, {"article_tokens": 1}),
+    "encode": ({"passages": 24, "parameters": 4}, {"vector_bytes": 1, "passages": 40}),
+    "evaluate": ({"lines": 80}, {"queries": 21}),
+    "fetch_checkpoint": FETCHED,
+    "fetch_ir_datasets": FETCHED,
+    "fetch_source": FETCHED,
+    "finetune": ({"parameters": 12, "passages": 200}, WEIGHTS),
+    "fuse": ({"lines": 400}, RUN),
+    "lucene_index": ({"java": 1, "passages": 40}, {"tokens": 1}),
+    "lucene_search": ({"java": 1, "lines": 150}, RUN),
+    "measure_latency": ({"java": 1, "vectors": 4, "passages": 24}, {}),
+    "merged_negatives": ({"queries": 13_000}, NEGATIVES),
+    "negatives": ({"lines": 30}, NEGATIVES),
+    "negatives_from_dataset": ({"queries": 13_000}, NEGATIVES),
+    "negatives_from_file": ({"queries": 13_000}, NEGATIVES),
+    "nested_corpora": ({"passages": 240}, {}),
+    "predict_queries": ({"parameters": 4}, {"passages": 600}),
+    "prepare": ({"text_tokens": 2.5}, {"text_tokens": 0.9}),
+    "pretrain": ({"parameters": 12, "tokens": 0.35}, WEIGHTS),
+    "rerank": ({"lines": 260, "passages": 48}, RUN),
+    "search": ({"lines": 24, "passages": 72}, RUN),  # vectors are read from their mapped file, a tile at a time
+    "search_index": ({"index": 1, "lines": 260, "passages": 72}, RUN),
+    "start": ({"parameters": 8}, WEIGHTS),
+    "teacher_scores": ({"passages": 72, "pairs": 40}, {"vectors": 4, "pairs": 12}),
+    "tokenizer": ({"tokens": 0.1}, {}),
+    "tokens": ({"passages": 40, "tokens": 1}, {"passages": 171, "tokens": 2}),
+    "train_doc2query": ({"parameters": 12}, WEIGHTS),
+    "tune_fusion": ({"lines": 130}, {}),
+}
+CHECKPOINT = {"pretrain": 24, "finetune": 36}  # bytes on the disk for a parameter, while it trains
+
+
+class Throughput(NamedTuple):
+    """Units of an amount in a second on one core, on the low side of what was measured."""
+
+    stages: str
+    amount: str
+    a_second: float
+    measured: str  # on two cores of an AMD EPYC with other work, unless it says otherwise
+
+
+THROUGHPUTS = (
+    Throughput("collection", "tokens", 250e3, "3.2 million, without judgments: 8.8 million passages in 200 s"),
+    Throughput("collection.wikipedia", "tokens", 80e3, "116,000 in each process, of small extracts of a dump"),
+    Throughput("tokenizer", "tokens", 1e6, "1.8 million, of articles"),
+    Throughput("tokens", "tokens", 300e3, "360,000 of 60,000 passages; 900,000 in docs/performance.md"),
+    Throughput("prepare", "text_tokens", 500e3, "850,000 in each of 16 processes, of word sets"),
+    Throughput("pretrain", "trained_examples", 6e3, "9,900 of costa, the slowest objective, in docs/performance.md"),
+    Throughput("lucene_index", "tokens", 500e3, "1.5 million: 2.2 million passages in 108 s"),
+    Throughput("lucene_search", "ranked", 50e3, "74,000 on two threads: 25 queries in 8.8 million passages"),
+    Throughput("search search_index evaluate", "lines", 500e3, "0.8 million, evaluating 7 million in 8.3 s"),
+    Throughput("negatives fuse tune_fusion", "lines", 400e3, "0.5 million of a tuned fusion; 1.9 of negatives"),
+    Throughput("build_index", "vectors", 200e3, "300,000: 8.8 million of 768 numbers in HNSW in 6.3 h, extrapolated"),
+    Throughput("search_index", "products", 10e9, "14e9, of vectors in 16 bits; an approximate index is faster"),
+    Throughput("measure_latency", "scanned", 4e9, "9.7e9 bytes, one query at a time"),
+)
+
+
+def memory(stage: str, amounts: Amounts) -> float:
+    """Bytes of memory of each process of a job."""
+    return PROCESS + _bytes(stage, amounts, 0)
+
+
+def disk(stage: str, amounts: Amounts) -> float:
+    """Bytes that a job leaves on the disk."""
+    return _bytes(stage, amounts, 1)
+
+
+def _bytes(stage: str, amounts: Amounts, kind: int) -> float:
+    units = BYTES.get(stage) or BYTES.get(stage.partition(".")[0]) or ({}, {})
+    return sum(each * amounts.get(name, 0.0) for name, each in units[kind].items())
+
+
+def core_seconds(stage: str, amounts: Amounts) -> float:
+    """Seconds that the processor's part of a job takes on its cores."""
+    rows = [each for each in THROUGHPUTS if stage in each.stages.split()]
+    rows = rows or [each for each in THROUGHPUTS if stage.partition(".")[0] in each.stages.split()]
+    return sum(amounts.get(each.amount, 0.0) / each.a_second for each in rows) / amounts.get("cores", 1.0)

@@ -1,0 +1,147 @@
+"""What jobs request of a cluster: in the demo, for MS MARCO's passages and for 33 million; and what that rests on."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from test_forecast import disk_of, estimate, planned
+
+from encore.commands.preflight import costs
+from encore.commands.preflight.resources import LONGEST, Requests
+from encore.commands.preflight.sizes import SIZES
+from encore.config.run import RunConfig
+from encore.plan.artifact import Artifact, Topics, upstream
+from encore.plan.artifacts.collections import named_collection
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+
+ROOT = Path(__file__).parents[3]
+HOUR, WEEK = 60, 7 * 24 * 60
+# Minutes and GB that a job takes at least, as far as it was measured, and that it may request at most. Of the training
+# queries (495,959) BM25 keeps 200 passages, a model 200 of 8.8 million and of 33.
+MS_MARCO = {
+    "collection": (4, 3 * HOUR, 0.4, 8),  # without judgments
+    "tokens": (3, 2 * HOUR, 1, 8),
+    "lucene_index": (8, 2 * HOUR, 2, 32),
+    "lucene_search": (330, 24 * HOUR, 16.4 + 14, 64),  # 12.5 queries a second on each of two threads; Java, and Python
+    "encode": (1, 4 * HOUR, 2, 16),
+    "search": (5, 12 * HOUR, 1.2, 32),
+    "build_index": (6 * HOUR, 2 * 24 * HOUR, 3 * 27.2, 200),  # the vectors three times
+    "search_index": (10, 24 * HOUR, 27.2, 64),
+    "finetune": (1, 24 * HOUR, 2, 128),
+    "negatives": (1, 2 * HOUR, 2.5, 8),
+    "evaluate": (0.2, 2 * HOUR, 0.7, 8),
+}
+LARGE = {  # what grows with the passages, in 33 million of them
+    "collection": (15, 12 * HOUR, 0.4, 8),
+    "tokens": (12, 4 * HOUR, 2, 16),
+    "lucene_index": (27, 12 * HOUR, 2, 40),
+    "lucene_search": (640, 48 * HOUR, 16.4 + 14, 64),
+    "encode": (4, 12 * HOUR, 2, 16),
+    "search": (5, 24 * HOUR, 1.5, 32),
+    "build_index": (24 * HOUR, WEEK, 3 * 101, 600),
+    "search_index": (40, 3 * 24 * HOUR, 101, 200),
+}
+
+
+def plan_of(run: str, catalogue: Catalogue, passages: int | None = None) -> Plan:
+    if passages:
+        known = catalogue.datasets["msmarco-passage"]
+        larger = known.model_copy(update={"expected": known.expected | {"passages": passages}})  # type: ignore[attr-defined]
+        catalogue = replace(catalogue, datasets=catalogue.datasets | {"msmarco-passage": larger})
+    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / f"config/{run}.yaml").read_text())), catalogue)
+
+
+def jobs(plan: Plan) -> dict[str, Artifact]:
+    """A job of each rule on the passages that people search: a model, its index, BM25, and runs of training queries."""
+    model, train = "bert-base+marco-bm25", Topics("train", 200)
+    dense, sparse = (plan.run(system, seed, "msmarco-passage", train) for system, seed in ((model, 0), ("bm25", None)))
+    mined = plan.model(plan.resolve.lineage(f"{model}+marco-hn"), 0)
+    scores = plan.scores(f"{model}@hnsw", 0, "msmarco-passage", "test")
+    found = {made.stage.partition(".")[0]: made for made in upstream([mined, scores])}
+    collection, tokens = dense.inputs["collection"], dense.inputs["tokens"]
+    return found | {"search": dense, "lucene_search": sparse, "collection": collection, "tokens": tokens}
+
+
+@pytest.mark.parametrize("passages", [8_841_823, 33_000_000])
+def test_no_job_is_killed_for_its_size_at_its_first_attempt(
+    at_the_root: None, catalogue: Catalogue, passages: int
+) -> None:
+    plan = plan_of("paper", catalogue, passages)
+    requests, made = Requests(plan), jobs(plan)
+    bounds = MS_MARCO | (LARGE if passages > 1e7 else {})
+    for rule, (minutes, most_minutes, gigabytes, most_gigabytes) in bounds.items():
+        asked, memory = requests.minutes(made[rule], 0), requests.memory_mb(made[rule], 0) / 1000
+        assert 2 * minutes <= asked <= min(most_minutes, LONGEST), f"{rule}: {asked} minutes"
+        assert gigabytes < memory <= most_gigabytes, f"{rule}: {memory} GB"
+
+
+def test_the_demo_requests_the_least(at_the_root: None, catalogue: Catalogue) -> None:
+    plan = plan_of("config", catalogue)
+    requests = Requests(plan)
+    for rule, made in jobs(plan).items():
+        assert (requests.memory_mb(made, 8_000), requests.minutes(made, 60)) == (8_000, 60), rule
+
+
+def test_each_process_of_a_training_has_its_own_memory(at_the_root: None, catalogue: Catalogue) -> None:
+    paper = plan_of("paper", catalogue)
+    pretrained = paper.model(paper.resolve.lineage("two-tower+ict"), 0)
+    one = paper.config.execution.model_copy(update={"processes": 1})
+    alone = Requests(Plan(paper.config.model_copy(update={"execution": one}), paper.catalogue))
+    assert Requests(paper).memory_mb(pretrained, 0) > 7 * alone.memory_mb(pretrained, 0)
+    assert Requests(paper).minutes(pretrained, 24 * HOUR) > 24 * HOUR
+
+
+def test_articles_request_more_than_a_small_set_of_passages(at_the_root: None, catalogue: Catalogue) -> None:
+    paper = plan_of("paper", catalogue)
+    requests = Requests(paper)
+    wikipedia, set_of_beir = (named_collection(paper, name) for name in ("wikipedia", "beir-scifact"))
+    assert requests.memory_mb(wikipedia, 4000) > 4000
+    assert 2 * HOUR < requests.minutes(wikipedia, 30) <= 6 * HOUR, "7 million articles on 16 cores"
+    assert (requests.memory_mb(set_of_beir, 4000), requests.minutes(set_of_beir, 30)) == (4000, 30)
+
+
+def test_more_to_do_takes_no_less(bare: Path) -> None:
+    """Ten times the passages and queries: each job's operations, time, memory and disk grow, or stay."""
+    plan = planned()
+    small, sizes = estimate(plan), yaml.safe_load(SIZES.read_text())
+    entry = sizes["pydocs-stdlib"]
+    entry |= {name: 10 * entry[name] for name in ("passages", "sections")}
+    entry["queries"] = {split: 10 * count for split, count in entry["queries"].items()}
+    SIZES.write_text(yaml.safe_dump(sizes))
+    large = estimate(plan)
+    pairs = list(zip(small.jobs, large.jobs, strict=True))
+    assert sum(disk_of(b) > disk_of(a) for a, b in pairs) > 15
+    for a, b in pairs:
+        assert b.operations >= a.operations, a.artifact.folder
+        assert large.memory(b) >= small.memory(a), a.artifact.folder
+        assert disk_of(b) >= disk_of(a), a.artifact.folder
+        assert costs.core_seconds(b.rule, b.amounts) >= costs.core_seconds(a.rule, a.amounts), a.artifact.folder
+
+
+def test_costs_are_those_of_rules() -> None:
+    rules = {
+        name
+        for path in (ROOT / "workflow/rules").glob("*.smk")
+        for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
+    }
+    stages = [*costs.BYTES, *(stage for row in costs.THROUGHPUTS for stage in row.stages.split())]
+    assert {stage.partition(".")[0] for stage in stages} <= rules
+    assert len(costs.THROUGHPUTS) < 15
+
+
+def test_examples_are_made_at_least_as_fast_as_is_assumed() -> None:
+    (assumed,) = (row.a_second for row in costs.THROUGHPUTS if row.stages == "pretrain")
+    measured = [
+        row["examples_per_second"]
+        for part in json.loads((ROOT / "benchmarks/results/examples-cpu-2core.json").read_text())["parts"]
+        for row in part["rows"]
+        if "Transformers" not in row["way"]
+    ]
+    assert len(measured) == 28
+    assert min(measured) > assumed
