@@ -9,9 +9,9 @@ from typing import Any
 
 _PUBLIC = {
     "EncoreError": "encore.errors",
-    "read_run": "encore.results",
-    "read_scores": "encore.results",
-    "read_table": "encore.results",
+    "read_run": "encore.products.data_frames",
+    "read_scores": "encore.products.data_frames",
+    "read_table": "encore.products.data_frames",
 }
 
 
