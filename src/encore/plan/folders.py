@@ -10,7 +10,7 @@ from encore.config import checkpoints
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.artifacts import latency, scores, sources
+from encore.plan.artifacts import scores, sources
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.planner import Planner
 from encore.plan.resolver import Resolver
@@ -93,7 +93,7 @@ def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
             if fields.measures and scores.tested_fairly(plan, system, dataset, split):
                 with suppress(EncoreError):  # for example a fusion cannot choose its weight on every dataset
                     scores.scores(plan, system, seed, dataset, split)
-                    latency.latency(plan, system, seed, dataset, fields.topics or split)
+                    scores.latency(plan, system, seed, dataset, fields.topics or split)
 
 
 def unknown(plan: Planner, folder: str) -> str:

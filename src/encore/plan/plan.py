@@ -9,7 +9,7 @@ from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.plan.artifact import Artifact
-from encore.plan.artifacts import latency, models, scores, systems
+from encore.plan.artifacts import models, scores, systems
 from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.catalogue import Catalogue
@@ -37,8 +37,8 @@ class Plan(Planner):
         return scores.scores(self, system, seed, dataset, split)
 
     def latency(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
-        """The latency of a system; see ``artifacts/latency.py``."""
-        return latency.latency(self, system, seed, dataset, split)
+        """The latency of a system; see ``artifacts/scores.py``."""
+        return scores.latency(self, system, seed, dataset, split)
 
     def find(self, folder: str) -> Artifact:
         """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.

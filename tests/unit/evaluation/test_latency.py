@@ -20,7 +20,7 @@ from encore.evaluation.latency.parts import MEASURERS, LatencyInputs, gathered
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.plan.artifacts.latency import PARTS, READS
+from encore.plan.artifacts.scores import PARTS, READS
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.tables.entries import ColumnEntry

@@ -7,7 +7,7 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan.artifacts.dense import shards
+from encore.plan.artifacts.systems import shards
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.tables.plan import table_plan

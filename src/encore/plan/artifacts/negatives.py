@@ -53,7 +53,8 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
         "seed": seed,
     }
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
-    recipe |= {"answers": answers} if (answers := _answers(step)) else {}
+    if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
+        recipe["answers"] = "positives" if step.positives == "answers" else "left out"
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
         inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)
@@ -136,18 +137,8 @@ def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifac
     bm25 = _listed_for_bm25(plan, step, seed) or sampled_negatives(plan, BM25, judged, seed)
     inputs = {"bm25": bm25, "mined": sampled_negatives(plan, miner, step, seed)}
     spec = {"impl": plan.impl("merged_negatives"), **names(inputs), "from": [each.owner for each in inputs.values()]}
-    return plan.make("merged_negatives", f"negatives/bm25+mined-{digest(spec)}/{_topics(bm25)}", spec, inputs)
-
-
-def _topics(artifact: Artifact) -> str:
-    return artifact.name.rsplit("-", 1)[0]
-
-
-def _answers(step: FinetuneStep) -> str | None:
-    """How retrieved passages that contain an answer are used."""
-    if step.positives == "answers":
-        return "positives"
-    return "left out" if step.exclude_answers else None
+    folder = f"negatives/bm25+mined-{digest(spec)}/{bm25.name.rsplit('-', 1)[0]}"
+    return plan.make("merged_negatives", folder, spec, inputs)
 
 
 def _of_all(step: FinetuneStep) -> FinetuneStep:

@@ -1,18 +1,27 @@
 """Runs: a system's ranking for the queries of a split. One function a kind of system; lineages are searched densely."""
 
+import os
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from encore.config.datasets import serves
 from encore.config.lineage import Lineage, StepName, split_index
-from encore.config.systems import Bm25, Rerank
-from encore.config.validation import explained
+from encore.config.systems import Bm25, Fusion, Rerank
+from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts import dense, doc2query, fusion
+from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
+from encore.storage.manifest import MANIFEST
+from encore.storage.shards import NAME
+
+CHOOSING = {"train": "train", "valid": "held-out"}  # role of a split: what `tuned_on` calls it
+LISTS = ("sparse", "dense")
 
 
 def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topics) -> Artifact:
@@ -40,7 +49,7 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
         )
     if index is not None:
         return _indexed(plan, lineage, index, seed, dataset, topics)
-    return dense.run(plan, lineage, seed, dataset, topics)
+    return _dense(plan, lineage, seed, dataset, topics)
 
 
 def _bm25(plan: Planner, system: str, fields: Bm25, seed: int | None, dataset: str, topics: Topics) -> Artifact:
@@ -85,7 +94,7 @@ def _indexed(plan: Planner, lineage: Lineage, index: StepName, seed: int, datase
 
     The exact run over the same queries is read too: the recall of its answers is reported with the run.
     """
-    exact = dense.run(plan, lineage, seed, dataset, topics)
+    exact = _dense(plan, lineage, seed, dataset, topics)
     inputs = {role: exact.inputs[role] for role in ("model", "tokens", "collection")}
     inputs |= {"index": _index(plan, lineage, index, seed, dataset), "exact": exact}
     system = f"{inputs['model'].name}@{index}"
@@ -99,13 +108,127 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
     """One index of a type over a dataset's vectors; how it will be searched is no part of it."""
     fields, backbone = plan.resolve.index_type(index), plan.resolve.backbone(lineage)
     fields.check(backbone.projection_dim or backbone.hidden)
-    shards = dense.shards(plan, lineage, seed, dataset)
-    spec = {"impl": plan.impl("build_index"), "index": fields.building(), "vectors": shards[0].owner}
-    inputs = {f"shard{number}": shard for number, shard in enumerate(shards)}
+    vectors = shards(plan, lineage, seed, dataset)
+    spec = {"impl": plan.impl("build_index"), "index": fields.building(), "vectors": vectors[0].owner}
+    inputs = {f"shard{number}": shard for number, shard in enumerate(vectors)}
     kept = StepName(index.name, tuple(pair for pair in index.overrides if pair[0] not in fields.SEARCH))
     owner = f"{plan.model(lineage, seed).name}@{kept}"
     return plan.make("build_index", f"indexes/{owner}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
 
 
+def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
+    """A lineage's run over the queries of a split."""
+    model, vectors = plan.model(lineage, seed), shards(plan, lineage, seed, dataset)
+    inputs = {
+        "model": model,
+        "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage)),
+        "collection": collection(plan, dataset),
+    }
+    named = {**names(inputs), "index": vectors[0].owner, "system": model.name}
+    inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
+    how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
+    spec = {"impl": plan.impl("search"), **topics._asdict(), **how, **named}
+    if (products := plan.config.numerics.search) != "fp32":
+        spec["products"] = products
+    return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+
+
+def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
+    """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest.
+
+    Vectors that are there in another number of shards than the configuration's are used as they are.
+    """
+    model = plan.model(lineage, seed)
+    inputs = {"model": model, "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
+    spec = {
+        "impl": plan.impl("encode"),
+        "length": plan.resolve.passage_length(lineage, dataset),
+        "numerics": plan.numerics(),
+        **names(inputs),
+    }
+    if (stored := plan.config.numerics.vectors) != "fp32":
+        spec["vectors"] = stored
+    folder = f"results/indexes/{model.name}/{plan.resolve.dataset_name(dataset)}-{digest(spec)}"
+    count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset_name(dataset)))
+    return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
+
+
+def _finished_count(folder: Path, wanted: int) -> int:
+    """The number of shards in which a collection's vectors are finished; the wanted one if there are none."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if NAME.fullmatch(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return wanted
+    finished = Counter(int(name.rpartition("-")[2]) for name in names if (folder / name / MANIFEST).is_file())
+    counts = [count for count, number in finished.items() if count == number]
+    return wanted if wanted in counts else min(counts, default=wanted)
+
+
+def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> Artifact:
+    """Two runs over the queries of a split as one."""
+    lists = _lists(plan, fields, seed, dataset, topics._replace(depth=fields.depth))
+    how = fields.model_dump(mode="json", by_alias=True, exclude={"kind", *LISTS})
+    impl = plan.impl("fuse")
+    kind = f"{system}-s{seed}" if plan.resolve.has_chance(system) else system
+    owner = f"{kind}-{digest([impl, how, *(each.owner for each in lists.values())])}"
+    inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
+    spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
+    spec["collection"] = collection(plan, dataset).name
+    return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+
+
+def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, requested: str) -> Artifact:
+    """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
+
+    Where the queries are parted in several ways, they are those of the way that ``requested`` belongs to.
+
+    Raises:
+        EncoreError: the dataset has no such queries, or does not know the measure.
+    """
+    splits = plan.resolve.dataset(dataset).splits
+    choosing = {
+        CHOOSING[split.role]: name
+        for name, split in splits.items()
+        if split.role in CHOOSING and serves(name, requested)
+    }
+    if fields.tuned_on not in choosing:
+        role = next(role for role, role_name in CHOOSING.items() if role_name == fields.tuned_on)
+        raise EncoreError(
+            f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.resolve.dataset_name(dataset)!r} has no split of role "
+            f"{role!r} to choose the weight on; add one, or set `tuned_on`"
+        )
+    inputs = {"collection": collection(plan, dataset)}
+    for role_name, split in choosing.items():
+        lists = _lists(plan, fields, seed, dataset, Topics(split, fields.depth, fields.queries, fields.sample))
+        inputs |= {f"{role}_{role_name.replace('-', '_')}": made for role, made in lists.items()}
+    spec = {
+        "impl": plan.impl("tune_fusion"),
+        "weights": fields.weights.values(),
+        "measure": _expression(splits, fields.measure, plan.resolve.dataset_name(dataset)),
+        "tuned_on": fields.tuned_on,
+        "splits": choosing,
+        "queries": fields.queries,
+        "sample": fields.sample,
+        **names(inputs),
+    }
+    return plan.make("tune_fusion", f"fusions/{owner}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
+
+
+def _lists(plan: Planner, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> dict[str, Artifact]:
+    return {role: plan.run(getattr(fields, role), seed, dataset, topics) for role in LISTS}
+
+
+def _expression(splits: dict[str, Any], measure: str, dataset: str) -> str:
+    """How the dataset spells a measure: as on the held-out queries, or else as on those that it reports."""
+    ordered = sorted(splits.values(), key=lambda split: ["valid", "test", "graded", "train"].index(split.role))
+    for split in ordered:
+        if measure in split.measures:
+            return str(split.measures[measure])
+    known = {name for split in ordered for name in split.measures}
+    raise EncoreError(
+        f"a fusion is to be best at {measure!r}, which dataset {dataset!r} lacks{nearest(measure, known)}"
+    )
+
+
 # How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).
-KINDS: dict[str, Callable[..., Artifact]] = {"bm25": _bm25, "fusion": fusion.run, "rerank": _rerank}
+KINDS: dict[str, Callable[..., Artifact]] = {"bm25": _bm25, "fusion": _fusion, "rerank": _rerank}
