@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from encore.datasets.dpr.fields import DprFields
+from encore.datasets.dpr import DprFields
 
 PASSAGES = [
     ("1", 'Aaron "the first" said: No.', "Aaron"),

@@ -20,7 +20,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     name = arguments.output.name.rpartition("-")[0]
-    fields = load_plan(arguments.config).resolve.dataset_fields(name)
+    fields = load_plan(arguments.config).resolve.own(name).fields
     print_terms(name, fields.licence, fields.terms)
     with record(arguments.output, stage="fetch_ir_datasets", spec=arguments.spec, inputs=[]) as facts:
         facts["results"] = fetch(arguments.spec["ids"], arguments.data_root, fields.terms)

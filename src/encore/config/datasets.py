@@ -1,8 +1,14 @@
-"""What the configuration says about every collection, whatever its source: its splits and their roles."""
+"""What the configuration says about every collection, and what planning asks of every kind of collection.
+
+A kind of collection (``datasets/``) overrides what differs from the defaults here; nothing else knows one kind from
+another.
+"""
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,6 +17,7 @@ from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
 
 _OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")
+DATA_ROOT = "{data_root}"  # at the beginning of a path: the folder of `execution: data_root:`
 Role = Literal["train", "valid", "test", "graded"]
 
 
@@ -79,11 +86,66 @@ class Split(Strict):
         return self
 
 
+@dataclass(frozen=True)
+class MadeFrom:
+    """What a collection is built from.
+
+    Args:
+        path: the user's file or folder.
+        base: the dataset that it is derived from.
+        parts: the datasets that are joined into it.
+        sources: entries of ``sources.yaml``.
+        ids: what ir_datasets downloads, by its names.
+    """
+
+    path: str | None = None
+    base: str | None = None
+    parts: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class KnownSize:
+    """What is known of a collection before it is built; None, and splits left out, where nothing is.
+
+    Args:
+        passages: how many.
+        words: mean words of a passage.
+        articles: how many.
+        sections: of all articles.
+        queries: how many, by split.
+        query_words: mean words of a query.
+    """
+
+    passages: float | None = None
+    words: float | None = None
+    articles: float | None = None
+    sections: float | None = None
+    queries: Mapping[str, float] = field(default_factory=dict)
+    query_words: float | None = None
+
+    @classmethod
+    def published(cls, expected: Mapping[str, int]) -> "KnownSize":
+        """The counts of an entry's ``expected``: ``passages`` and ``queries.<split>``."""
+        queries = {key.removeprefix("queries."): n for key, n in expected.items() if key.startswith("queries.")}
+        return cls(expected.get("passages"), queries=queries)
+
+    def holding_out(self, count: int | None) -> "KnownSize":
+        """The same with so many queries of ``train`` as ``valid``."""
+        if not count or "train" not in self.queries:
+            return self
+        return replace(self, queries={**self.queries, "train": self.queries["train"] - count, "valid": count})
+
+
 class CollectionFields(Strict):
-    """Fields that every kind of collection has."""
+    """Fields that every kind of collection has, and what planning asks of each kind."""
 
     only_passages: ClassVar[bool] = False  # no articles with sections and links, which some objectives read
+    lists_negatives: ClassVar[bool] = False  # its training queries bring negatives
+    embedded: ClassVar[bool] = False  # every installation has it: nothing has to be obtained
 
+    kind: str = Field(description="how it is built, and what else an entry has: one of docs/collections.md")
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
     length: Positive | None = Field(
         None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"
@@ -95,7 +157,7 @@ class CollectionFields(Strict):
         "only where a table asks for it",
     )
     ignore_identical_ids: bool = Field(
-        False, exclude=True, description="a document that has the query's own id is no answer to it: BEIR scores so"
+        False, exclude=True, description="ignore a retrieved document with the query's own id, as BEIR's scores do"
     )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
@@ -103,11 +165,12 @@ class CollectionFields(Strict):
     note: str | None = Field(
         None, exclude=True, description="a sentence for tables that use it, e.g. which withdrawn dataset it replaces"
     )
-
-    @property
-    def only_articles(self) -> bool:
-        """Whether it is only pre-trained on: it has articles, and neither passages nor queries."""
-        return False
+    access: str = Field(
+        "", exclude=True, description="how to get files that no rule fetches; shown where they are missing"
+    )
+    licence: str = Field("", exclude=True, description="in a few words")
+    terms: str = Field("", exclude=True, description="the address of the page that offers it and has its terms")
+    source: str = Field("", exclude=True, description="where these values come from; part of no digest")
 
     @model_validator(mode="after")
     def _call_what_training_uses_by_its_role(self) -> "CollectionFields":
@@ -119,9 +182,63 @@ class CollectionFields(Strict):
                 )
         return self
 
-    def is_apart_from(self, other: "CollectionFields") -> bool:
-        """Whether two collections that are made of one cannot share a query."""
+    @property
+    def made_from(self) -> MadeFrom:
+        """What its job reads; nothing by default."""
+        return MadeFrom()
+
+    @property
+    def only_articles(self) -> bool:
+        """True if it has articles to pre-train on, and neither passages nor queries."""
         return False
+
+    @property
+    def takes_articles(self) -> bool:
+        """True if it can be derived from a collection that has articles only."""
+        return self.only_articles
+
+    @property
+    def questions_identity(self) -> dict[str, Any] | None:
+        """What decides its queries, if datasets of other names can have the same ones."""
+        return None
+
+    @property
+    def missing(self) -> str | None:
+        """What to do about files that the user has to put in place, or None if they are there."""
+        path = self.made_from.path
+        if path is None or Path(path).exists():
+            return None
+        return f"{path} is missing, which cannot be downloaded: {self.access or 'put it there, or name another `path`'}"
+
+    def placed(self, data_root: str) -> Self:
+        """These fields with the run's data folder in place of ``{data_root}`` at the beginning of the path."""
+        path = self.made_from.path
+        if path is None or not path.startswith(DATA_ROOT):
+            return self
+        return self.model_copy(update={"path": data_root + path.removeprefix(DATA_ROOT)})
+
+    def inheriting(self, base: "CollectionFields") -> Self:
+        """These fields with what they leave out taken from the dataset that it is derived from."""
+        return self
+
+    def is_apart_from(self, other: "CollectionFields") -> bool:
+        """True if it cannot share a query with another collection that is derived from the same one."""
+        return False
+
+    def check_files(self) -> None:
+        """Check in seconds, before any job, what can be known of the user's files.
+
+        Raises:
+            EncoreError: something is wrong with them; with file and line.
+        """
+
+    def known_size(self) -> KnownSize:
+        """What is published of its size, or can be counted in its files within seconds."""
+        return KnownSize()
+
+    def derived_size(self, base: KnownSize) -> KnownSize | None:
+        """Its size as it follows from that of the dataset that it is derived from; None if nothing follows."""
+        return base
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""

@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import Split
+from encore.config.datasets import KnownSize, MadeFrom, Split
 from encore.config.strict import Positive
 from encore.data import qrels as judged
 from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
+from encore.datasets.file_sizes import count_queries, count_texts
 from encore.datasets.held_out import hold_out
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError, quoted
@@ -37,10 +38,8 @@ class BeirFields(JudgedFields):
 
     only_passages: ClassVar[bool] = True
 
-    kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
     splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
-    access: str = Field("", exclude=True, description="how to get the folder; shown where it is missing")
     valid_queries: Positive | None = Field(
         None,
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
@@ -48,6 +47,16 @@ class BeirFields(JudgedFields):
     empty_documents: Literal["refuse", "drop"] = Field(
         "refuse", description="`drop` leaves them and their judgments out"
     )
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The folder."""
+        return MadeFrom(path=self.path)
+
+    @property
+    def missing(self) -> str | None:
+        """What to do about a folder that cannot be downloaded; None if it is there, or its files are simply read."""
+        return super().missing if self.access else None
 
     @model_validator(mode="after")
     def _know_where_validation_comes_from(self) -> "BeirFields":
@@ -107,8 +116,8 @@ class BeirFields(JudgedFields):
             **self.form.to_spec(),
         }
 
-    def refuse_before_any_job(self) -> None:
-        """Look at what can be known of the files in seconds: the first document, and all judgments.
+    def check_files(self) -> None:
+        """Check the first document, and all judgments.
 
         Raises:
             EncoreError: with file and line: there is no document, judgments cannot be read, no query would be left to
@@ -121,12 +130,16 @@ class BeirFields(JudgedFields):
         judgments |= hold_out(judgments, **spec["held_out"]) if spec["held_out"] else {}
         refuse_shared({split: {each.query for each in own} for split, own in judgments.items()}, judgments)
 
-    @property
-    def missing(self) -> str | None:
-        """What is not there and how to get it; None where all is well, or where files are simply read."""
-        if not self.access or Path(self.path).is_dir():
-            return None
-        return f"{self.path} is missing, which cannot be downloaded: {self.access}"
+    def known_size(self) -> KnownSize:
+        """Counts and mean words of its files, estimated from the first part of large ones."""
+        try:
+            paths = self.paths()
+            passages, words = count_texts(paths["corpus"])
+            _, query_words = count_texts(paths["queries"])
+            queries = {name: count_queries(paths[_qrels(name)]) for name in self._files()}
+        except (EncoreError, OSError, EOFError, ValueError, AttributeError):
+            return KnownSize()  # the collection's own job says what is wrong, with file and line
+        return KnownSize(passages, words, queries=queries, query_words=query_words).holding_out(self.valid_queries)
 
 
 def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
@@ -250,4 +263,4 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
             empty.add(name)
 
 
-KIND = Kind(BeirFields, build_beir)
+KIND = Kind(BeirFields, build_beir, impl=2)

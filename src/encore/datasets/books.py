@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields, Split
+from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.config.strict import Positive
 from encore.data import unpacked
 from encore.data.articles import Row, write_article_collection
@@ -27,14 +27,12 @@ ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 class BooksFields(CollectionFields):
     """An entry of the catalogue with ``kind: books``."""
 
-    kind: Literal["books"]
     books: str | None = Field(None, description="the source that has them, in one .txt")
     path: str | None = Field(None, description="or a file of one's own, or a folder with a book in each .txt")
     lines: Literal["sentences", "prose"] = Field("sentences", description="what stands in a line")
     section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
-    access: str = Field("", exclude=True, description="how to get the files; shown where they are missing")
 
     @model_validator(mode="after")
     def _lie_in_one_place(self) -> "BooksFields":
@@ -42,23 +40,15 @@ class BooksFields(CollectionFields):
             raise ValueError("give either `books`, a source, or `path`")
         return self
 
-    def sources(self) -> list[str]:
-        """The entries of ``sources.yaml`` that it is made of."""
-        return [self.books] if self.books else []
+    @property
+    def made_from(self) -> MadeFrom:
+        """The user's file or folder, or the source."""
+        return MadeFrom(path=self.path, sources=[self.books] if self.books else [])
 
     @property
     def only_articles(self) -> bool:
         """There are no queries."""
         return True
-
-    @property
-    def missing(self) -> str | None:
-        """What to do where the files are not there; None where they are, or are fetched."""
-        if self.path is None or Path(self.path).exists():
-            return None
-        return (
-            f"{self.path} is missing, which cannot be downloaded: {self.access or 'put a text file or a folder there'}"
-        )
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of files of one's own; a source is known by its folder."""
@@ -155,4 +145,4 @@ def _content(own: Path) -> dict[str, str]:
     return contents({path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)})
 
 
-KIND = Kind(BooksFields, build_books)
+KIND = Kind(BooksFields, build_books, impl=2)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator
 
-from encore.config.datasets import CollectionFields, Split
+from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, Row
 from encore.data.text_fields import Form
@@ -17,7 +17,6 @@ from encore.errors import EncoreError
 class ConcatFields(CollectionFields):
     """An entry of the catalogue with ``kind: concat``."""
 
-    kind: Literal["concat"]
     parts: tuple[str, ...] = Field(alias="of", min_length=2, description="the collections, in this order")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
@@ -27,6 +26,11 @@ class ConcatFields(CollectionFields):
         if len(set(value)) < len(value):
             raise ValueError("names a collection twice; its texts would be learned from twice")
         return value
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The collections that are joined."""
+        return MadeFrom(parts=self.parts)
 
     @property
     def only_articles(self) -> bool:
@@ -79,4 +83,4 @@ def qualified(name: str, own: str) -> str:
     return f"{name}:{own}"
 
 
-KIND = Kind(ConcatFields, build_concat)
+KIND = Kind(ConcatFields, build_concat, impl=2)

@@ -8,11 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import CollectionFields, Split
+from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.data.articles import Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
@@ -26,9 +26,13 @@ _FORM = 'needs "id" and "title" as strings, "sections" with "heading" and "parag
 class EncyclopediaFields(CollectionFields):
     """An entry of the catalogue with ``kind: encyclopedia``."""
 
-    kind: Literal["encyclopedia"]
     path: str = Field(description="a file of articles, .jsonl, .jsonl.gz or .jsonl.xz; from the repository's root")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The user's file."""
+        return MadeFrom(path=self.path)
 
     @property
     def only_articles(self) -> bool:
@@ -136,4 +140,4 @@ def _is_section(section: Any) -> bool:
     )
 
 
-KIND = Kind(EncyclopediaFields, build_encyclopedia)
+KIND = Kind(EncyclopediaFields, build_encyclopedia, impl=2)

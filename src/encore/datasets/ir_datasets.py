@@ -5,11 +5,11 @@ What it needs is fetched by a rule of its own (``download/ir_datasets.py``); her
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import Split
+from encore.config.datasets import KnownSize, MadeFrom, Split
 from encore.config.strict import Positive
 from encore.data.collection import Judgment, Row, write_collection
 from encore.data.judgments import JudgedFields
@@ -38,7 +38,6 @@ class IrDatasetsFields(JudgedFields):
 
     only_passages: ClassVar[bool] = True
 
-    kind: Literal["ir-datasets"]
     id: str = Field(description="whose documents these are")
     splits: Mapping[str, IrDatasetsSplit] = Field(description="the splits that are used, by name")
     rename: dict[str, str] = Field(
@@ -51,8 +50,7 @@ class IrDatasetsFields(JudgedFields):
         {}, description="`passages`, `queries.<split>` or `judgments.<split>` as published; other counts are refused"
     )
     licence: str = Field(exclude=True, description="in a few words")
-    terms: str = Field(exclude=True, description="the address of the page where it is offered and its terms stand")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+    terms: str = Field(exclude=True, description="the address of the page that offers it and has its terms")
 
     @model_validator(mode="after")
     def _know_where_validation_comes_from(self) -> "IrDatasetsFields":
@@ -71,9 +69,14 @@ class IrDatasetsFields(JudgedFields):
             )
         return self
 
-    def ids(self) -> list[str]:
-        """What is fetched: the documents' id, then those of the splits, each once."""
-        return [self.id, *sorted({split["id"] for split in self._sets().values()})]
+    @property
+    def made_from(self) -> MadeFrom:
+        """What is downloaded: the documents' id, then those of the splits, each once."""
+        return MadeFrom(ids=[self.id, *sorted({split["id"] for split in self._sets().values()})])
+
+    def known_size(self) -> KnownSize:
+        """The published counts."""
+        return KnownSize.published(self.expected).holding_out(self.valid_queries)
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the content."""

@@ -1,9 +1,10 @@
-"""The kinds of collections by name: one module each, which ``stages.yaml`` names; every kind is written in one form.
+"""The kinds of collections by name: one file each in this folder, found by its name; all are written in one form.
 
-A kind is added with one file, which says ``KIND``, and one line, its stage ``collection.<kind>`` in ``stages.yaml``
-with its module. Modules are loaded by name, so that the code behind one kind is not behind the others.
+A kind is added with one file that says ``KIND``: ``ir_datasets.py`` is the kind
+``ir-datasets``. Files are loaded by name, so the code behind one kind is not behind the others.
 """
 
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -11,27 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from encore.config.datasets import CollectionFields
+from encore.config.validation import nearest
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.storage.code_digest import HERE
 
 STAGE = "collection."
-KINDS: dict[str, str] = {
+PYDOCS = {
     stage.removeprefix(STAGE): declared["modules"][0]
     for stage, declared in HERE.stages.items()
     if stage.startswith(STAGE)
-}  # kind: its module
-RENAMED = {"titled": "with-titles", "joined": "concat"}
+}
 
 
 @dataclass(frozen=True)
 class BuildInputs:
-    """What a collection is made from, as its program's options give it. A kind that needs one says so by asking for it.
+    """What a collection is built from, as its program's options give it; a kind asks for what it needs.
 
     Args:
         kind: the collection's, for messages.
         source: the user's own file, or the folder of such files.
-        base: the folder of the collection that this one is made of.
+        base: the folder of the collection that this one is derived from.
         data_root: the folder that ir_datasets' files were fetched to.
         sources: the folders of entries of ``sources.yaml``, by name.
         parts: the folders of the collections that are concatenated.
@@ -55,7 +56,7 @@ class BuildInputs:
         return self._needed(self.source, "--source, the file or folder that it is read from")
 
     def needed_base(self) -> Collection:
-        """The collection that this one is made of.
+        """The collection that this one is derived from.
 
         Raises:
             EncoreError: it is missing.
@@ -84,26 +85,38 @@ class Kind:
         fields: what an entry of ``datasets.yaml`` of this kind may say.
         build: writes the collection that a spec (what ``fields.resolve`` returns) describes to a folder, and returns
             its counts.
+        impl: the version of what ``build`` writes; raise it when that changes.
         parallel: whether several processes share the work.
     """
 
     fields: type[CollectionFields]
     build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
+    impl: int = 1
     parallel: bool = False
+
+
+def names() -> list[str]:
+    """Every kind: the files here that say ``KIND``, in alphabetical order."""
+    return sorted(name for name, module in modules().items() if hasattr(import_module(module), "KIND"))
 
 
 def load_kind(kind: str) -> Kind:
     """A kind by its name.
 
     Raises:
-        EncoreError: there is none of this name; says the new name of one that was renamed.
+        EncoreError: there is no such kind; names the nearest.
     """
-    if kind in RENAMED:
-        raise EncoreError(f"kind of collection {kind!r} is now called {RENAMED[kind]!r}; rename it")
-    if kind not in KINDS:
-        raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")
-    found: Kind = import_module(KINDS[kind]).KIND
+    module = modules().get(kind)
+    found: Kind | None = getattr(import_module(module), "KIND", None) if module else None
+    if found is None:
+        raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), names())}")
     return found
+
+
+def modules() -> dict[str, str]:
+    """The files of this folder that may be kinds, by the kind's name."""
+    here = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    return {name.replace("_", "-"): f"{__package__}.{name}" for name in here} | PYDOCS
 
 
 def is_parallel(stage: str) -> bool:
@@ -115,8 +128,8 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` returned) describes; returns its counts.
 
     Args:
-        kind: one of ``KINDS``.
-        spec: the resolved fields, with their ``impl`` and the names of what the collection is made of.
+        kind: one of ``names()``.
+        spec: the resolved fields, with their ``impl`` and the names of what the collection is built from.
         folder: where it is written.
         inputs: fields of ``BuildInputs``.
 

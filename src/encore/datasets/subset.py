@@ -6,12 +6,13 @@ since there are fewer documents to confuse the right one with. Texts are streame
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields, Split, role_of
+from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split, role_of
 from encore.config.strict import Positive
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, Judgment, Row, smallest, write_collection
@@ -26,7 +27,6 @@ Spec = Mapping[str, Any]
 class SubsetFields(CollectionFields):
     """An entry of the catalogue with ``kind: subset``."""
 
-    kind: Literal["subset"]
     of: str = Field(description="the collection that this is a part of")
     passages: Positive | None = Field(
         None, description="documents that stay, judged ones among them; all of them, or all of `articles`, without"
@@ -37,13 +37,17 @@ class SubsetFields(CollectionFields):
     )
     salt: str = Field("subset-1", description="hashed with an id to choose it")
     splits: dict[str, Split] = Field({}, description="the splits that are kept, by their names there; all without")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
     @model_validator(mode="after")
     def _take_articles_or_passages(self) -> "SubsetFields":
         if self.articles and (self.passages or self.splits):
             raise ValueError("`articles` chooses whole articles, without queries; leave out `passages` and `splits`")
         return self
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The whole."""
+        return MadeFrom(base=self.of)
 
     @property
     def only_articles(self) -> bool:
@@ -71,6 +75,15 @@ class SubsetFields(CollectionFields):
             "length": self.length or base.length,
         }
         return self.model_copy(update=given)
+
+    def derived_size(self, base: KnownSize) -> KnownSize:
+        """The share of the whole that stays."""
+        share = self.articles / base.articles if self.articles and base.articles else 1.0
+        share = min(1.0, self.passages / max(base.passages or 0.0, 1.0) if self.passages else share)
+        kept = {name: count * share for name in ("passages", "articles", "sections") if (count := getattr(base, name))}
+        most = float(self.train_queries or "inf")
+        queries = {name: min(n, most) if role_of(name) == "train" else n for name, n in base.queries.items()}
+        return replace(base, **kept, queries=queries)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection that it is made of."""

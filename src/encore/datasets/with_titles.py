@@ -6,11 +6,11 @@ lines ``id<TAB>title`` (``para.title.txt``); CPDAE, COSTA and BoW read them.
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import Split
+from encore.config.datasets import MadeFrom, Split
 from encore.data import unpacked
 from encore.data.collection import Collection, Judgment, Row, write_collection
 from encore.data.text_fields import Form, FormFields
@@ -22,16 +22,15 @@ from encore.storage.text_files import numbered_lines
 class WithTitlesFields(FormFields):
     """An entry of the catalogue with ``kind: with-titles``."""
 
-    kind: Literal["with-titles"]
     of: str = Field(description="the collection whose passages get titles")
     titles: str = Field(description="the source that has them, in a file `id<TAB>title`")
     file: str = Field("para.title.txt", description="how that file's name ends")
     splits: Mapping[str, Split] = Field(description="the splits that are kept, by their names there")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
-    def sources(self) -> list[str]:
-        """The entries of ``sources.yaml`` that it is made of."""
-        return [self.titles]
+    @property
+    def made_from(self) -> MadeFrom:
+        """The collection, and the source of titles."""
+        return MadeFrom(base=self.of, sources=[self.titles])
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection and the source that it is made of."""

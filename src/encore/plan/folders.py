@@ -79,8 +79,8 @@ def _plan_texts(plan: Planner, kind: str, name: str) -> None:
     for known, revision in _checkpoints(plan) if kind == "checkpoints" else ():
         if checkpoints.called(known).lower() == name:
             sources.checkpoint(plan, known, revision)
-    if name in plan.resolve.dataset_names():
-        if kind == "ir_datasets" and hasattr(plan.resolve.dataset_fields(name), "ids"):
+    if name in plan.resolve.datasets:
+        if kind == "ir_datasets" and plan.resolve.own(name).fields.made_from.ids:
             sources.ir_datasets(plan, name)
         if kind == "collections":
             named_collection(plan, name)
@@ -88,8 +88,8 @@ def _plan_texts(plan: Planner, kind: str, name: str) -> None:
 
 def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
     """Plan the scores and the latency of a system on every split that it may answer."""
-    for dataset in plan.resolve.datasets_in_use():
-        for split, fields in plan.resolve.dataset_fields(dataset).splits.items():
+    for dataset in plan.resolve.datasets.in_use():
+        for split, fields in plan.resolve.own(dataset).fields.splits.items():
             if fields.measures and scores.tested_fairly(plan, system, dataset, split):
                 with suppress(EncoreError):  # for example a fusion cannot choose its weight on every dataset
                     scores.scores(plan, system, seed, dataset, split)
@@ -111,7 +111,7 @@ def named(plan: Planner, name: str) -> list[str]:
     """
     if name.startswith(SOURCE):
         return [sources.source(plan, name.removeprefix(SOURCE)).manifest]
-    if name in plan.resolve.dataset_names():
+    if name in plan.resolve.datasets:
         return [named_collection(plan, name).manifest]
     if name in plan.catalogue.sources:
         return [sources.source(plan, name).manifest]
@@ -124,7 +124,7 @@ def named(plan: Planner, name: str) -> list[str]:
 def misspelt(plan: Planner, name: str) -> str | None:
     """What is wrong with a single name that is nothing at all, if a source or dataset is nearer to it than a model."""
     models = {*plan.catalogue.backbones, *plan.catalogue.systems}
-    everything = {*models, *plan.catalogue.sources, *plan.resolve.dataset_names()}
+    everything = {*models, *plan.catalogue.sources, *plan.resolve.datasets}
     near = difflib.get_close_matches(name, sorted(everything), n=1, cutoff=0.7)
     if name in models or not near or near[0] in models:
         return None
@@ -138,13 +138,12 @@ def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
         EncoreError: something is missing, and how to get it; or is damaged, with file and line.
     """
     for artifact in (artifact for artifact in needed if artifact.stage.startswith("collection.")):
-        fields = plan.resolve.dataset_fields(artifact.name.rpartition("-")[0])
+        fields = plan.resolve.own(artifact.name.rpartition("-")[0]).fields
         if Path(artifact.manifest).is_file():
             continue
-        if missing := getattr(fields, "missing", None):
-            raise EncoreError(missing)
-        if hasattr(fields, "refuse_before_any_job"):
-            fields.refuse_before_any_job()
+        if fields.missing:
+            raise EncoreError(fields.missing)
+        fields.check_files()
 
 
 def _checkpoints(plan: Planner) -> Iterator[tuple[str, str | None]]:

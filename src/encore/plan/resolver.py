@@ -1,6 +1,5 @@
 """What a name means under a run's configuration: catalogue, then scale, then the lineage's own overrides."""
 
-from collections.abc import Collection
 from typing import Any
 
 from encore.config import index_types
@@ -12,12 +11,9 @@ from encore.config.lineage import Lineage, StepName
 from encore.config.run import RunConfig
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
-from encore.plan.catalogue import Catalogue, read_dataset, read_step
+from encore.plan.catalogue import Catalogue, read_step
+from encore.plan.datasets import Dataset, Datasets
 from encore.plan.scale import refuse_unknown_names, with_single_names
-
-NOTHING = "nothing stands for it at this scale"
-EMBEDDED = "pydocs"  # how the kinds of datasets begin that every installation has
-DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`
 
 
 class Resolver:
@@ -30,82 +26,22 @@ class Resolver:
         """
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
-        self._contents: dict[str, dict[str, Any]] = {}
         try:
             self.config = config = with_single_names(config, catalogue)
-            self._datasets = _with_own_datasets(config, catalogue)
-            refuse_unknown_names(self.config, catalogue, self._datasets)
+            self.datasets = Datasets(config, catalogue)
+            refuse_unknown_names(self.config, catalogue, self.datasets)
             self._check_scale()
             self._check_lineages()
         except EncoreError as error:
             raise EncoreError(config.at(str(error))) from error
 
-    def dataset_name(self, name: str) -> str:
-        """The dataset that replaces ``name`` at this scale."""
-        replacement = self.config.scale.datasets.get(name, name)
-        if replacement not in self._datasets:
-            raise EncoreError(
-                f"unknown dataset {replacement!r}; add it to the run's `datasets:`"
-                f"{nearest(replacement, self._datasets)}"
-            )
-        return replacement
+    def dataset(self, name: str) -> Dataset:
+        """The dataset that has a name at this scale."""
+        return self.datasets.named(name)
 
-    def datasets_in_use(self) -> list[str]:
-        """Datasets that systems are tested on: those that replace others, the run's own, those of its tables."""
-        tables = (self.catalogue.tables[name] for name in self.config.tables if name in self.catalogue.tables)
-        columns = (dataset for table in tables for dataset in sorted(table.datasets()))
-        found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
-        named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
-        named = {name: None for name in named if not self.absent_dataset(name)}
-        return list(dict.fromkeys(self.config.scale.datasets.get(name, name) for name in named))
-
-    def dataset_names(self) -> Collection[str]:
-        """Every dataset, the run's own among them."""
-        return self._datasets.keys()
-
-    def dataset(self, name: str) -> Any:
-        """The fields of the dataset that replaces ``name``."""
-        return self._datasets[self.dataset_name(name)]
-
-    def dataset_fields(self, name: str) -> Any:
-        """The fields of a dataset itself, whether or not another one replaces it at this scale."""
-        if name not in self._datasets:
-            raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
-        return self._datasets[name]
-
-    def content(self, name: str) -> dict[str, Any]:
-        """What decides a dataset's content, by its own name: its fields, and digests of the files that it reads."""
-        if name not in self._contents:
-            self._contents[name] = self.dataset_fields(name).resolve()
-        return self._contents[name]
-
-    def questions(self, dataset: str) -> Any:
-        """The identity of a dataset's queries: the field that gives it, otherwise the dataset's name."""
-        return getattr(self.dataset(dataset), "questions_identity", self.dataset_name(dataset))
-
-    def may_share_queries(self, learned: str, tested: str) -> bool:
-        """Whether two datasets may have queries in common: made of one, and not known to be apart."""
-        names = self.made_of(self.dataset_name(learned)), self.made_of(self.dataset_name(tested))
-        return bool(set(names[0]) & set(names[1])) and not self.dataset(tested).is_apart_from(self.dataset(learned))
-
-    def absence(self, dataset: str, split: str) -> str | None:
-        """Why a split of a dataset is not to be had at this scale; None where it is."""
-        if reason := self.absent_dataset(dataset):
-            return reason
-        return self.dataset(dataset).absent.get(split)
-
-    def absent_dataset(self, name: str) -> str | None:
-        """Why a dataset is not to be had at this scale; None where it is.
-
-        Where a scale replaces datasets, one that it does not name is absent, if it has to be obtained from somewhere.
-        """
-        scale = self.config.scale
-        if name in scale.absent:
-            return scale.absent[name]
-        named = {*scale.datasets, *scale.datasets.values(), *self.config.datasets}
-        if not scale.datasets or name in named or name not in self._datasets:
-            return None
-        return None if self._datasets[name].kind.startswith(EMBEDDED) else NOTHING
+    def own(self, name: str) -> Dataset:
+        """A dataset by its own name, whether or not another one replaces it at this scale."""
+        return self.datasets.own(name)
 
     def missing_start(self, system: str) -> str | None:
         """Why the backbone that a system starts from is absent at this scale; None where it is not."""
@@ -115,13 +51,6 @@ class Resolver:
         beginnings = ("+".join(parts[:count]) for count in range(len(parts), 0, -1))  # of a template of a lineage too
         own = next((starts[each] for each in beginnings if each in starts), parts[0])
         return self.config.scale.absent.get(own.partition("+")[0])
-
-    def made_of(self, name: str) -> list[str]:
-        """A dataset's own name, and the names of those that it is made of, one after another."""
-        found = [name]
-        while (base := getattr(self.dataset_fields(found[-1]), "of", None)) is not None and base not in found:
-            found.append(base)
-        return found
 
     def backbone_name(self, name: str) -> str:
         """The backbone that replaces ``name`` at this scale."""
@@ -206,7 +135,7 @@ class Resolver:
         nothing = named.values().keys() & (step.idle if isinstance(step, FinetuneStep) else set())
         if nothing:
             raise EncoreError(f"step {named.name!r}: {min(nothing)} changes nothing in such a step; leave it out")
-        return step.model_copy(update={"collection": self.dataset_name(step.collection)})
+        return step.model_copy(update={"collection": self.dataset(step.collection).name})
 
     def backbone(self, lineage: Lineage) -> Backbone:
         """The catalogue's entry that a lineage starts from."""
@@ -238,7 +167,7 @@ class Resolver:
 
         A model of passages that searches documents reads as much of them as its backbone can.
         """
-        least = self.dataset(dataset).length or 0
+        least = self.dataset(dataset).fields.length or 0
         longest = self.catalogue.backbones[lineage.backbone].max_length
         return max(self.lengths(lineage)[0], min(least, longest))
 
@@ -330,35 +259,3 @@ class Resolver:
         if name in self.catalogue.systems:
             for part in self.system(name).parts:
                 self._refuse_circle(part, (*above, name))
-
-
-def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:
-    for name in config.datasets:
-        if name in catalogue.datasets:
-            raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
-    own = {name: explained(read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()}
-    both, root = {**catalogue.datasets, **own}, config.execution.data_root
-    return _inheriting({name: _placed(fields, root) for name, fields in both.items()})
-
-
-def _placed(fields: Any, data_root: str) -> Any:
-    """A dataset whose ``path`` begins with the run's data folder instead of ``{data_root}``."""
-    path = getattr(fields, "path", None)
-    if path is None or not path.startswith(DATA_ROOT):
-        return fields
-    return fields.model_copy(update={"path": data_root + path.removeprefix(DATA_ROOT)})
-
-
-def _inheriting(datasets: dict[str, Any]) -> dict[str, Any]:
-    """The datasets, where a part of another one inherits the fields that it does not set."""
-    found: dict[str, Any] = {}
-
-    def read(name: str) -> Any:
-        fields = datasets[name]
-        if name not in found:
-            found[name] = fields  # before what it is made of is read: a circle is refused where it is planned
-            if hasattr(fields, "inheriting") and fields.of in datasets:
-                found[name] = fields.inheriting(read(fields.of))
-        return found[name]
-
-    return {name: read(name) for name in datasets}

@@ -15,6 +15,6 @@ def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
     """The sentence about every such dataset upstream of some artifacts."""
     collections = (artifact for artifact in upstream(read) if artifact.stage.startswith("collection."))
     used = {artifact.name.rpartition("-")[0] for artifact in collections}
-    for name in plan.resolve.dataset_names():
-        if name in used and plan.resolve.dataset(name).note:
-            yield plan.resolve.dataset(name).note
+    for name in plan.resolve.datasets:
+        if name in used and plan.resolve.dataset(name).fields.note:
+            yield plan.resolve.dataset(name).fields.note

@@ -23,7 +23,12 @@ from encore.storage.files import write_text
 
 PACKAGE = Path(__file__).resolve().parents[1]
 HEAD = "# The code behind each stage as it was when its `impl` was last declared; `make digests` writes it.\n"
-OF_AN_OBJECTIVE = ("pretrain", "prepare", "count_pairs")
+VARIANTS = {  # stages that load a module by its name, and the folder that has it: `collection.beir`, `pretrain.ict`
+    "collection": "encore.datasets",
+    "pretrain": "encore.objectives",
+    "prepare": "encore.objectives",
+    "count_pairs": "encore.objectives",
+}
 RECORDED = "digests.yaml"
 
 
@@ -54,7 +59,7 @@ class Code:
     def modules(self, stage: str) -> list[str]:
         """Names of a stage's program and of all modules of Encore that it imports, directly or not, in order.
 
-        Stages of one objective (``pretrain.<objective>``) have its module as well, which the program loads by its name.
+        A variant (``pretrain.<objective>``, ``collection.<kind>``) has its module too, which the program loads by name.
 
         Raises:
             EncoreError: the stage is not in ``stages.yaml``.
@@ -62,7 +67,7 @@ class Code:
         kind, _, variant = stage.partition(".")
         declared = self._stage(stage if stage in self.stages else kind)
         waiting = [f"{kind}.py", *declared.get("modules", [])]
-        waiting += [f"encore.objectives.{variant}"] if kind in OF_AN_OBJECTIVE and variant else []
+        waiting += [_variant(kind, variant)] if kind in VARIANTS and variant and stage not in self.stages else []
         return sorted(self._reached(waiting))
 
     def digest(self, stage: str) -> str:
@@ -73,8 +78,12 @@ class Code:
 
     def read_library(self) -> None:
         """Read all modules behind stages, for the forks of this process; programs may be edited until they start."""
-        programs = [f"{stage.partition('.')[0]}.py" for stage in self.stages]
-        self._reached([*programs, *(name for each in self.stages.values() for name in each.get("modules", []))])
+        found = [f"{stage.partition('.')[0]}.py" for stage in self.stages]
+        found += [name for each in self.stages.values() for name in each.get("modules", [])]
+        for folder in set(VARIANTS.values()):
+            files = self.package.joinpath(*folder.split(".")[1:]).glob("[!_]*.py")
+            found += [f"{folder}.{path.stem}" for path in files]
+        self._reached(found)
         self._files = {name: file for name, file in self._files.items() if not name.endswith(".py")}
         self._keep()
 
@@ -101,8 +110,10 @@ class Code:
         return found
 
     def has(self, stage: str) -> bool:
-        """Whether this version has a stage; one that was renamed is another one."""
-        return stage in self.stages or stage.partition(".")[0] in self.stages
+        """True if this version has a stage; one that was renamed is another one."""
+        kind, _, variant = stage.partition(".")
+        known = self._path(_variant(kind, variant)) is not None if kind in VARIANTS and variant else True
+        return stage in self.stages or (kind in self.stages and known)
 
     def _reached(self, names: Iterable[str]) -> set[str]:
         """Files with all that they import, directly or not."""
@@ -185,6 +196,11 @@ class _File(NamedTuple):
 def _stamp(path: Path) -> list[int]:
     about = path.stat()
     return [about.st_size, about.st_mtime_ns]
+
+
+def _variant(stage: str, name: str) -> str:
+    """The module of a variant of a stage."""
+    return f"{VARIANTS[stage]}.{name.replace('-', '_')}"
 
 
 HERE = Code(PACKAGE)

@@ -100,7 +100,7 @@ def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: 
     }
     assert {"valid_queries", "absent"}.isdisjoint(own)
     plan, _ = planned("config/own.yaml")
-    assert set(plan.resolve.dataset("own").splits) == {"train", "valid", "test", "graded"}
+    assert set(plan.resolve.dataset("own").fields.splits) == {"train", "valid", "test", "graded"}
 
 
 def test_a_collection_without_training_queries_is_tested_with_models_of_the_other_run(bare: Path) -> None:
@@ -221,8 +221,8 @@ def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monke
     assert size.passages.count == 40
     assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0}
     assert size.passages.mean == pytest.approx(6 * 1.3, rel=0.01)
-    assert (size.origin, size.notes) == ("stated", [])
-    monkeypatch.setattr("encore.commands.preflight.sizes.READ", 400)  # a part of a large file stands for the rest
+    assert (size.origin, size.notes) == ("known", [])
+    monkeypatch.setattr("encore.datasets.file_sizes.READ", 400)  # a part of a large file stands for the rest
     again = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
 

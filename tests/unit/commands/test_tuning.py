@@ -69,7 +69,7 @@ def test_every_row_of_a_grid_tried_equally_many_values_and_those_of_the_grid(fil
         assert set(tuned.values) <= values[row]
         assert {trial.step for trial in recorded if trial.row == row} == {tuned.step}
     assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
-    assert load_plan().resolve.dataset(tried.dataset).splits["valid"].role == "valid"
+    assert load_plan().resolve.dataset(tried.dataset).fields.splits["valid"].role == "valid"
 
 
 def test_every_objective_of_the_table_of_objectives_tried_as_many_values_as_those_of_table_1():
@@ -216,10 +216,10 @@ def test_scores_of_another_role_are_refused(split):
 def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
     """Splits that share topics are scored together, so the test split would be opened with such a one."""
     plan = load_plan()
-    splits = plan.resolve.dataset("pydocs").splits
+    splits = plan.resolve.dataset("pydocs").fields.splits
     poisoned = {**splits, "valid": splits["valid"].model_copy(update={"topics": "test"})}
     datasets = plan.catalogue.datasets | {
-        "pydocs": plan.resolve.dataset("pydocs").model_copy(update={"splits": poisoned})
+        "pydocs": plan.resolve.dataset("pydocs").fields.model_copy(update={"splits": poisoned})
     }
     catalogue = type(plan.catalogue)(**{**vars(plan.catalogue), "datasets": datasets})
     with pytest.raises(EncoreError, match="split 'graded' has role 'graded'"):
@@ -271,7 +271,7 @@ def test_few_labels_are_tuned_over_the_papers_grid_for_every_model_and_size():
 
 def test_no_choice_for_few_labels_sees_a_reported_query():
     plan, low = load_plan(), read_grid(LOW)
-    splits = plan.resolve.dataset(low.dataset).splits
+    splits = plan.resolve.dataset(low.dataset).fields.splits
     for lineage in low.lineages.values():
         artifact = search.validation_scores(plan, low, lineage)
         for made in artifact.ancestors():

@@ -19,7 +19,7 @@ from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
 from encore.datasets.reqa import article_passages
-from encore.datasets.wikipedia.fields import WikipediaFields
+from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import inspections
 from encore.plan.artifacts.collections import named_collection

@@ -138,13 +138,13 @@ def test_what_seconds_can_tell_is_told_before_any_job(tmp_path, changed, others,
     folder = write(tmp_path / "in", **changed)
     splits = SPLITS | ({"valid": {"role": "valid"}} if others else {})
     with pytest.raises(EncoreError, match=re.escape(said)):
-        fields(folder, splits=splits, **others).refuse_before_any_job()
+        fields(folder, splits=splits, **others).check_files()
     with pytest.raises(EncoreError, match=re.escape(said)):  # and by the job itself, if the files change meanwhile
         build(folder, tmp_path / "out", splits=splits, **others)
 
 
 def test_a_good_folder_is_not_refused(tmp_path):
-    fields(write(tmp_path / "in")).refuse_before_any_job()
+    fields(write(tmp_path / "in")).check_files()
 
 
 def test_a_missing_header_is_named(tmp_path):

@@ -192,17 +192,16 @@ def test_importing_collections_is_light():
 
 
 def test_unknown_kind(tmp_path):
-    with pytest.raises(
-        EncoreError,
-        match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, ",
-    ):
+    with pytest.raises(EncoreError, match="unknown kind of dataset 'squad'; did you mean squad-reqa"):
         kinds.build_collection("squad", {}, tmp_path)
+    with pytest.raises(EncoreError, match="unknown kind of dataset 'zzz'; known are beir, books, concat, "):
+        kinds.build_collection("zzz", {}, tmp_path)
 
 
-@pytest.mark.parametrize(("old", "new"), [("titled", "with-titles"), ("joined", "concat")])
-def test_a_kind_that_was_renamed_says_its_new_name(old, new, tmp_path):
-    with pytest.raises(EncoreError, match=f"kind of collection '{old}' is now called '{new}'; rename it"):
-        kinds.build_collection(old, {}, tmp_path)
+@pytest.mark.parametrize("name", ["kinds", "download", "source-files", "with_titles"])
+def test_what_is_not_a_kind_in_their_folder_is_unknown(name, tmp_path):
+    with pytest.raises(EncoreError, match=f"unknown kind of dataset '{name}'"):
+        kinds.build_collection(name, {}, tmp_path)
 
 
 @pytest.mark.parametrize(

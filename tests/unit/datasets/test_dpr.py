@@ -12,7 +12,7 @@ from small_dpr import fields, training
 
 from encore.data.collection import Collection, topics
 from encore.datasets import kinds
-from encore.datasets.dpr.json_array import elements
+from encore.datasets.dpr_files import elements
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import HEADER
 from encore.storage.files import open_text
@@ -64,7 +64,7 @@ def test_test_questions_have_answers_and_no_judgments(files: Path, tmp_path: Pat
 
 def test_a_source_is_known_by_its_published_identity_and_needs_no_file(tmp_path: Path, files: Path) -> None:
     named = fields(None, "dpr:")
-    assert named.sources() == ["dpr"]
+    assert named.made_from.sources == ["dpr"]
     assert "content" not in named.resolve()
     counts = kinds.build_collection("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
     assert counts["passages"] == 5

@@ -180,7 +180,7 @@ def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
     (tmp_path / "run.yaml").write_text(json.dumps(config))
     done = run(
         "workflow/scripts/fetch_ir_datasets.py",
-        *("--spec", inside.spec({"impl": 1, "ids": fields_of().ids()}), "--config", tmp_path / "run.yaml"),
+        *("--spec", inside.spec({"impl": 1, "ids": fields_of().made_from.ids}), "--config", tmp_path / "run.yaml"),
         *("--data-root", tmp_path / "data", "--output", tmp_path / "small-marco-01234567"),
     )
     assert done.returncode == 0, done.stderr
@@ -249,7 +249,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def known(tmp_path_factory):
     """What the library says of every id that the catalogue names."""
-    names = sorted({name for fields in OURS.values() for name in fields.ids()})
+    names = sorted({name for fields in OURS.values() for name in fields.made_from.ids})
     home = str(tmp_path_factory.mktemp("home"))
     done = subprocess.run(
         [sys.executable, "-c", KNOWN, json.dumps(names)],
@@ -264,7 +264,7 @@ def known(tmp_path_factory):
 @pytest.mark.parametrize("name", OURS)
 def test_the_library_has_what_the_catalogue_names(known, name):
     fields = OURS[name]
-    documents, *sets = fields.ids()
+    documents, *sets = fields.made_from.ids
     theirs = {fields.rename.get(field, field) for field in fields.form.fields} - {"title"}
     assert theirs <= set(known[documents]["fields"])
     assert all({"docs", "queries", "qrels"} <= set(known[each]["has"]) for each in sets)
@@ -286,7 +286,7 @@ def test_the_papers_collections_are_there_in_full():
 def in_a_run(name, data_root):
     """The fields of a dataset of the catalogue in a run with this ``data_root``."""
     run = read_run(ROOT / "config/paper.yaml").model_copy(update={"execution": Execution(data_root=data_root)})
-    return Resolver(run, CATALOGUE).dataset_fields(name)
+    return Resolver(run, CATALOGUE).own(name).fields
 
 
 @pytest.mark.parametrize("data_root", ["data", "staged"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from encore.datasets.reqa.build import write_reqa
 from encore.datasets.reqa.distractors import distractors, ready
 from encore.datasets.reqa.fields import ReqaFields
 from encore.datasets.reqa.parts import split_questions
-from encore.datasets.reqa.squad import squad_paragraphs
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage, answering
+from encore.datasets.squad_reqa import squad_paragraphs
 from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256
@@ -37,7 +38,7 @@ def passage(name: str = "p", text: str = CONTEXT) -> Passage:
 
 
 def fields(**given: Any) -> ReqaFields:
-    return ReqaFields.model_validate({"ratios": [10, 80], "draws": 2, **given})
+    return ReqaFields.model_validate({"kind": "squad-reqa", "ratios": [10, 80], "draws": 2, **given})
 
 
 def asked(count: int = 40) -> list[AnsweredQuestion]:
@@ -393,4 +394,4 @@ def test_json_that_is_nested_without_end_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text('{"data": ' + "[" * 100_000)
     with pytest.raises(EncoreError, match=r"train\.json: not JSON in UTF-8 .maximum recursion depth"):
-        list(squad_paragraphs([path]))
+        list(squad_paragraphs([path], Counter()))

@@ -12,8 +12,8 @@ import pytest
 
 from encore.data import sentences
 from encore.data.collection import Collection, write_collection
-from encore.datasets import kinds
-from encore.datasets.reqa import natural_questions, published, squad
+from encore.datasets import kinds, nq_reqa, squad_reqa
+from encore.datasets.reqa import published
 from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions
 from encore.datasets.reqa.published import PublishedReqaFields
 from encore.datasets.reqa.splitters import splitter
@@ -213,7 +213,7 @@ def test_tables_say_that_sentences_are_not_the_papers() -> None:
 def test_what_is_not_squads_form_is_refused_with_its_place(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "train.json").write_text(content)
     with pytest.raises(EncoreError, match=said):
-        list(squad.squad_paragraphs([tmp_path / "train.json"]))
+        list(squad_reqa.squad_paragraphs([tmp_path / "train.json"], Counter()))
 
 
 # Natural Questions
@@ -259,7 +259,7 @@ def row(form: str, short: tuple[int, int] = (14, 17), long: tuple[int, int] = (3
 
 def read(path: Path, rows: list[dict[str, Any]], counts: Counter[str] | None = None) -> list[SourceParagraph]:
     path.write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in rows).encode()))
-    return list(natural_questions.nq_paragraphs([path], counts if counts is not None else Counter()))
+    return list(nq_reqa.nq_paragraphs([path], counts if counts is not None else Counter()))
 
 
 @pytest.mark.parametrize(("form", "text"), [("original", TEXT), ("simplified", TEXT.replace("now2", "now 2"))])
@@ -300,7 +300,7 @@ def test_rows_count_with_one_short_answer_in_a_paragraph(tmp_path: Path, form: s
 def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "nq.jsonl").write_text(json.dumps(row("simplified")) + "\n" + wrong + "\n")
     with pytest.raises(EncoreError, match=r"nq\.jsonl, line 2: no row of Natural Questions"):
-        list(natural_questions.nq_paragraphs([tmp_path / "nq.jsonl"], Counter()))
+        list(nq_reqa.nq_paragraphs([tmp_path / "nq.jsonl"], Counter()))
 
 
 # The open domain
@@ -340,8 +340,10 @@ def test_they_are_planned_without_their_files() -> None:
     asked = plan.collection("squad-reqa")
     assert asked.spec["source.squad"] == asked.inputs["source.squad"].name
     assert (
-        plan.resolve.dataset("nq-reqa").questions_identity
-        == plan.resolve.dataset("nq-reqa-open").questions_identity
-        != plan.resolve.dataset("squad-reqa").questions_identity
+        plan.resolve.dataset("nq-reqa").fields.questions_identity
+        == plan.resolve.dataset("nq-reqa-open").fields.questions_identity
+        != plan.resolve.dataset("squad-reqa").fields.questions_identity
     )
-    assert published.PublishedReqaFields.model_validate(plan.resolve.dataset("squad-reqa").model_dump()).draws == 3
+    assert (
+        published.PublishedReqaFields.model_validate(plan.resolve.dataset("squad-reqa").fields.model_dump()).draws == 3
+    )

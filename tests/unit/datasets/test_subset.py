@@ -193,7 +193,7 @@ def test_a_part_that_stands_for_the_whole_is_made_of_the_whole_itself(planned: C
 def test_a_part_of_a_part_can_be_had_and_a_circle_cannot(planned: Callable[..., Plan]) -> None:
     made = planned({"a": subset("b"), "b": subset("msmarco-passage")}).collection("a")
     assert [each.name.rpartition("-")[0] for each in made.ancestors()][-2:] == ["b", "a"]
-    with pytest.raises(EncoreError, match=r"dataset 'a' is made of itself \(a of b of a\); fix `of`"):
+    with pytest.raises(EncoreError, match=r"dataset 'a' is derived from itself \(a of b of a\); fix `of`"):
         planned({"a": subset("b"), "b": subset("a")}).collection("a")
     with pytest.raises(EncoreError, match="unknown dataset 'msmarco-pasage'; did you mean msmarco-passage"):
         planned({"a": subset("msmarco-pasage")}).collection("a")
@@ -203,9 +203,9 @@ def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., 
     plan = planned(
         {"a": {"kind": "subset", "of": "msmarco-document", "passages": 9}, "b": {"kind": "subset", "of": "a"}}
     )
-    whole = plan.resolve.dataset_fields("msmarco-document")
+    whole = plan.resolve.own("msmarco-document").fields
     for name in ("a", "b"):
-        fields = plan.resolve.dataset_fields(name)
+        fields = plan.resolve.own(name).fields
         assert {split: each.measures for split, each in fields.splits.items()} == {
             split: each.measures for split, each in whole.splits.items()
         }
@@ -214,5 +214,5 @@ def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., 
 
 
 def test_a_part_cannot_be_judged_by_answers(planned: Callable[..., Plan]) -> None:
-    fields = planned({"a": {"kind": "subset", "of": "nq-open", "passages": 9}}).resolve.dataset_fields("a")
+    fields = planned({"a": {"kind": "subset", "of": "nq-open", "passages": 9}}).resolve.own("a").fields
     assert (set(fields.splits), set(fields.absent)) == ({"train", "valid"}, {"test"})

@@ -13,9 +13,9 @@ from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
 from encore.data.collection import Collection
 from encore.datasets import kinds
+from encore.datasets.mediawiki import dump, multistream
 from encore.datasets.reqa import article_passages
-from encore.datasets.wikipedia import dump, multistream
-from encore.datasets.wikipedia.fields import WikipediaFields
+from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
 PAGES = [

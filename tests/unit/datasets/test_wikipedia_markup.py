@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from encore.datasets.wikipedia import markup, titles
-from encore.datasets.wikipedia.titles import Target
+from encore.datasets.mediawiki import markup, titles
+from encore.datasets.mediawiki.titles import Target
 
 
 def paragraphs(text: str) -> list[str]:

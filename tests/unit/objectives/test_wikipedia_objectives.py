@@ -15,7 +15,7 @@ from encore.data import article_texts, vocabulary
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
-from encore.datasets.wikipedia.fields import WikipediaFields
+from encore.datasets.wikipedia import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start_model
 from encore.objectives.parts import step

@@ -101,7 +101,7 @@ def test_titles_come_from_a_source_and_all_else_from_the_passages(make: Make) ->
         "source.msmarco-titles": sources.source(plan, "msmarco-titles"),
     }
     assert plan.find(titled.folder) is titled
-    splits = [plan.resolve.dataset(name).splits for name in ("msmarco-passage", "msmarco-passage-titles")]
+    splits = [plan.resolve.dataset(name).fields.splits for name in ("msmarco-passage", "msmarco-passage-titles")]
     assert [{name: (split.role, split.measures) for name, split in each.items()} for each in splits] == [
         {name: (split.role, split.measures) for name, split in splits[0].items()}
     ] * 2

@@ -72,7 +72,9 @@ def test_every_declared_table_plans_with_all_its_rows_and_columns(plans: dict[st
                 column for column in entry.columns if column.source == "measure" and has_own_value(row, column)
             ):
                 shown = own["cells"][column.id]["reads"]
-                reason = plan.resolve.absence(own["cells"][column.id]["dataset"], own["cells"][column.id]["split"])
+                reason = plan.resolve.datasets.absence(
+                    own["cells"][column.id]["dataset"], own["cells"][column.id]["split"]
+                )
                 assert bool(shown) != bool(reason), f"{table}, {row.id}, {column.id}: a value, or why there is none"
                 assert reason is None or reason in said
     assert not list(Path().glob("data*"))
@@ -124,10 +126,10 @@ def _after(plan: Plan, step: str) -> Lineage:
 
 def test_every_dataset_plans_and_says_what_it_is_made_of(plans: dict[str, Plan]) -> None:
     plan = plans["paper"]
-    for name in plan.resolve.dataset_names():
+    for name in plan.resolve.datasets:
         made = named_collection(plan, name)
         assert made.name.startswith(f"{name}-")
-        fields = plan.resolve.dataset_fields(name)
+        fields = plan.resolve.own(name).fields
         kind = fields.kind
         if kind in ("ir-datasets", "subset", "pydocs-packages", "pydocs-reqa", "pydocs-documents"):
             assert made.inputs, f"{name} of kind {kind} is made of nothing"

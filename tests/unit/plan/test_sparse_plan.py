@@ -55,7 +55,7 @@ def test_a_weight_is_chosen_on_queries_that_no_table_reports(make):
     weight = run_of(plan, "hybrid").inputs["weight"]
     runs = {role: made for role, made in weight.inputs.items() if role != "collection"}
     assert set(runs) == {"sparse_train", "dense_train", "sparse_held_out", "dense_held_out"}
-    roles = {plan.resolve.dataset("msmarco-passage").splits[run.spec["split"]].role for run in runs.values()}
+    roles = {plan.resolve.dataset("msmarco-passage").fields.splits[run.spec["split"]].role for run in runs.values()}
     assert roles == {"train", "valid"}
     assert weight.spec["splits"] == {"train": "train", "held-out": "valid"}
 

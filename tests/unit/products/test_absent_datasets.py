@@ -71,7 +71,7 @@ def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_plann
     assert f"BEIR-FEVER, BEIR-QUORA are not testable here: {REASON}." in table_plan(plan, "t")["notes"]
     assert not [folder for folder in plan.made if "beir-fever" in folder or "beir-quora" in folder]
     assert [folder for folder in plan.made if "beir-nq" in folder]
-    assert "beir-fever" not in plan.resolve.datasets_in_use()
+    assert "beir-fever" not in plan.resolve.datasets.in_use()
     assert not [path for path in lineage_targets(plan, "bm25") if "beir-fever" in path]
 
 
@@ -115,8 +115,8 @@ def test_what_a_scale_that_replaces_datasets_does_not_name_is_absent_without_a_r
         "BEIR-FEVER, BEIR-QUORA are not testable here: nothing stands for it at this scale."
         in (table_plan(plan, "t")["notes"])
     )
-    assert plan.resolve.absent_dataset("pydocs-sympy") is None, "every installation has it"
-    assert make(datasets={}).resolve.absent_dataset("beir-quora") is None, "the papers' own scale"
+    assert plan.resolve.datasets.absence("pydocs-sympy") is None, "every installation has it"
+    assert make(datasets={}).resolve.datasets.absence("beir-quora") is None, "the papers' own scale"
 
 
 def test_a_group_of_reasons_is_of_what_nothing_replaces(make: Callable[..., Plan]) -> None:
@@ -125,7 +125,7 @@ def test_a_group_of_reasons_is_of_what_nothing_replaces(make: Callable[..., Plan
         make(absent=groups, datasets={"wikipedia": "pydocs"})
     here = {"beir-fiqa": "pydocs-numpy"}
     resolve = make(absent={"beir-*": "no room", "beir-nq": "no time"}, datasets=here).resolve
-    reasons = {name: resolve.absent_dataset(name) for name in ("beir-fever", "beir-nq", "beir-fiqa")}
+    reasons = {name: resolve.datasets.absence(name) for name in ("beir-fever", "beir-nq", "beir-fiqa")}
     assert reasons == {"beir-fever": "no room", "beir-nq": "no time", "beir-fiqa": None}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from encore.datasets.reqa import natural_questions
+from encore.datasets import nq_reqa
 from encore.errors import EncoreError
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
@@ -30,7 +30,7 @@ READERS: dict[str, tuple[dict[str, Any], Callable[[Path], Any]]] = {
     ),
     "natural questions": (
         {"document_text": TOKENS, "document_url": "x", "question_text": "is it", "annotations": [ANNOTATION]},
-        lambda path: list(natural_questions.nq_paragraphs([path], Counter())),
+        lambda path: list(nq_reqa.nq_paragraphs([path], Counter())),
     ),
     "predicted queries": (
         {"id": "p", "predicted_queries": ["one"]},

@@ -61,7 +61,7 @@ class Fetches:
         self._counted |= entries.keys()
         total = float(sum(entry.get("size_hint") or 0 for entry in own.values()))
         here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in own.items())
-        licence = getattr(_fields(self.plan, dataset), "licence", "")
+        licence = self.plan.resolve.own(dataset).fields.licence
         return Download(dataset, "ir_datasets", total if entries else None, min(float(here), total), licence)
 
 
@@ -88,14 +88,8 @@ def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
 
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
     """A file or folder that the user has to put there, and that is missing."""
-    fields = _fields(plan, made.name.rpartition("-")[0])
-    licence = getattr(fields, "licence", "") or getattr(fields, "access", "")
-    return Download(str(made.source), "by hand", size, 0.0, licence)
-
-
-def _fields(plan: Plan, dataset: str) -> Any:
-    """The fields of a dataset, or None if a folder's name is not that of one."""
-    return plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
+    fields = plan.resolve.own(made.name.rpartition("-")[0]).fields
+    return Download(str(made.source), "by hand", size, 0.0, fields.licence or fields.access)
 
 
 def published() -> dict[str, dict[str, Any]]:

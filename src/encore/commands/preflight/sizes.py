@@ -1,25 +1,19 @@
-"""How large collections are: counted once they are made, else published, stated in ``sizes.yaml``, or assumed.
-
-The files of a folder in BEIR's layout are counted, or estimated from the first part of large ones.
-"""
+"""How large collections are: counted once they are made, else published, stated in ``sizes.yaml``, or assumed."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from encore.commands.preflight.lengths import TextLengths, assumed, sampled
-from encore.config.datasets import draw_of, role_of
+from encore.config.datasets import CollectionFields, KnownSize, draw_of, role_of
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked, read_yaml
-from encore.datasets.beir import BeirFields
-from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
@@ -28,7 +22,6 @@ SIZES = Path("config/sizes.yaml")
 PIECES = 1.3  # word pieces of an English word
 SENTENCE = 26.0  # word pieces of an English sentence: 20 words
 UNKNOWN = {"passages": 1_000_000, "words": 80, "queries": 1_000, "query_words": 7}  # if nothing is known
-READ = 16 * 2**20  # bytes of a file that are read, packed or not; the rest of a larger one is taken to be alike
 ALL = "all"  # among the queries by split: those that shares are of
 
 
@@ -65,6 +58,27 @@ class CollectionSize:
     def tokens(self) -> float:
         """Tokens of all passages and articles."""
         return self.passages.tokens + self.article_tokens
+
+    @property
+    def known(self) -> KnownSize:
+        """Its counts."""
+        articles, sections = (texts.count if texts else None for texts in (self.articles, self.sections))
+        return KnownSize(self.passages.count, articles=articles, sections=sections, queries=self.queries)
+
+    def counting(self, known: KnownSize) -> CollectionSize:
+        """A size of texts as long as these, of other counts."""
+
+        def of(texts: TextLengths, count: float | None) -> TextLengths:
+            return TextLengths(texts.count if count is None else count, texts.lengths)
+
+        return replace(
+            self,
+            passages=of(self.passages, known.passages),
+            sections=of(self.sections, known.sections) if self.sections else None,
+            articles=of(self.articles, known.articles) if self.articles else None,
+            queries=dict(known.queries),
+            notes=list(self.notes),
+        )
 
     @property
     def article_tokens(self) -> float:
@@ -130,10 +144,8 @@ class CollectionSizes:
 
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
-        fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
-        size = _estimated(fields, self.stated.get(dataset) or _in_files(fields), self._base(fields))
-        if getattr(fields, "kind", "") == "subset":
-            _shrink(size, fields)
+        fields: CollectionFields = self.plan.resolve.own(dataset).fields
+        size = _estimated(fields, self.stated.get(dataset, Stated(source="")), self._base(fields))
         counted = _json(Path("results/collections") / name / "statistics.json")
         if counted:
             _count(size, counted)
@@ -142,10 +154,13 @@ class CollectionSizes:
             _measure(size, store)
         return size
 
-    def _base(self, fields: Any) -> CollectionSize | None:
-        """The size of the collection that another one is like, being made of it; answers are like nothing else."""
-        base = getattr(fields, "of", None)
-        return self.of(named_collection(self.plan, base)) if base and not fields.kind.endswith("reqa") else None
+    def _base(self, fields: CollectionFields) -> CollectionSize | None:
+        """The size of a derived collection as it follows from that of its base."""
+        if fields.made_from.base is None:
+            return None
+        base = self.of(named_collection(self.plan, fields.made_from.base))
+        follows = fields.derived_size(base.known)
+        return base.counting(follows) if follows else None
 
     def _store(self, name: str) -> Path | None:
         """A finished token store of a collection, of whatever vocabulary."""
@@ -156,63 +171,37 @@ class CollectionSizes:
         return None
 
 
-def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
-    """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
-    expected = dict(getattr(fields, "expected", {}))
-    given = stated or Stated(source="")
-    stated_texts = given.passages or given.sections
-    origin = "published" if "passages" in expected else "stated" if stated_texts else "assumed"
-    size = _like(base) if base else _unknown(given, "passages" in expected)
-    count = expected.get("passages") or given.passages or size.passages.count
-    size.passages = TextLengths(count, size.passages.lengths)
-    if given.words:
-        size.passages = assumed(count, given.words * PIECES, "passages")
-    if given.sections:
-        size.sections = assumed(given.sections, (given.section_words or given.words or 80) * PIECES, "sections")
-    if given.query_words:
-        size.query_lengths = assumed(1, given.query_words * PIECES, "queries").lengths
-    size.queries |= {split: float(n) for split, n in given.queries.items()}
-    size.queries |= {key.partition(".")[2]: float(n) for key, n in expected.items() if key.startswith("queries.")}
-    if (held_out := getattr(fields, "valid_queries", None)) and "train" in size.queries:
-        size.queries |= {"train": size.queries["train"] - held_out, "valid": float(held_out)}
-    if given.articles and size.sections:
-        size.articles = assumed(given.articles, size.sections.tokens / given.articles, "sections")
-    if getattr(fields, "only_articles", False):
+def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | None) -> CollectionSize:
+    """What the kind knows, is stated, follows from the base, or is assumed, in this order."""
+    known = fields.known_size()
+    texts, words = known.passages or stated.passages, known.words or stated.words
+    size = base or _unknown(bool(texts or stated.sections), bool(words or stated.section_words))
+    size.passages = TextLengths(texts or size.passages.count, size.passages.lengths)
+    if words:
+        size.passages = assumed(size.passages.count, words * PIECES, "passages")
+    if sections := known.sections or stated.sections:
+        size.sections = assumed(sections, (stated.section_words or words or UNKNOWN["words"]) * PIECES, "sections")
+    if query_words := known.query_words or stated.query_words:
+        size.query_lengths = assumed(1, query_words * PIECES, "queries").lengths
+    size.queries |= {split: float(n) for split, n in {**stated.queries, **known.queries}.items()}
+    if (articles := known.articles or stated.articles) and size.sections:
+        size.articles = assumed(articles, size.sections.tokens / articles, "sections")
+    if fields.only_articles:
         size.sections = size.sections or size.passages
         size.passages = TextLengths(0.0, size.passages.lengths)
-    size.origin = origin
+    size.origin = "known" if known.passages else "stated" if stated.passages or stated.sections else "assumed"
     return size
 
 
-def _unknown(given: Stated, counted: bool) -> CollectionSize:
+def _unknown(has_texts: bool, has_words: bool) -> CollectionSize:
     """What is assumed of a collection that nobody says anything of, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
-    notes = [] if counted or given.passages or given.sections else [f"passages unknown, {passages:,} assumed"]
-    notes += [] if given.words or given.section_words else [f"length of passages unknown, {words} words assumed"]
+    notes = [] if has_texts else [f"passages unknown, {passages:,} assumed"]
+    notes += [] if has_words else [f"length of passages unknown, {words} words assumed"]
     queries = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
     return CollectionSize(
         assumed(passages, words * PIECES, "passages"), None, {}, queries.lengths, "assumed", notes=notes
     )
-
-
-def _like(base: CollectionSize) -> CollectionSize:
-    """A size of its own with the numbers of another."""
-    return replace(base, queries=dict(base.queries), notes=list(base.notes))
-
-
-def _shrink(size: CollectionSize, fields: Any) -> None:
-    """Keep the part that a collection of kind ``subset`` keeps."""
-    articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
-    share = articles / size.articles.count if articles and size.articles else 1.0
-    share = min(1.0, passages / max(size.passages.count, 1.0) if passages else share)
-    size.passages = TextLengths(size.passages.count * share, size.passages.lengths)
-    if size.sections:
-        size.sections = TextLengths(size.sections.count * share, size.sections.lengths)
-    if size.articles:
-        size.articles = TextLengths(size.articles.count * share, size.articles.lengths)
-    if most := getattr(fields, "train_queries", None):
-        for split in [name for name in size.queries if role_of(name) == "train"]:
-            size.queries[split] = min(size.queries[split], float(most))
 
 
 def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
@@ -238,46 +227,6 @@ def _measure(size: CollectionSize, store: Path) -> None:
         size.sections = sampled(np.diff(offsets[np.asarray(sections)]))
         size.articles = sampled(np.diff(offsets[np.asarray(sections)[np.load(store / "articles.npy")]]))
         size.sentence = float(offsets[-1]) / max(len(offsets) - 1, 1)
-
-
-def _in_files(fields: Any) -> Stated | None:
-    """Counts of a folder's files; None if a dataset is not one, or if they cannot be read."""
-    if not isinstance(fields, BeirFields):
-        return None
-    try:
-        paths = fields.paths()
-        passages, words = _texts(paths["corpus"])
-        _, query_words = _texts(paths["queries"])
-        queries = {name: _queries(paths[role]) for name in fields.splits if (role := f"qrels of {name}") in paths}
-    except (EncoreError, OSError, EOFError, ValueError, AttributeError):
-        return None  # the collection's own job says what is wrong, with file and line
-    counted = {"passages": passages, "words": words, "queries": queries, "query_words": query_words}
-    return Stated(**counted, source="counted in its files")
-
-
-def _texts(path: Path) -> tuple[int, int]:
-    """The rows of a file of JSON lines, and the mean words of their titles and texts, 1 at least."""
-    rows, words, size = 0, 0, path.stat().st_size
-    with path.open("rb") as packed:
-        opened = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed
-        for line in opened:
-            row = json.loads(line)
-            words += len(f"{row.get('title') or ''} {row.get('text') or ''}".split())
-            rows += 1
-            if READ < packed.tell() < size:
-                break
-        share = packed.tell() / size
-    return max(1, round(rows / share)), max(1, round(words / max(rows, 1)))
-
-
-def _queries(path: Path) -> int:
-    """How many queries a file of judgments asks; the lines of one are together."""
-    queries, last = 0, b""
-    with path.open("rb") as file:
-        for line in file:
-            name = line.split(None, 1)[0] if line.strip() else last
-            queries, last = queries + (name != last), name
-    return max(1, queries - 1)  # the header counts as one
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def validation_scores(plan: Plan, grid: TuningGrid, lineage: str) -> Artifact:
         EncoreError: the split, or another that is scored or searched with it, is not of role `valid`, or has not the
             measure.
     """
-    splits = plan.resolve.dataset(grid.dataset).splits
+    splits = plan.resolve.dataset(grid.dataset).fields.splits
     if grid.split not in splits:
         raise EncoreError(f"dataset {grid.dataset!r} has no split {grid.split!r}{nearest(grid.split, splits)}")
     artifact = plan.scores(lineage, grid.seed, grid.dataset, grid.split)

@@ -9,10 +9,11 @@ query is left out: what is left cannot be what finds the document.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from encore.config.datasets import MadeFrom
 from encore.data.collection import Collection, Judgment, Row, write_collection
 from encore.data.text_fields import Form, FormFields, Segments
 from encore.datasets.kinds import BuildInputs, Kind
@@ -28,9 +29,16 @@ _SHORT = 3  # words of fewer letters say nothing
 class DocumentsFields(FormFields):
     """An entry of the catalogue with ``kind: pydocs-documents``."""
 
+    embedded: ClassVar[bool] = True
+
     kind: Literal["pydocs-documents"]
     of: str = Field(description="the pydocs whose objects, queries and judgments these are")
     segments: Segments = TITLE_ADDRESS_BODY
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The collection of docstrings."""
+        return MadeFrom(base=self.of)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection that it is made of."""

@@ -1,6 +1,6 @@
 """What the configuration says about pydocs, and the identity of the content that follows from it."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,8 @@ from encore.errors import EncoreError
 
 class PydocsFields(CollectionFields):
     """An entry of the catalogue with ``kind: pydocs``."""
+
+    embedded: ClassVar[bool] = True
 
     kind: Literal["pydocs"]
     packages: list[str] = Field(description="installed distributions read besides the standard library; [] for none")

@@ -10,11 +10,11 @@ The judgments are known-item: an object's own passage, grade 1.
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields
+from encore.config.datasets import CollectionFields, MadeFrom
 from encore.data.collection import Judgment, write_collection
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.pydocs.derived import QUERY, PydocsObject, objects
@@ -27,6 +27,8 @@ ROLES = ("train", "valid", "test")
 class PackagesFields(CollectionFields):
     """An entry of the catalogue with ``kind: pydocs-packages``."""
 
+    embedded: ClassVar[bool] = True
+
     kind: Literal["pydocs-packages"]
     of: str = Field(description="the pydocs whose objects these are")
     packages: list[str] = Field(
@@ -38,6 +40,11 @@ class PackagesFields(CollectionFields):
         if strange := sorted(set(self.splits) - set(ROLES)):
             raise ValueError(f"splits has {strange[0]!r}; pydocs' queries by package are {', '.join(ROLES)}")
         return self
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The collection of docstrings."""
+        return MadeFrom(base=self.of)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection that it is made of."""

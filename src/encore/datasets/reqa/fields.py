@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from encore.config.datasets import KnownSize
 from encore.config.strict import Positive
 from encore.data.text_fields import FormFields, Segments
 
@@ -40,10 +41,19 @@ class ReqaFields(FormFields):
         return f"{ratio}-s{draw}" if draw else str(ratio)
 
     @property
+    def takes_articles(self) -> bool:
+        """True: distractors are cut from articles as they are read."""
+        return True
+
+    @property
     def questions_identity(self) -> dict[str, Any]:
         """What decides the questions and how they are parted: with other distractors they are the same ones."""
         others = {"splits", "absent", "segments", "distractors", "distractors_from"}
         return self.model_dump(exclude=others, mode="json")
+
+    def derived_size(self, base: KnownSize) -> None:
+        """None: answers are like no passages of the collection that distractors are drawn from."""
+        return
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: all fields but those that only say how it is used."""

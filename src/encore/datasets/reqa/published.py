@@ -1,17 +1,18 @@
-"""SQuAD and Natural Questions as ReQA, from the files that they are published in (Chang et al. 2020, section 4.1)."""
+"""Published question answering as ReQA: what SQuAD and Natural Questions share (Chang et al. 2020, section 4.1)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from encore.config.datasets import MadeFrom
 from encore.data import sentences
 from encore.data.collection import Collection
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa import natural_questions, squad
 from encore.datasets.reqa.article_passages import passages_of
 from encore.datasets.reqa.build import write_reqa
 from encore.datasets.reqa.distractors import Pool
@@ -22,16 +23,12 @@ from encore.datasets.reqa.tuples import Passage
 from encore.errors import EncoreError
 
 Count = Literal["queries", "candidates", "tuples"]
-READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]] = {
-    "squad-reqa": lambda paths, counts: squad.squad_paragraphs(paths),
-    "nq-reqa": natural_questions.nq_paragraphs,
-}
+Reader = Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]
 
 
 class PublishedReqaFields(ReqaFields):
-    """An entry of the catalogue with ``kind: squad-reqa`` or ``nq-reqa``."""
+    """An entry of the catalogue with ``kind: squad-reqa`` or ``kind: nq-reqa``."""
 
-    kind: Literal["squad-reqa", "nq-reqa"]
     path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
     files: tuple[str, ...] = Field(min_length=1, description="each `source:file`, or a file in `path`; read in order")
     sentences: str = Field(
@@ -41,9 +38,6 @@ class PublishedReqaFields(ReqaFields):
     expected: dict[Count, int] = Field(
         {}, description="counts as published, of strings; others are printed, and stay on record"
     )
-    licence: str = Field("", exclude=True, description="in a few words")
-    terms: str = Field("", exclude=True, description="the address of the page where it is offered")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
     @model_validator(mode="before")
     @classmethod
@@ -72,9 +66,10 @@ class PublishedReqaFields(ReqaFields):
         """Every file that is read, by its place."""
         return [*self.files, *([] if self.sentences == OWN else [self.sentences])]
 
-    def sources(self) -> list[str]:
-        """The entries of ``sources.yaml`` that it is made of."""
-        return source_files.sources(self.read())
+    @property
+    def made_from(self) -> MadeFrom:
+        """The user's folder, the sources that files are named of, and where distractors are drawn."""
+        return MadeFrom(self.path, self.of, sources=source_files.sources(self.read()))
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the content; the rules for sentences by name and version."""
@@ -82,7 +77,12 @@ class PublishedReqaFields(ReqaFields):
         return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
 
 
-def build_published_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+def published_kind(read: Reader) -> Kind:
+    """The kind of collection whose files are read so: paragraphs of files, oddities to the counts."""
+    return Kind(PublishedReqaFields, partial(build_published_reqa, read))
+
+
+def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts.
 
     Raises:
@@ -98,8 +98,8 @@ def build_published_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs
     paths = source_files.located(fields.read(), inputs.source, inputs.sources, spec)
     spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
     counts: Counter[str] = Counter()
-    read = READERS[fields.kind]([paths[place] for place in fields.files], counts)
-    made = list(questions(read, spans, counts))
+    paragraphs = read([paths[place] for place in fields.files], counts)
+    made = list(questions(paragraphs, spans, counts))
     pool = _pool(inputs.needed_base(), spans) if fields.distractors else ()
     written = write_reqa(
         folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected
@@ -132,6 +132,3 @@ def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Ite
     for name, published in fields.expected.items():
         if (found := ours.get(name, written["candidates"])) != published:
             yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"
-
-
-KIND = Kind(PublishedReqaFields, build_published_reqa)

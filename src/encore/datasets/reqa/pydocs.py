@@ -10,10 +10,11 @@ vocabulary or pair that pydocs gives to pre-training, so nothing has read a part
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from encore.config.datasets import MadeFrom
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.pydocs.derived import PydocsObject, objects
 from encore.datasets.reqa.build import write_reqa
@@ -41,10 +42,17 @@ _VERB = re.compile(
 class PydocsReqaFields(ReqaFields):
     """An entry of the catalogue with ``kind: pydocs-reqa``."""
 
+    embedded: ClassVar[bool] = True
+
     kind: Literal["pydocs-reqa"]
     of: str = Field(description="the pydocs whose objects are asked about")
     packages: list[str] = Field(description="import names of the packages whose objects are asked about")
     distractors_from: list[str] = Field([], description="import names of the packages that distractors come from")
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The collection of docstrings."""
+        return MadeFrom(base=self.of)
 
 
 def build_pydocs_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:

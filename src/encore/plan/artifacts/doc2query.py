@@ -32,7 +32,7 @@ def identity(plan: Planner, name: str) -> str:
 def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
     """The predicted queries of a dataset's passages."""
     fields, inputs = plan.resolve.doc2query(name), {"collection": collection(plan, dataset)}
-    folder = f"predicted_queries/{plan.resolve.doc2query_name(name)}.{plan.resolve.dataset_name(dataset)}"
+    folder = f"predicted_queries/{plan.resolve.doc2query_name(name)}.{plan.resolve.dataset(dataset).name}"
     if isinstance(fields, Published):
         fetched, content = _predictions(plan, fields)
         inputs |= fetched
@@ -61,12 +61,12 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     Raises:
         EncoreError: the split is another one.
     """
-    splits = plan.resolve.dataset(fields.collection).splits
+    splits = plan.resolve.dataset(fields.collection).fields.splits
     if fields.train_split not in splits or role_of(fields.train_split) != "train":
         train = ", ".join(split for split in splits if role_of(split) == "train") or "none"
         raise EncoreError(
             f"expansion {name!r}: {fields.train_split!r} is no split of role train of "
-            f"{plan.resolve.dataset_name(fields.collection)!r}; it has {train}"
+            f"{plan.resolve.dataset(fields.collection).name!r}; it has {train}"
         )
     inputs = {"collection": collection(plan, fields.collection)}
     if fields.backbone is not None:

@@ -22,9 +22,9 @@ def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dic
     Raises:
         EncoreError: the dataset has no passages, and ``what`` names no text of its own.
     """
-    if plan.resolve.dataset(dataset).only_articles and "text" not in what:
+    if plan.resolve.dataset(dataset).fields.only_articles and "text" not in what:
         raise EncoreError(
-            f"dataset {plan.resolve.dataset_name(dataset)!r} has articles only, to pre-train on, and no passage to "
+            f"dataset {plan.resolve.dataset(dataset).name!r} has articles only, to pre-train on, and no passage to "
             f"show ({what['kind']}); name a dataset with passages, or a text"
         )
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
@@ -39,9 +39,9 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
     Raises:
         EncoreError: the dataset has no such split.
     """
-    splits = plan.resolve.dataset(dataset).splits
+    splits = plan.resolve.dataset(dataset).fields.splits
     if what["split"] not in splits:
-        raise EncoreError(f"dataset {plan.resolve.dataset_name(dataset)!r} has no split {what['split']!r}")
+        raise EncoreError(f"dataset {plan.resolve.dataset(dataset).name!r} has no split {what['split']!r}")
     topics = splits[what["split"]].topics or what["split"]
     run = plan.run(str(lineage), seed, dataset, Topics(topics, plan.config.depth))
     inputs = {role: run.inputs[role] for role in ("model", "tokens", "collection")} | {"run": run}
@@ -64,5 +64,5 @@ def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Arti
 
 def _inspection(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
     spec = {"impl": plan.impl("inspect_model"), **what, "numerics": plan.numerics(), **names(inputs)}
-    stem = f"inspections/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}.{what['kind']}"
+    stem = f"inspections/{inputs['model'].name}/{plan.resolve.dataset(dataset).name}.{what['kind']}"
     return plan.make("inspect_model", stem, spec, inputs)

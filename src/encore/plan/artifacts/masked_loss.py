@@ -30,7 +30,7 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
         raise EncoreError(
             f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `not_applicable`"
         )
-    fixed = {"kind": "pretrain", "collection": plan.resolve.dataset_name(dataset), "steps": 1, "batch": BATCH}
+    fixed = {"kind": "pretrain", "collection": plan.resolve.dataset(dataset).name, "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
         "impl": plan.impl("masked_loss"),
@@ -39,7 +39,7 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
         "numerics": plan.numerics(),
         **names(inputs),
     }
-    return plan.make("masked_loss", f"losses/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
+    return plan.make("masked_loss", f"losses/{inputs['model'].name}/{plan.resolve.dataset(dataset).name}", spec, inputs)
 
 
 def pairs(plan: Planner, lineage: Lineage) -> Artifact:
@@ -51,7 +51,7 @@ def pairs(plan: Planner, lineage: Lineage) -> Artifact:
     step = plan.resolve.step(lineage.steps[-1])
     if not isinstance(step, PretrainStep) or not issubclass(objectives.load(step.objective).Fields, PairFields):
         raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} learns from no pairs; name a step of ict, bfs or wlp")
-    collection = plan.resolve.dataset_name(step.collection)
+    collection = plan.resolve.dataset(step.collection).name
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 2, "learning_rate": 1.0}
     spec = {

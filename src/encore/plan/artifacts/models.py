@@ -75,7 +75,7 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
     """Refuse an objective that learns from articles where a collection has passages only."""
     if not isinstance(step, PretrainStep) or not objectives.load(step.objective).reads_articles:
         return
-    fields = plan.resolve.dataset_fields(plan.resolve.made_of(step.collection)[-1])
+    fields = plan.resolve.own(plan.resolve.own(step.collection).derivation[-1]).fields
     if fields.only_passages:
         raise EncoreError(
             f"{lineage}: {step.objective} learns from articles with sections and links, and {step.collection!r} (kind "
@@ -118,7 +118,7 @@ def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None
 
 def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
     """Refuse splits that the step's collection does not have, have another role, or are of different draws."""
-    splits = plan.resolve.dataset(step.collection).splits
+    splits = plan.resolve.dataset(step.collection).fields.splits
     used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validate_every else {})
     for role, split in used.items():
         if split not in splits or splits[split].role != role:

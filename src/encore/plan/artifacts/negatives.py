@@ -58,7 +58,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
         inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)
-    folder = f"negatives/{run.owner}/{plan.resolve.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 
 
@@ -75,9 +75,9 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     Raises:
         EncoreError: it was published without.
     """
-    if not getattr(plan.resolve.dataset(step.collection), "lists_negatives", False):
+    if not plan.resolve.dataset(step.collection).fields.lists_negatives:
         raise EncoreError(
-            f"dataset {plan.resolve.dataset_name(step.collection)!r} lists no negatives; let the step have "
+            f"dataset {plan.resolve.dataset(step.collection).name!r} lists no negatives; let the step have "
             "`published_negatives: false`, and BM25's are drawn"
         )
     inputs = {"collection": collection(plan, step.collection)}
@@ -92,7 +92,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
         **names(inputs),
     }
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
-    folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives_from_dataset", folder, spec, inputs)
 
 
@@ -114,7 +114,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
     identity = {"form": form, **content, "exclude_judged": step.exclude_judged}
     spec = {"impl": plan.impl("negatives_from_file"), **identity, **queries, **recipe, **names(inputs)}
-    folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives_from_file", folder, spec, inputs, None if fetched else source)
 
 

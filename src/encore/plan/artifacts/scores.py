@@ -29,7 +29,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     Raises:
         EncoreError: the system has learned from queries of that split, or may have.
     """
-    fields, name = plan.resolve.dataset(dataset), plan.resolve.dataset_name(dataset)
+    fields, name = plan.resolve.dataset(dataset).fields, plan.resolve.dataset(dataset).name
     if not tested_fairly(plan, system, dataset, split):
         if fields.zero_shot:
             raise EncoreError(f"{system} learned from queries of {name!r} or its like; it is for zero-shot search")
@@ -51,19 +51,16 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
 
 
 def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
-    """Whether a system may answer a split: no step before it has learned from queries that another draw tests."""
+    """True if a system may answer a split: no step before it has learned from queries that another draw tests."""
     if system in plan.catalogue.systems:
         return all(tested_fairly(plan, part, dataset, split) for part in plan.resolve.system(system).parts)
     lineages = teachers.learned_from(plan, plan.resolve.lineage(split_index(system)[0]))
     steps = (plan.resolve.step(named) for lineage in lineages for named in lineage.steps)
     tuned = [step for step in steps if isinstance(step, FinetuneStep)]
-    if plan.resolve.dataset(dataset).zero_shot and any(
-        plan.resolve.may_share_queries(step.collection, dataset) for step in tuned
-    ):
+    tested, learned = plan.resolve.dataset(dataset), [(plan.resolve.dataset(step.collection), step) for step in tuned]
+    if tested.fields.zero_shot and any(tested.may_share_queries(each) for each, _ in learned):
         return False
-    questions = plan.resolve.questions
-    learned = (step.train_split for step in tuned if questions(step.collection) == questions(dataset))
-    return all(serves(trained, split) for trained in learned)
+    return all(serves(step.train_split, split) for each, step in learned if each.questions == tested.questions)
 
 
 def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
@@ -83,5 +80,5 @@ def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: s
     of_parts = {role: artifact.name for role, artifact in inputs.items() if role.startswith("part")}
     spec = {"impl": plan.impl("measure_latency"), "kind": run.stage, "run": run.spec, **how, **of_parts}
     return plan.make(
-        "measure_latency", f"latency/{run.owner}/{plan.resolve.dataset_name(dataset)}.{split}", spec, inputs
+        "measure_latency", f"latency/{run.owner}/{plan.resolve.dataset(dataset).name}.{split}", spec, inputs
     )

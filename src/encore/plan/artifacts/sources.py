@@ -6,7 +6,7 @@ Neither an address nor where the files are kept decides anything, so neither is 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from encore.config import checkpoints
 from encore.config.entries import Backbone
@@ -33,8 +33,7 @@ def source(plan: Planner, name: str) -> Artifact:
 
 def ir_datasets(plan: Planner, dataset: str) -> Artifact:
     """What ir_datasets downloads of a dataset itself: the proof that it lies in ``data_root``, with counts."""
-    ids = plan.resolve.dataset_fields(dataset).ids()
-    spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": ids}
+    spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": plan.resolve.own(dataset).fields.made_from.ids}
     return plan.make("fetch_ir_datasets", f"{FOLDERS['fetch_ir_datasets']}/{dataset}", spec, {})
 
 
@@ -63,13 +62,6 @@ def of_backbone(plan: Planner, backbone: Backbone) -> Given:
     """The files of the checkpoint that a backbone starts from."""
     name = required(backbone.checkpoint, "checkpoint", "a backbone with `start: checkpoint`")
     return checkpoint(plan, name, backbone.revision)
-
-
-def of_dataset(plan: Planner, dataset: str, fields: Any) -> dict[str, Artifact]:
-    """What has to be fetched before a dataset can be converted to the common form, by role, if anything."""
-    found = {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
-    named = fields.sources() if hasattr(fields, "sources") else []
-    return found | {f"source.{name}": source(plan, name) for name in named}
 
 
 def fetched(plan: Planner) -> list[Artifact]:

@@ -60,13 +60,13 @@ def _bm25(plan: Planner, system: str, fields: Bm25, seed: int | None, dataset: s
     name = f"{system}-{digest([impl, {**model, **added}])}"
     inputs = {"index": lucene_index(plan, dataset, fields.expansion), "collection": collection(plan, dataset)}
     spec = {"impl": impl, **model, **topics._asdict(), "system": name, **names(inputs)}
-    return plan.make("lucene_search", f"runs/{name}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("lucene_search", f"runs/{name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
 def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact:
     """Lucene's index of a dataset's passages, each with its predicted queries where there are any."""
     inputs = {"collection": collection(plan, dataset)}
-    folder = f"indexes/lucene/{plan.resolve.dataset_name(dataset)}"
+    folder = f"indexes/lucene/{plan.resolve.dataset(dataset).name}"
     if expansion is not None:
         inputs["predicted_queries"] = doc2query.predicted_queries(plan, expansion, dataset)
         folder += f"+{plan.resolve.doc2query_name(expansion)}"
@@ -86,7 +86,7 @@ def _rerank(plan: Planner, system: str, fields: Rerank, seed: int, dataset: str,
     owner = f"{system}-s{seed}-{digest([impl, how, inputs['first'].owner, inputs['model'].name])}"
     spec = {"impl": impl, **topics._asdict(), **how, "system": owner, **names(inputs)}
     spec["collection"] = collection(plan, dataset).name
-    return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
 def _indexed(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset: str, topics: Topics) -> Artifact:
@@ -101,7 +101,7 @@ def _indexed(plan: Planner, lineage: Lineage, index: StepName, seed: int, datase
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     how |= {"search": plan.resolve.index_type(index).searching(), "system": system}
     spec = {"impl": plan.impl("search_index"), **topics._asdict(), **how, **names(inputs)}
-    return plan.make("search_index", f"runs/{system}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("search_index", f"runs/{system}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
 def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset: str) -> Artifact:
@@ -113,7 +113,7 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
     inputs = {f"shard{number}": shard for number, shard in enumerate(vectors)}
     kept = StepName(index.name, tuple(pair for pair in index.overrides if pair[0] not in fields.SEARCH))
     owner = f"{plan.model(lineage, seed).name}@{kept}"
-    return plan.make("build_index", f"indexes/{owner}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
+    return plan.make("build_index", f"indexes/{owner}/{plan.resolve.dataset(dataset).name}", spec, inputs)
 
 
 def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
@@ -130,7 +130,7 @@ def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Top
     spec = {"impl": plan.impl("search"), **topics._asdict(), **how, **named}
     if (products := plan.config.numerics.search) != "fp32":
         spec["products"] = products
-    return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
 def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
@@ -148,8 +148,8 @@ def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Art
     }
     if (stored := plan.config.numerics.vectors) != "fp32":
         spec["vectors"] = stored
-    folder = f"results/indexes/{model.name}/{plan.resolve.dataset_name(dataset)}-{digest(spec)}"
-    count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset_name(dataset)))
+    folder = f"results/indexes/{model.name}/{plan.resolve.dataset(dataset).name}-{digest(spec)}"
+    count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset(dataset).name))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
 
 
@@ -174,7 +174,7 @@ def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, datase
     inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
     spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
     spec["collection"] = collection(plan, dataset).name
-    return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
 def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, requested: str) -> Artifact:
@@ -185,7 +185,7 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
     Raises:
         EncoreError: the dataset has no such queries, or does not know the measure.
     """
-    splits = plan.resolve.dataset(dataset).splits
+    splits = plan.resolve.dataset(dataset).fields.splits
     choosing = {
         CHOOSING[split.role]: name
         for name, split in splits.items()
@@ -194,7 +194,7 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
     if fields.tuned_on not in choosing:
         role = next(role for role, role_name in CHOOSING.items() if role_name == fields.tuned_on)
         raise EncoreError(
-            f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.resolve.dataset_name(dataset)!r} has no split of role "
+            f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.resolve.dataset(dataset).name!r} has no split of role "
             f"{role!r} to choose the weight on; add one, or set `tuned_on`"
         )
     inputs = {"collection": collection(plan, dataset)}
@@ -204,14 +204,14 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
     spec = {
         "impl": plan.impl("tune_fusion"),
         "weights": fields.weights.values(),
-        "measure": _expression(splits, fields.measure, plan.resolve.dataset_name(dataset)),
+        "measure": _expression(splits, fields.measure, plan.resolve.dataset(dataset).name),
         "tuned_on": fields.tuned_on,
         "splits": choosing,
         "queries": fields.queries,
         "sample": fields.sample,
         **names(inputs),
     }
-    return plan.make("tune_fusion", f"fusions/{owner}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
+    return plan.make("tune_fusion", f"fusions/{owner}/{plan.resolve.dataset(dataset).name}", spec, inputs)
 
 
 def _lists(plan: Planner, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> dict[str, Artifact]:

@@ -102,7 +102,7 @@ def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negat
         "numerics": plan.numerics(),
         **names(inputs),
     }
-    folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset_name(step.collection)}.{topics}"
+    folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("teacher_scores", folder, spec, inputs)
 
 
@@ -111,7 +111,7 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     assert step.teacher_scores is not None
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}
-    folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset_name(step.collection)}.{step.train_split}"
+    folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset(step.collection).name}.{step.train_split}"
     if step.teacher_scores in plan.catalogue.sources:
         inputs["fetched"] = sources.source(plan, step.teacher_scores)
         return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)

@@ -24,15 +24,15 @@ def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
 
 def tokens(plan: Planner, dataset: str, backbone: Backbone) -> Artifact:
     """A dataset's texts as token ids of a backbone's vocabulary."""
-    return _named_tokens(plan, plan.resolve.dataset_name(dataset), backbone)
+    return _named_tokens(plan, plan.resolve.dataset(dataset).name, backbone)
 
 
 def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
-    """Of a dataset by its own name; of several as one (kind concat), joined from those of each, to the same bytes."""
+    """Of a dataset by its own name; those of a joined one are joined from those of its parts, to the same bytes."""
     texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
     inputs = {"collection": texts, "tokenizer": vocabulary}
     spec = {"impl": plan.impl("tokens"), **names(inputs)}
-    if parts := getattr(plan.resolve.dataset_fields(name), "parts", ()):
+    if parts := plan.resolve.own(name).fields.made_from.parts:
         stores = {f"part_token.{number}": _named_tokens(plan, part, backbone) for number, part in enumerate(parts)}
         inputs = {**texts.inputs, **stores, "tokenizer": vocabulary}
     return plan.make("tokens", f"tokens/{name}", spec, inputs)

@@ -227,5 +227,5 @@ def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table says of which
     needs = SOURCES[column.source]
     dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
-    gone = plan.resolve.absence(dataset, split) if "dataset" in needs else None
+    gone = plan.resolve.datasets.absence(dataset, split) if "dataset" in needs else None
     return gone or ((plan.resolve.missing_start(fill_vars(row.system, row, column)) or "") if "system" in needs else "")

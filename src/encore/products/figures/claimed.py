@@ -70,7 +70,7 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     panels = {panel.label: panel.split for panel in getattr(entry, "panels", [])}
     systems = getattr(entry, "systems", None) or {each.id: each.system for each in entry.lines} | entry.levels
     for row in found.rows:
-        absent = plan.resolve.absence(entry.dataset, panels[row.setting]) if row.setting in panels else None
+        absent = plan.resolve.datasets.absence(entry.dataset, panels[row.setting]) if row.setting in panels else None
         why = absent or (plan.resolve.missing_start(systems[row.id]) if row.id in systems else None) or NOT_DRAWN
         for column in found.columns:
             if FigurePoint(row.setting, row.id, column.id) not in here:

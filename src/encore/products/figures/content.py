@@ -34,12 +34,12 @@ def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[P
     """
     found, notes = [], []
     for panel in panels:
-        if reason := plan.resolve.absence(dataset, panel.split):
+        if reason := plan.resolve.datasets.absence(dataset, panel.split):
             notes.append(f"{panel.label} is not testable here: {reason}.")
             continue
-        splits = plan.resolve.dataset(dataset).splits
+        splits = plan.resolve.dataset(dataset).fields.splits
         if panel.split not in splits:
-            name, near = plan.resolve.dataset_name(dataset), nearest(panel.split, splits)
+            name, near = plan.resolve.dataset(dataset).name, nearest(panel.split, splits)
             raise EncoreError(f"dataset {name!r} has no split {panel.split!r}{near}")
         if panel.measure not in (known := splits[panel.split].measures):
             near = nearest(panel.measure, known)

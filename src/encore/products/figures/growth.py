@@ -41,7 +41,7 @@ def planned(plan: Plan, figure: GrowthFigure) -> FigureContent:
     )
     shown = [{"measured": place, "over": "passages", **panel.model_dump()} for place, panel in enumerate(panels)]
     return FigureContent(
-        rows, {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset)}, [about, *absent, *notes]
+        rows, {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name}, [about, *absent, *notes]
     )
 
 
@@ -52,7 +52,7 @@ def _points(
 
     The run over a part of the collection is the run over all of it, with its vectors masked.
     """
-    splits, dataset = plan.resolve.dataset(figure.dataset).splits, plan.resolve.dataset_name(figure.dataset)
+    splits, dataset = plan.resolve.dataset(figure.dataset).fields.splits, plan.resolve.dataset(figure.dataset).name
     asked = Topics(splits[split].topics or split, plan.config.depth, figure.queries, figure.sample)
     whole, collection = plan.run(system, seed, figure.dataset, asked), plan.collection(figure.dataset)
 

@@ -15,28 +15,28 @@ from encore.products.figures.entries import CoverageFigure, ExampleEntry, HeatFi
 def coverage(plan: Plan, figure: CoverageFigure) -> FigureContent:
     """Every system under every seed."""
     what = figure.model_dump(include={"kind", "length", "texts", "sample", "ks", "head"})
-    fields = {"ks": figure.ks, "dataset": plan.resolve.dataset_name(figure.dataset)}
+    fields = {"ks": figure.ks, "dataset": plan.resolve.dataset(figure.dataset).name}
     return _of_texts(plan, figure.systems, figure.dataset, what, list(plan.config.seeds), fields)
 
 
 def words(plan: Plan, figure: WordsFigure) -> FigureContent:
     """Every system under the first seed."""
     what = figure.model_dump(include={"kind", "length", "top", "head"}) | _example(figure.example)
-    fields = {"top": figure.top, "dataset": plan.resolve.dataset_name(figure.dataset)}
+    fields = {"top": figure.top, "dataset": plan.resolve.dataset(figure.dataset).name}
     return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
 
 
 def heat(plan: Plan, figure: HeatFigure) -> FigureContent:
     """Every system under the first seed; its last step must train a decoder of words."""
     what = figure.model_dump(include={"kind", "length"}) | _example(figure.example)
-    fields = {"dataset": plan.resolve.dataset_name(figure.dataset)}
+    fields = {"dataset": plan.resolve.dataset(figure.dataset).name}
     return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
 
 
 def candidates(plan: Plan, figure: MapFigure) -> FigureContent:
     """Every system under the first seed, each with the candidates of its own run."""
     what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})
-    if reason := plan.resolve.absence(figure.dataset, figure.split):
+    if reason := plan.resolve.datasets.absence(figure.dataset, figure.split):
         raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
     systems, notes = testable(plan, figure.systems)
     seed = plan.config.seeds[0]
@@ -45,7 +45,7 @@ def candidates(plan: Plan, figure: MapFigure) -> FigureContent:
         lineage = plan.resolve.lineage(system)
         rows.append(_row(label, lineage, {seed: inspections.of_candidates(plan, lineage, seed, figure.dataset, what)}))
     fields = {
-        "dataset": plan.resolve.dataset_name(figure.dataset),
+        "dataset": plan.resolve.dataset(figure.dataset).name,
         "split": figure.split,
         "perplexity": figure.perplexity,
     }
@@ -59,7 +59,7 @@ def candidates(plan: Plan, figure: MapFigure) -> FigureContent:
 def _of_texts(
     plan: Plan, systems: dict[str, str], dataset: str, what: dict[str, Any], seeds: list[int], fields: dict[str, Any]
 ) -> FigureContent:
-    if reason := plan.resolve.absent_dataset(dataset):
+    if reason := plan.resolve.datasets.absence(dataset):
         raise EncoreError(f"dataset {dataset!r} is not there: {reason}")
     found, notes = testable(plan, systems)
     rows = []

@@ -22,7 +22,7 @@ def planned(plan: Plan, figure: LabelsFigure) -> FigureContent:
         for place, panel in enumerate(panels)
         for over in figure.across
     ]
-    about = {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset), "crossover": figure.crossover}
+    about = {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name, "crossover": figure.crossover}
     return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
 
 
@@ -90,4 +90,4 @@ def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, s
 
 
 def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:
-    return plan.resolve.dataset(figure.dataset).splits[panel.split].topics or panel.split
+    return plan.resolve.dataset(figure.dataset).fields.splits[panel.split].topics or panel.split

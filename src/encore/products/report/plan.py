@@ -63,8 +63,8 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         },
         "datasets": {
             name: {"name": name, "note": note}
-            for name in plan.resolve.dataset_names()
-            if (note := plan.resolve.dataset(name).note)
+            for name in plan.resolve.datasets
+            if (note := plan.resolve.dataset(name).fields.note)
         },
         "trials": _trials(),
     }

@@ -69,7 +69,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "unit": table.unit,
         "rows": compared_models(planned, plan.find),
         "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
-        "dataset_labels": {dataset: plan.resolve.dataset_name(dataset) for dataset in datasets},
+        "dataset_labels": {dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
         "proxy_data": plan.config.proxy_data,

@@ -83,7 +83,9 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
     reasons = {"not_applicable": cell.row.not_applicable.get(cell.column.id), "absent": reads.absent}
     fields |= {"record": reads.record} if reads.record else {}
     if cell.column.source == "measure" and reads.by_seed:
-        fields["expression"] = plan.resolve.dataset(request.dataset).splits[request.split].measures[request.value]
+        fields["expression"] = (
+            plan.resolve.dataset(request.dataset).fields.splits[request.split].measures[request.value]
+        )
     fields |= {why: reason for why, reason in reasons.items() if reason}
     return fields | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 

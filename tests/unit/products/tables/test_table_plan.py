@@ -160,7 +160,7 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
 def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plan = make([ICT], [RR])
     plain = table_plan(plan, "t")["notes"]
-    substitute = plan.resolve.dataset("pydocs-stdlib").model_copy(update={"note": "Books stand for books."})
+    substitute = plan.resolve.dataset("pydocs-stdlib").fields.model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
     plan.resolve._datasets["pydocs-stdlib"] = substitute
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])

@@ -56,7 +56,7 @@ def _measure(plan: Plan, request: CellRequest) -> Reads:
     Raises:
         EncoreError: the split is unknown, or has no such measure.
     """
-    fields, topics = plan.resolve.dataset(request.dataset), _topics(plan, request)
+    fields, topics = plan.resolve.dataset(request.dataset).fields, _topics(plan, request)
     if request.value not in (measures := fields.splits[request.split].measures):
         near = nearest(request.value, measures)
         raise EncoreError(f"{request.value!r} is not measured on split {request.split!r} of {request.dataset!r}{near}")
@@ -168,7 +168,7 @@ def read(plan: Plan, source: str, request: CellRequest) -> Reads:
     Raises:
         EncoreError: what is requested is unknown, or is not measured there.
     """
-    absent = plan.resolve.absence(request.dataset, request.split) if request.dataset else None
+    absent = plan.resolve.datasets.absence(request.dataset, request.split) if request.dataset else None
     if reason := absent or (plan.resolve.missing_start(request.system) if request.system else None):
         return Reads(absent=reason)
     return READERS[source](plan, request)
@@ -180,8 +180,8 @@ def _topics(plan: Plan, request: CellRequest) -> str:
     Raises:
         EncoreError: the dataset has no such split.
     """
-    splits: dict[str, Any] = plan.resolve.dataset(request.dataset).splits
+    splits: dict[str, Any] = plan.resolve.dataset(request.dataset).fields.splits
     if request.split not in splits:
         fix = f"; if it cannot have one, say why under its `absent:`{nearest(request.split, splits)}"
-        raise EncoreError(f"dataset {plan.resolve.dataset_name(request.dataset)!r} has no split {request.split!r}{fix}")
+        raise EncoreError(f"dataset {plan.resolve.dataset(request.dataset).name!r} has no split {request.split!r}{fix}")
     return splits[request.split].topics or request.split

@@ -1,12 +1,16 @@
-"""What the configuration says about a Wikipedia dump, and the identity of the content that follows from it."""
+"""English Wikipedia from its XML dump: articles with sections, sentences and links, as texts to pre-train on.
+
+``mediawiki/`` reads the dump. It is imported when a collection is built, since planning needs the fields alone.
+"""
 
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import CollectionFields, Split
+from encore.config.datasets import CollectionFields, MadeFrom, Split
+from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import contents, sha256
 
@@ -16,7 +20,6 @@ PARSER = "mwparserfromhell"
 class WikipediaFields(CollectionFields):
     """An entry of the catalogue with ``kind: wikipedia``."""
 
-    kind: Literal["wikipedia"]
     path: str = Field(
         pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
         description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
@@ -28,6 +31,11 @@ class WikipediaFields(CollectionFields):
         description="of the dump's file: pinned, it is the identity, whether or not the file is there yet",
     )
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The dump."""
+        return MadeFrom(path=self.path)
 
     @property
     def only_articles(self) -> bool:
@@ -55,6 +63,19 @@ class WikipediaFields(CollectionFields):
             "content": {"sha256": self.sha256} if self.sha256 else _seen(Path(self.path)),
             "parser": _parser(),
         }
+
+
+def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
+    """
+    from encore.datasets.mediawiki.build import write_articles
+
+    source = inputs.needed_source()
+    refuse_other(spec, source)
+    return write_articles(source, folder, inputs.processes)
 
 
 def refuse_other(spec: dict[str, Any], path: Path) -> None:
@@ -85,3 +106,6 @@ def _parser() -> str:
         return f"{PARSER} {metadata.version(PARSER)}"
     except metadata.PackageNotFoundError as error:
         raise EncoreError(f"{PARSER} is not installed; install the packages of envs/cpu.txt") from error
+
+
+KIND = Kind(WikipediaFields, build_wikipedia, impl=3, parallel=True)

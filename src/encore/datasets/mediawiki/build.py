@@ -10,31 +10,27 @@ from pathlib import Path
 from typing import IO, Any
 
 from encore.data.articles import Row, write_article_collection
-from encore.datasets.kinds import BuildInputs
-from encore.datasets.wikipedia import dump, multistream
-from encore.datasets.wikipedia.fields import refuse_other
-from encore.datasets.wikipedia.links import Links, Titles
-from encore.datasets.wikipedia.pages import Extracted, extract, unpacked
+from encore.datasets.mediawiki import dump, multistream
+from encore.datasets.mediawiki.links import Links, Titles
+from encore.datasets.mediawiki.pages import Extracted, extract, unpacked
 from encore.storage.processes import shared_in_order
 
 _TOLD = 100_000  # pages between two lines that say how far it is
 
 
-def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
+def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]:
+    """Write the articles of a dump as a collection and return its counts.
 
     The dump is read once. What its pages say waits in a temporary file until all titles are known.
 
     Raises:
-        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
+        EncoreError: the dump is damaged (with its line or block), or has no article.
     """
-    source = inputs.needed_source()
-    refuse_other(spec, source)
     folder.mkdir(parents=True, exist_ok=True)
     titles, counts = Titles(), Counter[str]()
     with tempfile.TemporaryFile(dir=folder) as file:
         spool = Spool(file)
-        for extracted in read_dump(source, inputs.processes):
+        for extracted in read_dump(source, processes):
             titles.add(extracted)
             counts.update(extracted.counts)
             spool.add(extracted.rows)
@@ -47,7 +43,7 @@ def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> 
             "paragraphs_with_markup": counts["paragraphs_with_markup"],
         }
         articles = (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated))
-        return write_article_collection(folder, articles, statistics, inputs.processes)
+        return write_article_collection(folder, articles, statistics, processes)
 
 
 def read_dump(source: Path, processes: int) -> Iterator[Extracted]:

@@ -1,4 +1,4 @@
-"""Natural Questions' training rows as paragraphs with questions, by the rules of the ReQA evaluation.
+"""Natural Questions as ReQA: training rows as paragraphs with questions, by the rules of the ReQA evaluation.
 
 A row counts if its annotation has exactly one short answer, and a long answer that is a ``<P>`` block; HTML tokens are
 dropped (google/retrieval-qa-eval, nq_to_squad.py). Two forms are read. In the original one each token has its bytes in
@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph
+from encore.datasets.reqa.published import published_kind
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_objects
 
@@ -120,3 +121,6 @@ def _title(row: dict[str, Any]) -> str:
     address = urlsplit(html.unescape(row.get("document_url", "")))
     named = parse_qs(address.query).get("title", [unquote(address.path.rpartition("/")[2])])
     return named[0].replace("_", " ")
+
+
+KIND = published_kind(nq_paragraphs)

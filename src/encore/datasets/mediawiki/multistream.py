@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from encore.datasets.wikipedia.dump import Page, PageParser
+from encore.datasets.mediawiki.dump import Page, PageParser
 from encore.errors import EncoreError
 
 _READ = 2**20

@@ -18,11 +18,11 @@ from typing import Any
 from mwparserfromhell.parser import ParserError
 
 from encore.data.sentences import split
-from encore.datasets.wikipedia import markup, multistream
-from encore.datasets.wikipedia.dump import Page
-from encore.datasets.wikipedia.markup import PageText, Section
-from encore.datasets.wikipedia.numbers import combined, number
-from encore.datasets.wikipedia.titles import Target, is_date, is_listing, normal, target
+from encore.datasets.mediawiki import markup, multistream
+from encore.datasets.mediawiki.dump import Page
+from encore.datasets.mediawiki.markup import PageText, Section
+from encore.datasets.mediawiki.numbers import combined, number
+from encore.datasets.mediawiki.titles import Target, is_date, is_listing, normal, target
 
 _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
 # Sections that hold no prose of the article's own, with all below them.

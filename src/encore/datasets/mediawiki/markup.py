@@ -12,8 +12,8 @@ from mwparserfromhell import nodes
 from mwparserfromhell.wikicode import Wikicode
 
 from encore.data.sentences import split
-from encore.datasets.wikipedia import templates
-from encore.datasets.wikipedia.titles import Target, target
+from encore.datasets.mediawiki import templates
+from encore.datasets.mediawiki.titles import Target, target
 
 _INLINE = re.compile(
     "b|i|em|strong|u|small|big|sub|sup|span|q|cite|abbr|dfn|ins|var|samp|kbd|tt|code|font|nowiki|noinclude|onlyinclude"

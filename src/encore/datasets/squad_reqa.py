@@ -1,16 +1,18 @@
-"""SQuAD's JSON, version 1.1: articles of paragraphs, each with questions and the places of their answers."""
+"""SQuAD as ReQA. Its JSON, version 1.1, has articles of paragraphs, each with questions and the places of answers."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph
+from encore.datasets.reqa.published import published_kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text
 
 
-def squad_paragraphs(paths: Iterable[Path]) -> Iterator[SourceParagraph]:
+def squad_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[SourceParagraph]:
     """The paragraphs of all files, in order.
 
     Raises:
@@ -58,3 +60,6 @@ def _list(holder: Any, name: str, place: str) -> list[Any]:
         raise EncoreError(f"{place}: has no list `{name}`, as SQuAD's files have; name such a file, or fix it")
     found: list[Any] = holder[name]
     return found
+
+
+KIND = published_kind(squad_paragraphs)

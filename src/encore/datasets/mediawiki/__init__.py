@@ -1,4 +1,4 @@
-"""English Wikipedia from its XML dump: articles with sections, sentences and links, as texts to pre-train on.
+"""MediaWiki's XML dumps: pages, their markup, and where links lead.
 
 The dump is read as a stream, page by page; what stays in memory is some tens of bytes a page, never a text.
 """

@@ -1,19 +1,83 @@
-"""From DPR's files to a collection in the common form."""
+"""Open-domain questions over Wikipedia in passages of 100 words, as DPR publishes them (Karpukhin et al. 2020).
+
+Three forms of files (``dpr_files.py``): passages, training questions with passages of three kinds, and questions with
+answers alone.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from pydantic import Field, model_validator
+
+from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Located, Row, write_collection
-from encore.datasets import source_files
-from encore.datasets.dpr import questions
-from encore.datasets.dpr.fields import DprFields
-from encore.datasets.dpr.passages import passages
-from encore.datasets.dpr.questions import DprQuestion
+from encore.datasets import dpr_files, source_files
+from encore.datasets.dpr_files import DprQuestion
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
+
+COUNTED = ("queries", "judgments", "negatives")
+
+
+class DprSplit(Split):
+    """Questions of one file: with passages (a JSON array) to train on, or with answers alone (``.csv``) for a test."""
+
+    file: str = Field(description="`source:file`, or a file in the dataset's `path`")
+
+    @property
+    def with_passages(self) -> bool:
+        """Whether the file lists passages for each question, so that the split has judgments."""
+        return self.judged_by == "judgments"
+
+
+class DprFields(CollectionFields):
+    """An entry of the catalogue with ``kind: dpr``."""
+
+    only_passages: ClassVar[bool] = True
+    lists_negatives: ClassVar[bool] = True
+
+    path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
+    passages: str = Field(description="the file of passages: `source:file`, or a file in `path`")
+    splits: Mapping[str, DprSplit] = Field(description="the splits that are used, by name")
+    expected: dict[str, int] = Field(
+        {}, description="`passages`, `queries.<split>`, `judgments.<split>`, … as published; other counts are refused"
+    )
+
+    @model_validator(mode="after")
+    def _expect_what_is_counted(self) -> "DprFields":
+        counted = {"passages", *(f"{what}.{split}" for what in COUNTED for split in self.splits)}
+        if strange := sorted(set(self.expected) - counted):
+            known = ", ".join(sorted(counted))
+            raise ValueError(f"expected has {strange[0]!r}, which is not counted; known are {known}")
+        return self
+
+    def files(self) -> list[str]:
+        """Every file that is read, by its place."""
+        return list(dict.fromkeys([self.passages, *(split.file for split in self.splits.values())]))
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The user's folder, and the sources that files are named of."""
+        return MadeFrom(path=self.path, sources=source_files.sources(self.files()))
+
+    def known_size(self) -> KnownSize:
+        """The published counts."""
+        return KnownSize.published(self.expected)
+
+    def resolve(self) -> dict[str, Any]:
+        """All that decides the content."""
+        return {
+            "kind": self.kind,
+            "passages": self.passages,
+            "splits": {
+                name: {"file": split.file, "with_passages": split.with_passages} for name, split in self.splits.items()
+            },
+            "expected": self.expected,
+            **source_files.identity(self.files(), self.path),
+        }
 
 
 def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
@@ -34,7 +98,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     judged: dict[str, list[Judgment]] = {}
     query_ids: dict[str, list[str]] = {}
     for split, each in spec["splits"].items():
-        read = questions.with_passages if each["with_passages"] else questions.with_answers
+        read = dpr_files.with_passages if each["with_passages"] else dpr_files.with_answers
         found = _kept(read(paths[each["file"]]), split, rows, answers, counts)
         if each["with_passages"]:
             judged[split] = list(_judgments(_listing(folder, split, found), split, counts))
@@ -43,7 +107,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     corpus = paths[spec["passages"]]
     written = write_collection(
         folder,
-        Located(corpus, _documents(passages(corpus), counts)),
+        Located(corpus, _documents(dpr_files.passages(corpus), counts)),
         rows,
         judged,
         answers=answers,

@@ -1,0 +1,140 @@
+"""The datasets of a run: the catalogue's and its own, which of them replaces another, and which is unavailable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from encore.config.run import RunConfig
+from encore.config.validation import explained, nearest
+from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue, read_dataset
+
+NOT_REPLACED = "nothing stands for it at this scale"
+
+
+class Dataset:
+    """A dataset by its own name, with the fields of its entry."""
+
+    def __init__(self, name: str, fields: Any, others: Datasets) -> None:
+        """
+        Args:
+            fields: the ``CollectionFields`` of its kind.
+            others: all datasets of the run.
+        """
+        self.name, self.fields = name, fields
+        self._others = others
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """What decides its content: its fields, and digests of the files that are read."""
+        found: dict[str, Any] = self.fields.resolve()
+        return found
+
+    @property
+    def questions(self) -> Any:
+        """The identity of its queries: the kind's, otherwise the dataset's name."""
+        return self.fields.questions_identity or self.name
+
+    @property
+    def derivation(self) -> list[str]:
+        """Its own name, that of the dataset that it is derived from, and so on."""
+        found = [self.name]
+        while (base := self._others.own(found[-1]).fields.made_from.base) is not None and base not in found:
+            found.append(base)
+        return found
+
+    def may_share_queries(self, learned: Dataset) -> bool:
+        """True if a model that learned from the other one may have seen this one's queries."""
+        return bool({*self.derivation} & {*learned.derivation}) and not self.fields.is_apart_from(learned.fields)
+
+
+class Datasets:
+    """Every dataset of a run, as its scale has it."""
+
+    def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
+        """
+        Raises:
+            EncoreError: an entry of the run is wrong, or has the name of one of the catalogue.
+        """
+        self._config, self._catalogue = config, catalogue
+        for name in config.datasets:
+            if name in catalogue.datasets:
+                raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
+        own = {name: explained(read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()}
+        root = config.execution.data_root
+        entries = {name: fields.placed(root) for name, fields in {**catalogue.datasets, **own}.items()}
+        self._datasets = {name: Dataset(name, fields, self) for name, fields in _inheriting(entries).items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._datasets)
+
+    def __len__(self) -> int:
+        return len(self._datasets)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._datasets
+
+    def own(self, name: str) -> Dataset:
+        """A dataset by its own name, whether or not another one replaces it at this scale.
+
+        Raises:
+            EncoreError: there is none of this name.
+        """
+        if name not in self:
+            raise EncoreError(f"unknown dataset {name!r}{nearest(name, self)}")
+        return self._datasets[name]
+
+    def named(self, name: str) -> Dataset:
+        """The dataset that has a name at this scale: the one that replaces it, or itself.
+
+        Raises:
+            EncoreError: there is none of this name.
+        """
+        replacement = self._config.scale.datasets.get(name, name)
+        if replacement not in self:
+            raise EncoreError(
+                f"unknown dataset {replacement!r}; add it to the run's `datasets:`{nearest(replacement, self)}"
+            )
+        return self._datasets[replacement]
+
+    def absence(self, name: str, split: str | None = None) -> str | None:
+        """Reason why a dataset, or its split, is unavailable at this scale, or None.
+
+        If a scale replaces datasets, one that it does not name is unavailable unless every installation has it.
+        """
+        scale = self._config.scale
+        if name in scale.absent:
+            return scale.absent[name]
+        named = {*scale.datasets, *scale.datasets.values(), *self._config.datasets}
+        if scale.datasets and name not in named and name in self and not self._datasets[name].fields.embedded:
+            return NOT_REPLACED
+        if split is None:
+            return None
+        reason: str | None = self.named(name).fields.absent.get(split)
+        return reason
+
+    def in_use(self) -> list[str]:
+        """Datasets that systems are tested on: those that replace others, the run's own, those of its tables."""
+        replaced = self._config.scale.datasets
+        tables = (self._catalogue.tables[name] for name in self._config.tables if name in self._catalogue.tables)
+        columns = (dataset for table in tables for dataset in sorted(table.datasets()))
+        found = (column for column in columns if column in self or column in replaced)
+        named = dict.fromkeys([*replaced, *self._config.datasets, *found])
+        return list(dict.fromkeys(replaced.get(name, name) for name in named if not self.absence(name)))
+
+
+def _inheriting(entries: dict[str, Any]) -> dict[str, Any]:
+    """The entries, each with what it inherits from the dataset that it is derived from."""
+    found: dict[str, Any] = {}
+
+    def read(name: str) -> Any:
+        fields = entries[name]
+        if name not in found:
+            found[name] = fields  # before its base is read: a circle is refused where it is planned
+            if (base := fields.made_from.base) in entries:
+                found[name] = fields.inheriting(read(base))
+        return found[name]
+
+    return {name: read(name) for name in entries}
