@@ -1,6 +1,6 @@
-"""Results as an RO-Crate: a folder that says of itself what it is, by the Workflow Run profile.
+"""Results as an RO-Crate, a folder that describes itself, by the Workflow Run profile.
 
-It holds the workflow's files, the configuration, and tables, figures and claims with everything that they were made
+It holds the workflow's files, the configuration, and tables, figures and claims with everything that they were built
 from, so that ``encore audit FOLDER`` verifies it and finds the root of the original.
 https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/workflow/0.5
 """
@@ -38,16 +38,16 @@ Entity = dict[str, Any]
 
 
 def write_crate(title: str, run: Path, folder: Path) -> int:
-    """Fill a new folder with a crate of what lies in ``results/``; the number of its files.
+    """Fill a new folder with a crate of ``results/``, and return the number of its files.
 
-    Files are linked where the disk allows it, and copied elsewhere.
+    Files are linked on the same disk, and copied to another one.
 
     Args:
         title: of the run.
         run: the run's file, within the repository.
 
     Raises:
-        EncoreError: the folder is there already, nothing is made yet, or a file behind it is missing.
+        EncoreError: the folder exists, nothing is made yet, or a file behind it is missing.
     """
     products = product_manifests()
     if not products:
@@ -71,7 +71,7 @@ def _code() -> Iterator[Path]:
 
 
 def _of_products(products: list[Path]) -> Iterator[Path]:
-    """What people read, the root over it and its signature, and the manifests of tables, figures and claims."""
+    """Tables, figures, claims and the report with their manifests, and the root digest with its signature."""
     for place in products:
         yield place
         yield from (place.with_name(name) for name in sorted(json.loads(place.read_text())["outputs"]))

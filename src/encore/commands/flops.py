@@ -13,7 +13,7 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """What each row with a model spent, read from the manifests of its models.
 
     Raises:
-        EncoreError: a model was not trained yet.
+        EncoreError: a model is not trained yet.
     """
     found = []
     for row in table_plan(plan, table)["rows"]:
@@ -26,10 +26,10 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
 
 
 def budget_complaints(rows: list[RowFlops]) -> list[str]:
-    """Where a budget is off by more than a tenth: objectives among themselves, and the control against the dearest."""
+    """Budgets that differ by more than a tenth: between objectives, or from the control to the most expensive one."""
     return [
-        f"{off.setting}: {off.row} spends {off.spent / 1e12:.3f}e12 operations beyond plain fine-tuning, the dearest "
-        f"objective {off.dearest / 1e12:.3f}e12; bring its steps within 10 %"
+        f"{off.setting}: {off.row} spends {off.spent / 1e12:.3f}e12 operations beyond plain fine-tuning, the most "
+        f"expensive objective {off.dearest / 1e12:.3f}e12; bring its steps within 10 %"
         for off in off_budget(rows)
     ]
 

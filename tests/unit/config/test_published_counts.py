@@ -15,8 +15,7 @@ from test_forecast import estimate
 from encore.commands import explain
 from encore.commands.preflight import forecast_text
 from encore.commands.preflight.amounts import amounts
-from encore.commands.preflight.counts import ComparedCount
-from encore.commands.preflight.forecast import Forecast
+from encore.commands.preflight.forecast import ComparedCount, Forecast
 from encore.commands.preflight.sizes import SENTENCE, SIZES, CollectionSizes, read_stated
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError

@@ -1,1 +1,1 @@
-"""``encore new``: a run's file for a collection of one's own."""
+"""``encore new``: a run's file for your own collection."""

@@ -1,4 +1,4 @@
-"""A run's file for a collection of one's own: a few lines over another run."""
+"""A run's file for your own collection: a few lines that extend another run."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from encore.products.tables.entries import Table
 TABLE, ZERO_SHOT = "table1", "zero-shot"
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
-LACKING = {  # what objectives need of texts that a collection does not have, as their classes say
+LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
     "reads_articles": "they learn from articles and links, not from passages",
     "pairs_sentences": "they learn from texts of two sentences, and here each has one",
 }
@@ -23,15 +23,15 @@ USES = {"train": "queries to train on", "valid": "to validate with", "test": "to
 
 
 def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: Catalogue) -> str:
-    """The text of ``config/<name>.yaml``: table 1, or where nothing of the collection trains, zero-shot search in it.
+    """The text of ``config/<name>.yaml``: table 1, or zero-shot search if nothing of the collection trains.
 
     Args:
-        base: the file of the run that it extends, and what that says.
+        base: the file of the run that it extends, and its content.
     """
     extended, config = base
     kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
     datasets = dict.fromkeys(REPLACED, name) if source.trains else kept | {ZERO_SHOT: name}
-    entry, splits = _entry(source) if source.trains else _tested_entry(source)
+    entry, splits = _entry(source)
     lines = [
         *(f"# {line}" for line in about(source)),
         f"extends: {_flow(extended)}",
@@ -50,7 +50,7 @@ def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: 
 
 
 def about(source: Source) -> Iterator[str]:
-    """What was found, in sentences."""
+    """What was found in the collection, in sentences."""
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
@@ -60,7 +60,7 @@ def about(source: Source) -> Iterator[str]:
 
 
 def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> list[str]:
-    """The line of tables, with those rows of table 1 that the other run wants and that passages can speak to."""
+    """The line of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
     if not source.trains:
         return [f"tables: {_flow({ZERO_SHOT: wanted})}"]
     table = catalogue.tables[TABLE]
@@ -74,15 +74,12 @@ def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> li
     return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}"]
 
 
-def _tested_entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The dataset's entry and its one split, where nothing of it trains."""
-    split = {"role": "test", **source.given["test"], "measures": {"nDCG@10": "nDCG@10", **MEASURES}}
-    return source.fields | {"zero_shot": True}, {"test": split}
-
-
 def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The dataset's entry and its splits."""
+    """The dataset's entry and its splits: one, if nothing of it trains."""
     given, entry = source.given, dict(source.fields)
+    if not source.trains:
+        split = {"role": "test", **given["test"], "measures": {"nDCG@10": "nDCG@10", **MEASURES}}
+        return entry | {"zero_shot": True}, {"test": split}
     splits: dict[str, Any] = {
         "train": {"role": "train", **given["train"]},
         "valid": {"role": "valid", **given.get("valid", {}), "measures": {"RR@10": "RR@10"}},
@@ -99,7 +96,7 @@ def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _needing(catalogue: Catalogue, table: Table, need: str) -> dict[str, str]:
-    """The labels of rows that have learned by an objective whose class says that it needs this, by id."""
+    """Labels, by id, of the rows that are pre-trained by an objective with this need."""
     found = {}
     for row in table.rows:
         if row.system and row.system not in catalogue.systems:

@@ -1,4 +1,4 @@
-"""What a collection of one's own has: its splits, how many queries they ask, and whether judgments have grades."""
+"""What your own collection has: its splits, how many queries these have, and whether judgments have grades."""
 
 import json
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from encore.datasets.download.ir_datasets import offline
 from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
 
-TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # judgments as people call them
+TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
 @dataclass
 class Source:
-    """A collection of one's own: the fields of its entry but for the splits, and where each split's judgments are.
+    """Your own collection: the fields of its entry except for the splits, and where each split's judgments are.
 
-    ``given`` is what a split says of that: ``{"file": "qrels/dev.tsv"}`` or ``{"id": "beir/scifact/test"}``.
+    ``given`` is where: ``{"file": "qrels/dev.tsv"}`` or ``{"id": "beir/scifact/test"}``.
     """
 
     fields: dict[str, Any]
@@ -37,12 +37,12 @@ class Source:
 
     @property
     def trains(self) -> bool:
-        """Whether anything of it trains."""
+        """True if a split of it trains."""
         return "train" in self.given
 
     @property
     def is_graded(self) -> bool:
-        """Whether judgments tell more than relevant or not."""
+        """True if relevant documents have several grades."""
         return len({grade for grade in self.grades if grade > 0}) > 1
 
 
@@ -85,10 +85,10 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
 
 
 def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source:
-    """Look up what ir_datasets knows of a dataset, without downloading anything.
+    """What ir_datasets knows of a dataset, without downloading anything.
 
     Raises:
-        EncoreError: there is no such dataset, or it has no judgments or no text that is known as such.
+        EncoreError: the dataset is unknown, has no judgments, or has no field that is known as its text.
     """
     load = offline(data_root)
     known = {split: f"{name}/{split}" for split in (TRAIN, *TESTED)}
@@ -113,7 +113,7 @@ def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source
 
 
 def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
-    """What each split is called there: `test` always, `train` and, if there is one, `valid` where there is training."""
+    """The name of each split there: of `test`, and to train of `train` and, if there is one, of `valid`."""
     tested = [name for name in TESTED if name in found]
     tested = tested or [name for name in found if name != TRAIN][:1]
     if not tested:
@@ -129,7 +129,7 @@ def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
 
 
 def _parted(source: Source) -> Source:
-    """The same with validation held out of training, where it has no judgments of its own.
+    """The same with validation queries held out of training, if it has no judgments for them.
 
     Raises:
         EncoreError: too few queries train.
@@ -155,7 +155,7 @@ def _loaded(load: Any, name: str) -> Any:
 
 
 def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
-    """How the library calls a document's text, where it is other than here."""
+    """The library's name of a document's text, if it differs from ours."""
     has = dataset.docs_cls()._fields
     text = next((each for each in TEXTS if each in has), None)
     if text is None:

@@ -11,8 +11,8 @@ The amounts, each where a job has it:
   longest text that it reads; ``trained_examples`` of a pre-training;
 - ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
   ``ranked``: queries times the root of the passages, since BM25 skips most of them;
-- ``bytes`` to download, ``unpacked``: after unpacking;
-- ``cores`` that share its work, and ``java``: bytes that Java may take. ``jobs.py`` adds the last four.
+- ``unpacked``: bytes of a download after unpacking; ``cores`` that share its work; ``java``: bytes that Java may take.
+  ``jobs.py`` adds these.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encore.commands.preflight import costs
-from encore.commands.preflight.counts import ComparedCount, compared_counts
+from encore.commands.preflight import costs, shapes, trainings
 from encore.commands.preflight.downloads import Download, Fetches, published
 from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
 from encore.commands.preflight.machine import Machine
@@ -18,7 +17,7 @@ from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.published_counts import share_with_triples
+from encore.plan.published_counts import published_counts, share_with_triples, step_name
 from encore.products import requested
 from encore.products.targets import declared_reads, reads_of
 
@@ -35,6 +34,17 @@ class Needs:
     disk: float
     ram: float
     gpu_memory: float
+
+
+@dataclass(frozen=True)
+class ComparedCount:
+    """A count of the trainings of some steps: as it is forecast, and as it was published."""
+
+    steps: tuple[str, ...]
+    count: str
+    ours: float
+    published: float
+    place: str
 
 
 @dataclass(frozen=True)
@@ -119,8 +129,17 @@ class Forecast:
 
     @cached_property
     def counts(self) -> list[ComparedCount]:
-        """Counts of ours and published ones; none if other data replace the papers'."""
-        return [] if self.sizes.plan.config.proxy_data else compared_counts(self.jobs, self.sizes)
+        """Counts of ours and published ones, equal ones together; none if other data replace the papers'."""
+        catalogue = self.sizes.plan.catalogue
+        found: dict[tuple[str, float, float, str], dict[str, None]] = {}
+        for made in (job.artifact for job in self.jobs if job.rule in TRAINING):
+            entries, size = published_counts(catalogue, made), self.sizes.behind(made)
+            if entries and size and not self.sizes.plan.config.proxy_data:
+                ours = trainings.counts(shapes.step_of(made), size, share_with_triples(catalogue, made))
+                for entry in entries:
+                    same = (entry.count, round(ours[entry.count], 1), entry.published, entry.place)
+                    found.setdefault(same, {})[step_name(made)] = None
+        return [ComparedCount(tuple(steps), *same) for same, steps in found.items()]
 
     def complaints(self, limits: Limits) -> list[str]:
         """What exceeds a limit, one line each; free disk and the machine's memory are limits too."""

@@ -9,7 +9,7 @@ from typing import Any
 from encore.commands.preflight.forecast import Forecast
 
 WIDTH = 100
-RULES, DOWNLOADS, NOTES = 15, 10, 6  # that are shown; JSON has all
+KINDS, RULES, DOWNLOADS, NOTES = 6, 15, 10, 6  # that are shown; JSON has all
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -49,7 +49,7 @@ def _summary(found: Forecast) -> str:
         "memory": f"{size(total.ram)} for the largest job",
         "GPU memory": f"{size(total.gpu_memory)} for the largest job" if total.gpu_memory else "",
         "disk": f"{size(found.peak_disk)} at the peak, {size(found.free)} free: "
-        + ", ".join(f"{kind} {size(count)}" for kind, count in kinds if count >= 0.01 * found.peak_disk),
+        + ", ".join(f"{kind} {size(count)}" for kind, count in kinds[:KINDS]),
         "downloads": f"{size(found.to_download)}{unknown}" if found.downloads else "none",
     }
     lines = [

@@ -75,13 +75,11 @@ def _predicting(shape: EncoderConfig, pieces: float) -> float:
 
 def _work(step: Step, shape: EncoderConfig) -> tuple[float, float]:
     """Texts of full length that would take as many operations as a batch, and the pieces that it predicts."""
-    if isinstance(step, FinetuneStep):
-        task = trainings.finetuning_task(step)
-        arrays = task.outline(np.full(1, step.query_length), np.full(1, step.length))
-    else:
-        assert isinstance(step, PretrainStep)
-        task = trainings.pretraining_task(step)
+    task = trainings.task_of(step)
+    if isinstance(step, PretrainStep):
         arrays = task.outline(step.length, step.query_length)
+    else:
+        arrays = task.outline(np.full(1, step.query_length), np.full(1, step.length))
     predicted = sum(len(arrays[name]) for name in ("masked", "decoded") if name in arrays)
     try:
         operations = task.flops(trainings.Shape(shape), arrays) / flops.TRAINING - flops.mlm_head(shape, predicted)

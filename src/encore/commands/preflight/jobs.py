@@ -84,7 +84,7 @@ class Jobs:
         if rule in FETCHING:
             one = self.fetches.of(made)
             unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes
-            found |= {"bytes": one.missing or 0.0, "unpacked": UNPACKED.get(rule, 0.0) * (unpacked or 0.0)}
+            found["unpacked"] = UNPACKED.get(rule, 0.0) * (unpacked or 0.0)
         elif rule in TRAINING:
             processes = execution.processes_of(shapes.step_of(made).batch)
             memory, notes = self._training(made, processes)

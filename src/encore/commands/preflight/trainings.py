@@ -29,10 +29,18 @@ def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float
     Args:
         share: of the judged queries, those that have negatives enough to be learned from.
     """
+    steps = int(counts(step, size, share)["steps"])
     if isinstance(step, PretrainStep):
-        return _pretrain(step, shape, size)
+        each, known = pretraining_flops(step, shape, learned(step, size), size.sentence)
+        found = {"flops": steps * each, "trained_examples": float(steps * step.batch), "longest": float(step.length)}
+        return found if known else found | {"uncounted": 1.0}
     assert isinstance(step, FinetuneStep)
-    return _finetune(step, shape, size, share)
+    queries, passages = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
+    task = task_of(step)
+    each = task.flops(Shape(shape), task.outline(np.sort(queries), passages))
+    looks = steps // step.validate_every if step.validate_every else 0
+    looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, passages)
+    return {"flops": steps * each + looked, "longest": float(step.length)}
 
 
 def counts(step: Step, size: CollectionSize, share: float) -> dict[str, float]:
@@ -65,14 +73,6 @@ def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.n
     return np.full_like(read, most) if shape.augment else read
 
 
-def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
-    texts = learned(step, size)
-    steps = total_steps(step, max(1, round(texts.count)))
-    each, known = pretraining_flops(step, shape, texts, size.sentence)
-    found = {"flops": steps * each, "trained_examples": float(steps * step.batch), "longest": float(step.length)}
-    return found if known else found | {"uncounted": 1.0}
-
-
 def learned(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from: chunks of articles, or passages, those that it skips left out."""
     found = texts(step, size)
@@ -100,7 +100,7 @@ def pretraining_flops(
     Args:
         sentence: tokens of a sentence, of which queries are made.
     """
-    task, read = pretraining_task(step), texts.read(step.length)
+    task, read = task_of(step), texts.read(step.length)
     query_length = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
     lengths = [max(3, round(length)) for length in quantiles(read, QUANTILES)]
     try:
@@ -109,19 +109,12 @@ def pretraining_flops(
         return flops.TRAINING * step.batch * reading(shape, read), False
 
 
-def pretraining_task(step: PretrainStep) -> Any:
-    """The task of a step without texts: it cannot train, but it can count."""
-    kind: Any = objectives.load(step.objective)
+def task_of(step: Any) -> Any:
+    """The task of a step without texts or queries: it cannot train, but it can count."""
+    pretrains = isinstance(step, PretrainStep)
+    kind: Any = objectives.load(step.objective) if pretrains else task_class(step)
     task = kind.__new__(kind)
-    task.fields = step
-    return task
-
-
-def finetuning_task(step: FinetuneStep) -> Any:
-    """The task of a step without queries: it cannot train, but it can count."""
-    kind: Any = task_class(step)
-    task = kind.__new__(kind)
-    task.step = step
+    setattr(task, "fields" if pretrains else "step", step)
     return task
 
 
@@ -130,13 +123,3 @@ class Shape:
 
     def __init__(self, config: EncoderConfig) -> None:
         self.config, self.dimension = config, config.dimension
-
-
-def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
-    steps = int(counts(step, size, share)["steps"])
-    queries, passages = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
-    task = finetuning_task(step)
-    each = task.flops(Shape(shape), task.outline(np.sort(queries), passages))
-    looks = steps // step.validate_every if step.validate_every else 0
-    looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, passages)
-    return {"flops": steps * each + looked, "longest": float(step.length)}

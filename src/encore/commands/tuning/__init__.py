@@ -1,1 +1,1 @@
-"""How hyper-parameters are chosen: from the same values for all rows of a grid, on the validation role alone."""
+"""Hyper-parameters are chosen from equally many values for every row of a grid, on validation queries alone."""

@@ -1,8 +1,8 @@
 """What is tried: for each row of a table, values of one field of one of its steps. An entry of ``config/tuning/``.
 
-A row tunes a step of its own. Of a step that rows share, the recipe, one value is chosen for all of
-them together. A grid may instead name lineages, each of which chooses for itself alone, also of several
-fields together.
+A row tunes its own step. For a step that rows share, the recipe, one value is chosen for all of them
+together. A grid may instead name lineages, each of which is tuned separately, also in several fields
+together.
 """
 
 from itertools import product
@@ -15,7 +15,6 @@ from encore.config.strict import Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.tables.entries import RowEntry
 
 Settings = dict[str, float]  # values of a step's fields
 
@@ -50,8 +49,8 @@ class TuningGrid(Strict):
     """The trials of every row of one setting of a table, and what they are compared by."""
 
     table: str | None = Field(None, description="whose rows are tuned")
-    setting: str = Field("", description="rows of other settings go on from these and inherit what is chosen for them")
-    lineages: dict[str, str] = Field({}, description="what is tuned in place of a table's rows, by name")
+    setting: str = Field("", description="rows of other settings start from these and inherit what is chosen for them")
+    lineages: dict[str, str] = Field({}, description="what is tuned instead of a table's rows, by name")
     dataset: str
     split: str = Field(description="of role `valid`; any other is refused")
     measure: str
@@ -63,7 +62,7 @@ class TuningGrid(Strict):
         "that is best in the mean over all these rows is taken for all",
     )
     most: int | None = Field(
-        None, description="values of a row: while one's best is at an edge, every row gets two more, up to so many"
+        None, description="the most values of a row: while a best one is at an edge, every row gets two more"
     )
     after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
 
@@ -135,16 +134,12 @@ def _refuse_sharing(grid: TuningGrid, rows: dict[str, str]) -> None:
 def _rows_of(table: str, grid: TuningGrid, plan: Plan) -> dict[str, str]:
     """The lineages of a table's trained rows that no earlier grid chose for.
 
-    Rows without trials that go on from another row's model inherit what that one chooses, or wait for a later grid.
+    Rows without trials that start from another row's model inherit what that one chooses, or wait for a later grid.
     """
     if table not in plan.catalogue.tables:
         raise EncoreError(f"table {table!r} is unknown{nearest(table, plan.catalogue.tables)}")
     before = read_grid(grid.after).rows.keys() if grid.after else set()
-    trained = [row for row in plan.catalogue.tables[table].rows if _trained(row, grid, plan)]
-    found = {row.id: row.system for row in trained if row.id not in before}
+    trained = [row for row in plan.catalogue.tables[table].rows if row.system not in {"", *plan.catalogue.systems}]
+    found = {row.id: row.system for row in trained if row.setting == grid.setting and row.id not in before}
     tuned = tuple(f"{system}+" for name, system in found.items() if name in grid.rows)
     return {name: system for name, system in found.items() if name in grid.rows or not system.startswith(tuned)}
-
-
-def _trained(row: RowEntry, grid: TuningGrid, plan: Plan) -> bool:
-    return row.setting == grid.setting and row.system not in {"", *plan.catalogue.systems}

@@ -1,11 +1,11 @@
-"""Make and score the trials of a grid, through the same artifacts as every reported number, but on the validation role.
+"""Run and score the trials of a grid, through the same artifacts as every reported number, but on validation queries.
 
 A trial is a lineage with overrides. It starts from the papers' own values of what is tuned, whatever the run's
-configuration holds now, so its name and its folders stay the same after the chosen values are written there. Where a
-grid is of lineages nothing is written: the chosen trial's name is what to ask for.
+configuration holds now, so its name and its folders stay the same after the chosen values are written there. For a
+grid of lineages nothing is written: request the chosen trial by its name.
 
-Every value of a row is tried under the best recipe, and every recipe with each row's best value, until both choices
-stand. While a best value is at an edge, every row gets two more.
+Every value of a row is tried under the best recipe, and every recipe with each row's best value, until neither choice
+changes. While a best value is at an edge, every row gets two more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
 
     Args:
         run: the run's configuration, whose scale the trials are made at.
-        build: makes manifests, given the configuration to use. What exists already need not be made again.
+        build: makes manifests, given the configuration to use; none again that exists.
 
     Raises:
         EncoreError: the grid does not fit the run, asks for judgments of another role than `valid`, or a score is
@@ -91,23 +91,19 @@ def _wanted(
 
 
 def _extended(grid: TuningGrid, values: dict[str, list[Settings]], done: list[Trial]) -> bool:
-    """Whether a best value at an edge has bought every row two more; a recipe gets them at its own edge only."""
+    """True if a best value at an edge gave every row two more; a recipe gets them at its own edge only."""
     best, edges = chosen_of(done), {trial.row for trial in at_an_edge(done)}
     if not edges or max(map(len, values.values())) + 2 > (grid.most or 0):
         return False
     for row, own in values.items():
         if row != grid.recipe or row in edges:
-            own += [{grid.rows[row].field: value} for value in two_more([*map(_value, own)], best[row].value)]
+            values_of_row = [value for settings in own for value in settings.values()]
+            own += [{grid.rows[row].field: value} for value in two_more(values_of_row, best[row].value)]
     return True
 
 
-def _value(settings: Settings) -> float:
-    (value,) = settings.values()
-    return value
-
-
 def papers_values(plan: Plan, grid: TuningGrid) -> Values:
-    """What every tuned field is without an override: the papers' own value.
+    """The papers' own value of every tuned field.
 
     Raises:
         EncoreError: a step has no such field of its own.
@@ -122,7 +118,7 @@ def papers_values(plan: Plan, grid: TuningGrid) -> Values:
 
 
 def trial_lineage(plan: Plan, system: str, values: Values) -> Lineage:
-    """A row's lineage with values as overrides of its steps; without one where a step has the value anyway."""
+    """A row's lineage with values as overrides of its steps, except for values that a step has anyway."""
     lineage = naming.parse(system)
     steps = []
     for step in lineage.steps:
