@@ -249,7 +249,7 @@ def test_counts_of_a_made_collection_come_before_all(bare: Path) -> None:
     counted = {"passages": 77, "sections": 5, "sentences": 9, "splits": {"test": {"queries": 3}}}
     (folder / "statistics.json").write_text(json.dumps(counted))
     size = CollectionSizes(planned(), read_stated(SIZES)).of("pydocs-stdlib-00000000")
-    assert (size.passages.count, size.topics("test"), size.origin) == (77, 3, "counted")
+    assert (size.passages.count, size.topics("test"), size.notes) == (77, 3, [])
 
 
 def test_an_unknown_machine_has_a_nearest_name(bare: Path) -> None:

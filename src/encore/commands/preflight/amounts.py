@@ -57,7 +57,7 @@ class _Job(NamedTuple):
 def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     """The amounts of the job that makes an artifact, by name; only the general ones for an unknown kind of job."""
     found: Amounts = {}
-    size, model = sizes.behind(made), shapes.model_of(made)
+    rule, size, model = rule_of(made), sizes.behind(made), shapes.model_of(made)
     share = share_with_triples(sizes.plan.catalogue, made)
     if size:
         found |= {"passages": size.passages.count, "passage_tokens": size.passages.tokens, "tokens": size.tokens}
@@ -68,8 +68,8 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     if shape:
         found["parameters"] = shapes.parameters(shape)
     if shape and size:
-        found["vectors"] = size.passages.count * shape.dimension / _shards(made)
-    rule = rule_of(made)
+        shards = int(made.folder.rpartition("-of-")[2]) if rule == "encode" else 1
+        found["vectors"] = size.passages.count * shape.dimension / shards
     if rule == "train_doc2query":  # a T5 that learns to write queries: six operations for a parameter and token
         fields = made.spec["expansion"]
         tokens = fields["steps"] * fields["batch"] * (fields["length"] + fields["query_length"]) / 2
@@ -99,13 +99,9 @@ def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
     return {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
 
 
-def _shards(made: Artifact) -> int:
-    return int(made.folder.rpartition("-of-")[2]) if made.stage == "encode" else 1
-
-
 def _encode(job: _Job) -> Amounts:
     lengths = job.size.passages.read(job.spec["length"])
-    operations = job.size.passages.count / _shards(job.made) * trainings.reading(job.shape, lengths, flops.embedding)
+    operations = job.found["vectors"] / job.shape.dimension * trainings.reading(job.shape, lengths, flops.embedding)
     bytes_each = 2 if job.spec.get("vectors") == "fp16" else FP32
     return {"flops": operations, "longest": float(lengths.max()), "vector_bytes": job.found["vectors"] * bytes_each}
 
@@ -132,10 +128,6 @@ def _build_index(job: _Job) -> Amounts:
         case "fp16":
             size /= 2
     return {"index": float(size)}
-
-
-def _rerank(job: _Job) -> Amounts:
-    return _scoring(job, job.found["queries"] * min(job.spec["reranked"], job.size.passages.count))
 
 
 def _teacher_scores(job: _Job) -> Amounts:
@@ -165,19 +157,11 @@ def _reading(shape: EncoderConfig, lengths: np.ndarray, texts: float) -> Amounts
     return {"flops": texts * trainings.reading(shape, lengths), "longest": float(lengths.max())}
 
 
-def _measure_latency(job: _Job) -> Amounts:
-    return {"scanned": job.found["queries"] * job.found.get("vectors", 0.0) * FP32}
-
-
 def _attend(job: _Job) -> Amounts:
     """All texts are read with the parent model, except for the states of its last layer."""
     texts = _texts(job.spec["texts"], job.size)
     shape, lengths = replace(job.shape, layers=job.shape.layers - 1), texts.read(job.spec["texts"]["length"])
     return _reading(shape, lengths, texts.count) | {"text_tokens": texts.tokens}
-
-
-def _prepare(job: _Job) -> Amounts:
-    return {"text_tokens": _texts(job.spec["preparation"], job.size).tokens}
 
 
 def _texts(fields: dict[str, Any], size: CollectionSize) -> TextLengths:
@@ -206,10 +190,10 @@ COUNTED: dict[str, Callable[[_Job], Amounts]] = {
     "attend": _attend,
     "build_index": _build_index,
     "encode": _encode,
-    "measure_latency": _measure_latency,
+    "measure_latency": lambda job: {"scanned": job.found["queries"] * job.found.get("vectors", 0.0) * FP32},
     "predict_queries": _predict_queries,
-    "prepare": _prepare,
-    "rerank": _rerank,
+    "prepare": lambda job: {"text_tokens": _texts(job.spec["preparation"], job.size).tokens},
+    "rerank": lambda job: _scoring(job, job.found["queries"] * min(job.spec["reranked"], job.size.passages.count)),
     "search": _search,
     "search_index": _search,
     "teacher_scores": _teacher_scores,

@@ -16,11 +16,11 @@ from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact
 from encore.storage.files import canonical
 
-BERT = 30_522  # word pieces of BERT's vocabulary, for a checkpoint that is not here
+BERT = 30_522  # word pieces of BERT's vocabulary, for a checkpoint that is not here yet
 
 
 def step_of(model: Artifact) -> Step:
-    """The step that a model was trained by, as its spec has it."""
+    """The step that a model is trained by, from its spec."""
     return _read(model.stage.startswith("pretrain"), canonical(model.spec["step"]))
 
 
@@ -32,7 +32,7 @@ def _read(pretraining: bool, fields: str) -> Step:
 
 
 def model_of(made: Artifact) -> Artifact | None:
-    """The model that a job trains or reads with; None where it has none."""
+    """The model that a job trains or reads with, or None."""
     if made.stage.partition(".")[0] in ("start", "pretrain", "finetune"):
         return made
     if "shard0" in made.inputs and "model" not in made.inputs:
@@ -56,15 +56,17 @@ def _backbone(fields: str) -> Backbone:
 
 
 def shape_of_backbone(backbone: Backbone) -> EncoderConfig:
-    """The shape that a backbone's start will have; sizes of a checkpoint that lies here are its own."""
+    """The shape that a backbone's start will have; that of a checkpoint in a folder is its own."""
     fields = backbone.model_dump() | _of_checkpoint(backbone.checkpoint)
     kept = {name: fields[name] for name in EncoderConfig.__dataclass_fields__ if name in fields}
-    markers = {name: tuple(range(5, 5 + _pieces(kept[name]))) for name in ("query_marker", "passage_marker")}
+    markers = {  # a marker such as `[Q]` has a piece for each letter and sign
+        name: tuple(range(5, 5 + len(kept[name]))) for name in ("query_marker", "passage_marker")
+    }
     return EncoderConfig(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
 
 
 def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
-    """What the ``config.json`` of a checkpoint in a folder says of its shape."""
+    """The shape in the ``config.json`` of a checkpoint's folder; empty without one."""
     path = Path(checkpoint or "") / "config.json"
     if checkpoint is None or not path.is_file():
         return {}
@@ -77,11 +79,6 @@ def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
         "intermediate": "intermediate_size",
     }
     return {ours: fields[name] for ours, name in theirs.items() if name in fields}
-
-
-def _pieces(marker: str) -> int:
-    """Pieces of a marker such as ``[Q]``: its letters and signs one by one."""
-    return len(marker)
 
 
 def parameters(shape: EncoderConfig) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,12 @@ class Stated(Strict):
 
 @dataclass
 class CollectionSize:
-    """The texts of a collection; ``origin`` says how they are known, ``notes`` what had to be assumed."""
+    """The texts of a collection; ``notes`` say what had to be assumed."""
 
     passages: TextLengths
     sections: TextLengths | None
     queries: dict[str, float]
     query_lengths: np.ndarray
-    origin: str
     sentence: float = SENTENCE  # tokens of a sentence
     notes: list[str] = field(default_factory=list)
     articles: TextLengths | None = None
@@ -146,12 +146,16 @@ class CollectionSizes:
         dataset = self.dataset(name)
         fields: CollectionFields = self.plan.resolve.own(dataset).fields
         size = _estimated(fields, self.stated.get(dataset, Stated(source="")), self._base(fields))
-        counted = _json(Path("results/collections") / name / "statistics.json")
-        if counted:
-            _count(size, counted)
-        store = self._store(name)
-        if store:
-            _measure(size, store)
+        statistics = Path("results/collections") / name / "statistics.json"
+        with suppress(
+            OSError, ValueError, TypeError, KeyError
+        ):  # it is not made yet, or damaged, which an audit reports
+            _count(size, json.loads(statistics.read_text()))
+        for folder, artifact in self.plan.made.items():  # a finished token store, of whatever vocabulary
+            made = artifact.stage == "tokens" and artifact.spec["collection"] == name
+            if made and Path(artifact.manifest).is_file() and Path(folder, "passages.offsets.npy").is_file():
+                _measure(size, Path(folder))
+                break
         return size
 
     def _base(self, fields: CollectionFields) -> CollectionSize | None:
@@ -161,14 +165,6 @@ class CollectionSizes:
         base = self.of(named_collection(self.plan, fields.made_from.base))
         follows = fields.derived_size(base.known)
         return base.counting(follows) if follows else None
-
-    def _store(self, name: str) -> Path | None:
-        """A finished token store of a collection, of whatever vocabulary."""
-        for folder, artifact in self.plan.made.items():
-            made = artifact.stage == "tokens" and artifact.spec["collection"] == name
-            if made and Path(artifact.manifest).is_file() and Path(folder, "passages.offsets.npy").is_file():
-                return Path(folder)
-        return None
 
 
 def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | None) -> CollectionSize:
@@ -189,25 +185,21 @@ def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | 
     if fields.only_articles:
         size.sections = size.sections or size.passages
         size.passages = TextLengths(0.0, size.passages.lengths)
-    size.origin = "known" if known.passages else "stated" if stated.passages or stated.sections else "assumed"
     return size
 
 
 def _unknown(has_texts: bool, has_words: bool) -> CollectionSize:
-    """What is assumed of a collection that nobody says anything of, with what was missing."""
+    """What is assumed of a collection of which nothing is known, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
     notes = [] if has_texts else [f"passages unknown, {passages:,} assumed"]
     notes += [] if has_words else [f"length of passages unknown, {words} words assumed"]
     queries = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
-    return CollectionSize(
-        assumed(passages, words * PIECES, "passages"), None, {}, queries.lengths, "assumed", notes=notes
-    )
+    return CollectionSize(assumed(passages, words * PIECES, "passages"), None, {}, queries.lengths, notes=notes)
 
 
 def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
     """Take the counts of a finished collection."""
-    size.origin, size.notes = "counted", []
-    size.passages = TextLengths(counted["passages"], size.passages.lengths)
+    size.passages, size.notes = TextLengths(counted["passages"], size.passages.lengths), []
     size.queries |= {split: float(each["queries"]) for split, each in counted.get("splits", {}).items()}
     if counted.get("sections") and size.sections is None:
         words = counted.get("sentences", counted["sections"]) * 20 / counted["sections"]
@@ -217,7 +209,7 @@ def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
 
 def _measure(size: CollectionSize, store: Path) -> None:
     """Take the lengths of texts from a finished token store."""
-    size.origin, size.notes = "counted", []
+    size.notes = []
     size.passages = sampled(np.diff(np.load(store / "passages.offsets.npy", mmap_mode="r")))
     queries = sampled(np.diff(np.load(store / "queries.offsets.npy", mmap_mode="r")))
     size.query_lengths = queries.lengths
@@ -227,11 +219,3 @@ def _measure(size: CollectionSize, store: Path) -> None:
         size.sections = sampled(np.diff(offsets[np.asarray(sections)]))
         size.articles = sampled(np.diff(offsets[np.asarray(sections)[np.load(store / "articles.npy")]]))
         size.sentence = float(offsets[-1]) / max(len(offsets) - 1, 1)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text()) if path.is_file() else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
