@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError, quoted
+from encore.storage.document_ids import Ids, twice
 from encore.storage.files import read_jsonl, write_jsonl
-from encore.storage.ids import Ids, twice
 
 Row = dict[str, Any]
 _SAYS = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")  # anything but white space and control characters

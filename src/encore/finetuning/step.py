@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
 
 from encore.config.finetuning import FinetuneStep
 from encore.config.validation import checked
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
+from encore.errors import EncoreError
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
-from encore.finetuning.projector import project
 from encore.finetuning.queries import training_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.models import checkpoint, embed
+from encore.models.config import Projector
 from encore.models.encoder import Encoder
+from encore.models.heads import projector
 from encore.training import launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
 from encore.training.record import Trained
+
+PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 
 
 def finetune(
@@ -63,7 +68,9 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    _compare(encoder, step)
+    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
+    for tower in {encoder, encoder.query_tower}:
+        tower.config = replace(tower.config, **changes)
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"])
     if step.is_distillation:
@@ -71,7 +78,9 @@ def finetune(
     else:
         task = task_class(step)(step, queries, store)
     task.reading = encoder.config
-    own = _own_heads(task, encoder, weights, spec["seed"])
+    torch.manual_seed(number(spec["seed"], "heads"))
+    own = task.heads(encoder.config)
+    checkpoint.restore_heads(own, weights)
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
     done = train(
@@ -90,8 +99,15 @@ def finetune(
     done.counts = {"queries": len(queries)}
     if not launch.leads():
         return done
+    normalised = {"normalised": step.normalised} if step.scorer == "late-interaction" else {}
     checkpoint.save_model(
-        encoder, heads | own.state_dict(), output, store.tokenizer_folder, step.length, step.query_length, _scorer(step)
+        encoder,
+        heads | own.state_dict(),
+        output,
+        store.tokenizer_folder,
+        step.length,
+        step.query_length,
+        {"kind": step.scorer, **normalised},
     )
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:
@@ -99,22 +115,29 @@ def finetune(
     return done
 
 
-def _compare(encoder: Encoder, step: FinetuneStep) -> None:
-    """Let texts have vectors as the step says, where it says so."""
-    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
+def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed: int) -> None:
+    """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
+
+    Args:
+        heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
+            they are drawn from the seed.
+
+    Raises:
+        EncoreError: the encoder has a projector of another kind.
+    """
+    present = encoder.config.projector
+    if kind in ("none", present):
+        return
+    if present != "none":
+        raise EncoreError(
+            f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
+        )
+    torch.manual_seed(number(seed, "projector"))
+    made = projector(kind, encoder.config.hidden)
+    trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}
+    own = made.state_dict()
+    if own.keys() == trained.keys() and all(tensor.shape == own[name].shape for name, tensor in trained.items()):
+        made.load_state_dict(trained)
     for tower in {encoder, encoder.query_tower}:
-        tower.config = replace(tower.config, **changes)
-
-
-def _own_heads(task: RetrievalTask, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
-    """The modules that the task trains: the parent's where it has them, otherwise drawn from the seed."""
-    torch.manual_seed(number(seed, "heads"))
-    heads = task.heads(encoder.config)
-    checkpoint.restore_heads(heads, weights)
-    return heads
-
-
-def _scorer(step: FinetuneStep) -> dict[str, Any]:
-    """How the model scores, as its folder says it."""
-    own = {"normalised": step.normalised} if step.scorer == "late-interaction" else {}
-    return {"kind": step.scorer, **own}
+        tower.projector = copy.deepcopy(made)
+        tower.config = replace(tower.config, projector=kind)

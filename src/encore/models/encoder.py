@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
+from encore.models.heads import projector
 from encore.models.packing import Layout, Visible, attend, layout, to_device
-from encore.models.projector import projector
 
 
 class Embeddings(nn.Module):

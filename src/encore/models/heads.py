@@ -1,4 +1,4 @@
-"""Modules that objectives train besides the encoder and that fine-tuning drops."""
+"""Modules besides the encoder: heads that objectives train and fine-tuning drops, and the projector of vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from encore.models.config import EncoderConfig
+from encore.models.config import EncoderConfig, Projector
 
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights
 M = TypeVar("M", bound=nn.Module)
@@ -83,3 +83,14 @@ def initialise(module: M) -> M:
         if isinstance(part, nn.Embedding) and part.padding_idx is not None:
             nn.init.zeros_(part.weight.data[part.padding_idx])
     return module
+
+
+def projector(kind: Projector, hidden: int) -> nn.Module:
+    """A map [*, H] -> [*, H]. GELU and the hidden size are ours, the paper says "non-linear"."""
+    match kind:
+        case "nonlinear":
+            return nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, hidden))
+        case "linear":
+            return nn.Linear(hidden, hidden)
+        case "none":
+            return nn.Identity()

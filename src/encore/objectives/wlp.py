@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from encore.data.tokens import TokenStore
-    from encore.objectives.parts.passages import Passages
+    from encore.objectives.parts.pairs import Passages
 
 
 class WlpFields(PairFields):

@@ -22,9 +22,8 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.storage.files import canonical, replacing, write_bytes
-from encore.storage.manifest import MANIFEST, describe
+from encore.storage.manifest import MANIFEST, NAME, VECTORS, describe
 from encore.storage.sealed import SealedBlocks
-from encore.storage.shards import NAME, VECTORS
 from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress

@@ -15,8 +15,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.storage.files import sha256, write_bytes
 from encore.storage.lock import locked
-from encore.storage.manifest import MANIFEST, describe, read_manifest, verify
-from encore.storage.shards import VECTORS, has_no_vectors
+from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, verify
 
 Planned = Callable[[], Mapping[str, dict[str, Any]]]
 KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes what is needed no more

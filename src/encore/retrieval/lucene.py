@@ -5,10 +5,13 @@ Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded do
 """
 
 import heapq
+import io
 import json
 import re
 import shutil
+import struct
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,10 +21,12 @@ from encore.data.rankings import Run, checked_column
 from encore.data.trec_runs import read_lines
 from encore.errors import EncoreError
 from encore.retrieval import java
-from encore.retrieval.segment import make_reproducible
 
 INDEX = "lucene"
 SORTED = 2**27  # characters of documents that are sorted in memory at once
+_START = 76  # of segment information: index header (45 bytes), two versions (25), documents (4), two flags (2)
+_FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
+_KEPT = {"lucene.version", "source"}  # of a segment's diagnostics
 _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.SearchCollection"
 
 
@@ -79,16 +84,12 @@ def search_bm25(
     if not topics:
         return {}
     with _topics_file(topics) as path, _longest_named(topics):
-        options = _search_options(index, path, bm25, threads)
-        with java.output_of(_SEARCHER, options, memory_mb) as lines:
+        options = {"index": index / INDEX, "topics": path, "topicReader": "TsvString", "hits": bm25.depth}
+        options |= {"bm25.k1": bm25.k1, "bm25.b": bm25.b, "threads": threads, "parallelism": 1}
+        # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
+        flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak"]
+        with java.output_of(_SEARCHER, [*flags, *_options(options)], memory_mb) as lines:
             return read_lines(lines, list(topics))
-
-
-def _search_options(index: Path, topics: Path, bm25: Bm25Parameters, threads: int) -> list[str]:
-    """``arbitraryScoreTieBreak`` gives Lucene's own scores; without it Anserini rounds them and takes ties apart."""
-    options = {"index": index / INDEX, "topics": topics, "topicReader": "TsvString", "hits": bm25.depth}
-    options |= {"bm25.k1": bm25.k1, "bm25.b": bm25.b, "threads": threads, "parallelism": 1}
-    return ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_options(options)]
 
 
 def _options(values: Mapping[str, object]) -> list[str]:
@@ -162,3 +163,61 @@ def _scratch(output: Path) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def make_reproducible(index: Path) -> None:
+    """Rewrite the information of the one segment in an index folder, and drop the lock file.
+
+    A ``.si`` file (Lucene90SegmentInfoFormat) holds the time, the machine, and two lists in an order that Java draws in
+    each process. Everything else that Lucene writes is a function of the documents and the seed.
+
+    Raises:
+        EncoreError: the file is not laid out as expected.
+    """
+    (index / "write.lock").unlink(missing_ok=True)
+    for path in index.glob("*.si"):
+        try:
+            path.write_bytes(canonical(path.read_bytes()))
+        except (IndexError, ValueError) as error:
+            raise EncoreError(f"{path} is not of Lucene 9's layout; install the locked version of pyserini") from error
+
+
+def canonical(info: bytes) -> bytes:
+    """Keep Lucene's version and the segment's source of the diagnostics; sort them, the files and the attributes."""
+    body = io.BytesIO(info[_START:-_FOOTER])
+    diagnostics, files, attributes = _read_rows(body, 2), _read_rows(body, 1), _read_rows(body, 2)
+    kept = [pair for pair in diagnostics if pair[0].decode() in _KEPT]
+    text = info[:_START] + _packed_rows(kept) + _packed_rows(files) + _packed_rows(attributes) + body.read()
+    text += info[-_FOOTER:-8]
+    return text + struct.pack(">Q", zlib.crc32(text))
+
+
+def _read_rows(body: io.BytesIO, width: int) -> list[tuple[bytes, ...]]:
+    """A counted list of strings (``width`` 1) or of names with values (2)."""
+    return [tuple(_read_string(body) for _ in range(width)) for _ in range(_read_number(body))]
+
+
+def _read_string(body: io.BytesIO) -> bytes:
+    length = _read_number(body)
+    text = body.read(length)
+    if len(text) < length:
+        raise ValueError("cut short")
+    return text
+
+
+def _read_number(body: io.BytesIO) -> int:
+    """Seven bits a byte, the lowest first; the eighth says that more follow."""
+    value, shift = 0, 0
+    while (byte := body.read(1)[0]) & 0x80:
+        value, shift = value | (byte & 0x7F) << shift, shift + 7
+    return value | byte << shift
+
+
+def _packed_rows(rows: list[tuple[bytes, ...]]) -> bytes:
+    texts = (_packed_number(len(text)) + text for row in sorted(rows) for text in row)
+    return _packed_number(len(rows)) + b"".join(texts)
+
+
+def _packed_number(value: int) -> bytes:
+    low = bytes([value & 0x7F | (0x80 if value > 0x7F else 0)])
+    return low + (_packed_number(value >> 7) if value > 0x7F else b"")

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -23,10 +24,11 @@ from encore.storage import machine
 from encore.storage.code_digest import HERE, code_digest
 from encore.storage.files import sha256, write_json
 from encore.storage.lock import LOCK, locked
-from encore.storage.shards import VECTORS, has_no_vectors
 from encore.storage.typed import encore
 
 MANIFEST = "manifest.json"
+NAME = re.compile(r"(\d{3,})-of-(\d{3,})")  # of a shard's folder
+VECTORS = "index"  # of a shard: the one file that may be emptied, see encore.retrieval.kept_vectors
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
@@ -84,6 +86,12 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
         )
 
 
+def has_no_vectors(folder: Path) -> bool:
+    """True if a folder is a shard whose vectors were removed: its ``index`` is an empty file."""
+    file = folder / VECTORS
+    return NAME.fullmatch(folder.name) is not None and file.is_file() and file.stat().st_size == 0
+
+
 def describe(path: Path) -> dict[str, Any]:
     """Digest and size, as manifests record them."""
     return {"sha256": sha256(path), "bytes": path.stat().st_size}
@@ -106,14 +114,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise EncoreError(f"{path} cannot be read ({error.strerror}); give access to it, then repeat") from error
     except (ValueError, RecursionError) as error:
         raise EncoreError(f"{path} is not JSON ({error}); {_repair()}") from error
-    if not _is_manifest(manifest):
+    if not (isinstance(manifest, dict) and all(isinstance(manifest.get(key), dict) for key in PARTS)):
         raise EncoreError(f"{path} is not a manifest; {_repair()}")
     return manifest
-
-
-def _is_manifest(content: Any) -> bool:
-    """Whether JSON has the parts of a manifest."""
-    return isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in PARTS)
 
 
 def are_described(files: Sequence[Any]) -> bool:

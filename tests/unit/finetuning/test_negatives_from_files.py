@@ -8,7 +8,7 @@ import pytest
 
 from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives import sampling, triples
+from encore.finetuning.negatives import triples
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 
@@ -43,7 +43,7 @@ def test_a_judged_triple_stays_where_the_recipe_keeps_it(tmp_path):
 
 @pytest.mark.parametrize("most", [1, 40, 10**6])
 def test_a_draw_is_that_of_all_triples_however_they_come_and_however_few_are_held(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(sampling, "WAITING", most)
+    monkeypatch.setattr(triples, "WAITING", most)
     lines = [f"q1\tp1\tn{i % 50}" for i in range(500)] + [f"q2\tp2\tn{i}" for i in range(0, 50, 7)]
     for keep, seed in ((1, 0), (2, 0), (30, 5)):
         draws = []

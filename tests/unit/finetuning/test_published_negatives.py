@@ -21,11 +21,10 @@ from encore.errors import EncoreError
 from encore.finetuning.negatives.pair_scores import PublishedScores
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
-from encore.finetuning.negatives.triples import from_triples
+from encore.finetuning.negatives.triples import from_triples, repaired
 from encore.retrieval.doc2query import published
 from encore.storage import tsv
-from encore.storage.document_index import DocIdIndex
-from encore.storage.mojibake import repaired
+from encore.storage.document_ids import DocIds
 from encore.storage.tsv import read_tsv
 
 TEXTS = [f"passage {i} says a few words" for i in range(40)]
@@ -104,8 +103,8 @@ def test_what_is_no_text_or_was_cut_is_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("names", [["7", "0", "12"], ["D7", "0", "12"], ["07", "7", "12"], ["7", "0", "9" * 30]])
 def test_ids_are_found_whether_or_not_they_are_numbers(names: list[str]) -> None:
     asked = [*names[::-1], "5", "-1", "x"]
-    assert DocIdIndex(names).of(pa.array(asked)).tolist() == [2, 1, 0, -1, -1, -1]
-    assert DocIdIndex(names).of(pa.array(names * 2)).tolist() == [0, 1, 2] * 2
+    assert DocIds.of(names).rows_of(pa.array(asked)).tolist() == [2, 1, 0, -1, -1, -1]
+    assert DocIds.of(names).rows_of(pa.array(names * 2)).tolist() == [0, 1, 2] * 2
 
 
 # Triples

@@ -14,7 +14,7 @@ from small_objective import encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
-from encore.models.projector import projector as build_projector
+from encore.models.heads import projector as build_projector
 from encore.objectives.costa import groups, span_means
 from encore.objectives.parts.stop_words import content_pieces
 from encore.training.randomness import generator

@@ -15,7 +15,7 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.objectives.parts.idf import Idf
+from encore.objectives.cpdae import Idf
 from encore.training.randomness import generator
 
 VARIANTS: dict[str, dict[str, Any]] = {

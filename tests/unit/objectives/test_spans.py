@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encore.objectives.parts.spans import BOUNDS, beta_lengths, beta_spans, word_spans
+from encore.objectives.costa import BOUNDS, beta_lengths, beta_spans, word_spans
 from encore.training.randomness import generator
 
 

@@ -16,8 +16,8 @@ import small_store
 
 from encore.data.tokens import TokenStore
 from encore.objectives.bprop import BpropSets
+from encore.objectives.cpdae import Idf
 from encore.objectives.parts import attention, chunks
-from encore.objectives.parts.idf import Idf
 from encore.objectives.parts.lexicon import Lexicon
 from encore.objectives.prop import PropSets
 from encore.storage.files import appending

@@ -17,8 +17,8 @@ from encore.data.collection import Collection, Judgment
 from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, model, published, sampling, training
-from encore.retrieval.doc2query.pairs import QueryPassagePair, training_pairs
-from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
+from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
+from encore.retrieval.doc2query.training import QueryPassagePair, training_pairs
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ from encore.data import collection
 from encore.data.rankings import Run
 from encore.data.runs import read_header, read_run
 from encore.errors import EncoreError
-from encore.retrieval import java, lucene, segment
+from encore.retrieval import java, lucene
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
 from encore.storage.manifest import record
 
@@ -171,14 +171,14 @@ def test_an_index_says_nothing_of_time_or_machine(index: Path) -> None:
     (info,) = (index / "lucene").glob("*.si")
     data = info.read_bytes()
     assert not any(word in data for word in (b"timestamp", b"os.version", b"java.vendor"))
-    assert segment.canonical(data) == data
+    assert lucene.canonical(data) == data
     assert not (index / "lucene" / "write.lock").exists()
 
 
 def test_a_segment_of_another_layout_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_0.si").write_bytes(b"x" * 100)
     with pytest.raises(EncoreError, match="not of Lucene 9's layout"):
-        segment.make_reproducible(tmp_path)
+        lucene.make_reproducible(tmp_path)
 
 
 def test_no_query_with_words_starts_no_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,15 +24,19 @@ def test_the_code_behind_the_stages_is_the_recorded_one():
 
 
 def test_every_stage_of_this_version_is_recorded():
-    assert code_digest.read_record()["stages"] == all_stages()
+    """Those of an objective of one's own, which has no row in the page of objectives, may be."""
+    page, recorded = (PACKAGE.parents[1] / "docs/objectives.md").read_text(), code_digest.read_record()["stages"]
+    variants = [stage.partition(".") for stage in all_stages() if stage.startswith(code_digest.OF_AN_OBJECTIVE)]
+    own = {"".join(parts) for parts in variants if f"| `{parts[2]}` |" not in page}
+    assert [stage for stage in recorded if stage not in own] == [stage for stage in all_stages() if stage not in own]
 
 
 # In a version with a line more in each of these files: stages that are named, and stages that are not.
 PLANTED = {
-    # What turns rows into ids of documents: far from every program, and behind all that reads a run.
+    # Ids of documents: far from every program, and behind all that reads a run or a collection.
     "encore.storage.document_ids": (
         {"encode", "search", "finetune", "pretrain.ict", "rerank", "fuse", "evaluate"},
-        {"tokenizer", "merged_negatives"},
+        {"fetch_checkpoint", "report"},
     ),
     "encore.storage.files": (set(all_stages()), set()),
     "encore.objectives.parts.stop_words": (

@@ -19,8 +19,8 @@ from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.report.plan import REPORT as REPORT_NAME
 from encore.products.tables.plan import CURVES
+from encore.storage.manifest import has_no_vectors
 from encore.storage.root import manifests_behind, product_manifests
-from encore.storage.shards import has_no_vectors
 from encore.storage.typed import encore
 
 

@@ -26,8 +26,8 @@ from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
 from encore.storage import manifest
 from encore.storage.files import sha256
+from encore.storage.manifest import has_no_vectors
 from encore.storage.root import manifests_behind, product_manifests
-from encore.storage.shards import has_no_vectors
 
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions

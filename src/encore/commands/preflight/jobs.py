@@ -15,7 +15,7 @@ from encore.commands.preflight.sizes import CollectionSizes
 from encore.datasets import kinds
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
-from encore.storage.shards import has_no_vectors
+from encore.storage.manifest import has_no_vectors
 
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download

@@ -14,7 +14,7 @@ from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.storage.shards import has_no_vectors
+from encore.storage.manifest import has_no_vectors
 
 SPARE_MEMORY = 1.3
 SPARE_TIME = 2.0  # in the first attempt; rules multiply it by the attempt

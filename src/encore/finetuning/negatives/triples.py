@@ -1,17 +1,18 @@
 """Negatives from a file of triples, a query, a positive and a negative on each line: by their ids, or by their texts.
 
 MS MARCO publishes both kinds, ``qidpidtriples.train.full.2`` and ``triples.train.small``. Ids hold no blanks, so a
-first line with a blank in it tells a file of texts. Texts are known by a hash of 64 bits; characters that were read in
-the wrong encoding are repaired first, since that file has them and the passages of ir_datasets have not.
+first line with a blank in it tells a file of texts. Texts are known by a hash of 64 bits. Characters that
+were written as UTF-8 and read as Latin-1 are repaired first: that file has them, and ir_datasets repairs them in the
+passages that it gives.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,32 +22,25 @@ from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
-from encore.finetuning.negatives.sampling import NegativeSampler
 from encore.storage.document_ids import DocIds
-from encore.storage.document_index import DocIdIndex
-from encore.storage.mojibake import repaired
 from encore.storage.tsv import TsvBlock, read_tsv
 
 COLUMNS = ("query", "positive", "negative")
-
-
-class Known(Protocol):
-    """What gives the row of a query or of a document, by what a file says of it."""
-
-    def of(self, values: pa.StringArray, /) -> np.ndarray:
-        """int64 [n]; -1 for what is unknown."""
-        ...
+WAITING = 2**24  # candidates that are collected before all but the drawn ones are dropped
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64 (Steele et al. 2014)
+_READ_WRONG = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+Rows = Callable[[pa.StringArray], np.ndarray]  # ids or texts of a file -> rows, int64 [n]; -1 for unknown ones
 
 
 def from_triples(
     path: Path, wanted: NegativesRequest, collection: Collection, *, keep: int, seed: int
 ) -> tuple[Negatives, Statistics]:
-    """Draw at most ``keep`` negatives for each query (``sampling.py``); a file has no ranks, so all are 0.
+    """Draw at most ``keep`` negatives for each query (``NegativeSampler``); a file has no ranks, so all are 0.
 
-    What the file calls positive is not read: the collection's judgments say it.
+    The file's positives are not read: the collection's judgments count.
 
     Raises:
-        EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
+        EncoreError: a line is not a triple (with its number), or nothing in the file is of this collection.
     """
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
     sampler = NegativeSampler(queries, documents, keep, seed)
@@ -55,9 +49,9 @@ def from_triples(
     lines = judged = unknown = 0
     found = read_tsv(path, COLUMNS)
     first = next(found, None)
-    known = _known(first, collection, queries, documents)
+    query_rows, document_rows = _rows_of(first, collection, queries, documents)
     for block in chain([first] if first else [], found):
-        owners, candidates = known[0].of(block.columns[0]), known[1].of(block.columns[2])
+        owners, candidates = query_rows(block.columns[0]), document_rows(block.columns[2])
         inside = (owners >= 0) & (candidates >= 0)
         lines, unknown = lines + len(block), unknown + int((~inside).sum())
         owners, candidates = owners[inside], candidates[inside]
@@ -92,12 +86,14 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _known(first: TsvBlock | None, collection: Collection, queries: list[str], documents: DocIds) -> list[Known]:
-    """What knows a file's queries and documents: by their texts where its first line has blanks."""
+def _rows_of(
+    first: TsvBlock | None, collection: Collection, queries: list[str], documents: DocIds
+) -> tuple[Rows, Rows]:
+    """Look-ups of a file's queries and documents: by their texts if its first line contains a blank, else by id."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
-        return [DocIdIndex(queries), DocIdIndex(documents)]
-    query_texts = collection.queries()
-    return [RowTexts(query_texts[query] for query in queries), RowTexts(_texts_of(collection, documents))]
+        return DocIds.of(queries).rows_of, documents.rows_of
+    texts = collection.queries()
+    return RowTexts(texts[query] for query in queries).of, RowTexts(_texts_of(collection, documents)).of
 
 
 def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
@@ -108,12 +104,12 @@ def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
 
 
 def _judged_pairs(wanted: NegativesRequest, queries: list[str], documents: DocIds) -> np.ndarray:
-    """Judged pairs that are no negatives, int64: the query's row times the number of documents, plus the document's."""
+    """Pairs that are not negatives, int64: the query's row times the number of documents, plus the document's."""
     if not wanted.exclude_judged:
         return np.empty(0, dtype=np.int64)
     judged = [[(owner, name) for name in wanted.judgments[query]] for owner, query in enumerate(queries)]
     flat = [pair for pairs in judged for pair in pairs]
-    rows = DocIdIndex(documents).of(pa.array([name for _, name in flat], type=pa.string()))
+    rows = documents.rows_of(pa.array([name for _, name in flat], type=pa.string()))
     owners = np.array([owner for owner, _ in flat], dtype=np.int64)
     return np.sort(owners[rows >= 0] * len(documents) + rows[rows >= 0])
 
@@ -123,3 +119,81 @@ def _among(pairs: np.ndarray, keys: np.ndarray) -> np.ndarray:
     if not len(pairs):
         return np.zeros(len(keys), dtype=bool)
     return np.asarray(pairs[np.searchsorted(pairs, keys).clip(max=len(pairs) - 1)] == keys)
+
+
+def repaired(text: str) -> str:
+    """The text with each character that was read as two to four of Latin-1 restored."""
+    return text if text.isascii() else _READ_WRONG.sub(_meant, text)
+
+
+def _meant(found: re.Match[str]) -> str:
+    try:
+        return found.group().encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return found.group()
+
+
+class NegativeSampler:
+    """Draws for each query the ``keep`` documents with the smallest hash of (seed, query, document), in bounded memory.
+
+    So a query's draw depends neither on the order of the candidates nor on other queries, and one candidate more
+    replaces one that was sampled instead of all.
+    """
+
+    def __init__(self, queries: Sequence[str], documents: Sequence[str], keep: int, seed: int):
+        """``queries`` and ``documents`` are ids by row."""
+        self._keep, self._count = keep, len(queries)
+        self._salts = _codes(f"{seed}:{query}" for query in queries)
+        self._codes = _codes(documents)
+        self._bits = np.uint64(len(queries).bit_length())
+        self._limits = np.full(len(queries), np.iinfo(np.uint64).max, dtype=np.uint64)
+        self._keys = [np.empty(0, dtype=np.uint64)]
+        self._documents = [np.empty(0, dtype=np.int32)]
+        self._size = 0
+
+    def add(self, queries: np.ndarray, documents: np.ndarray) -> None:
+        """Candidates, as rows: int64 [n] each."""
+        mixed = _mixed(self._salts[queries] ^ self._codes[documents]) >> self._bits
+        keys = (queries.astype(np.uint64) << (np.uint64(64) - self._bits)) | mixed
+        low = keys < self._limits[queries]
+        self._keys.append(keys[low])
+        self._documents.append(documents[low].astype(np.int32))
+        self._size += int(low.sum())
+        if self._size > WAITING:
+            self._forget()
+
+    def sampled(self) -> list[np.ndarray]:
+        """The rows of each query's documents, in the order of their hashes."""
+        self._forget()
+        starts = np.searchsorted(self._owners(), np.arange(1, self._count))
+        return np.split(self._documents[0], starts)
+
+    def _forget(self) -> None:
+        """Keep each query's first candidates, once each; the last of them is the limit for later ones."""
+        keys, first = np.unique(np.concatenate(self._keys), return_index=True)
+        documents = np.concatenate(self._documents)[first]
+        self._keys, self._documents = [keys], [documents]
+        owners = self._owners()
+        place = np.arange(len(keys)) - np.searchsorted(owners, owners)
+        last = place == self._keep - 1
+        self._limits[owners[last]] = keys[last]
+        self._keys, self._documents = [keys[place < self._keep]], [documents[place < self._keep]]
+        self._size = 0
+
+    def _owners(self) -> np.ndarray:
+        """The query of each kept candidate, int64, ascending."""
+        return (self._keys[0] >> (np.uint64(64) - self._bits)).astype(np.int64)
+
+
+def _codes(names: Iterable[str]) -> np.ndarray:
+    """64 bits of the SHA-256 of each name, uint64."""
+    digests = b"".join(hashlib.sha256(name.encode()).digest()[:8] for name in names)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Each value mapped to one that looks random; different values stay different."""
+    first, second = _FACTORS
+    values = (values ^ (values >> np.uint64(30))) * first
+    values = (values ^ (values >> np.uint64(27))) * second
+    return np.asarray(values ^ (values >> np.uint64(31)))

@@ -17,7 +17,7 @@ from encore.data.score_files import score_files
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.teachers.outputs import TRIPLES, write_scores
-from encore.storage.document_index import DocIdIndex
+from encore.storage.document_ids import DocIds
 from encore.storage.files import contents, write_array
 from encore.storage.tsv import TsvBlock, read_tsv
 
@@ -35,7 +35,7 @@ def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, outp
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     store = TokenStore.open(tokens)
-    queries, passages = DocIdIndex(store.queries.names), DocIdIndex(store.passages.names)
+    queries, passages = store.queries.names, store.passages.names
     triples, scores = _read(next(iter(paths.values())), queries, passages)
     for path in list(paths.values())[1:]:
         others, added = _read(path, queries, passages)
@@ -46,7 +46,7 @@ def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, outp
     return {"files": len(paths), "triples": len(triples), "pairs": kept}
 
 
-def _read(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> tuple[np.ndarray, np.ndarray]:
+def _read(path: Path, queries: DocIds, passages: DocIds) -> tuple[np.ndarray, np.ndarray]:
     """int32 [N, 3], the texts of each line as rows of the token store, and float64 [N, 2], their scores."""
     found = list(_blocks(path, queries, passages))
     if not found:
@@ -55,7 +55,7 @@ def _read(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> tuple[np.nda
     return triples, scores
 
 
-def _blocks(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _blocks(path: Path, queries: DocIds, passages: DocIds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for block in read_tsv(path, COLUMNS):
         scores = [_scores(path, block, place) for place in (0, 1)]
         known = [("query", queries), ("document", passages), ("document", passages)]
@@ -83,9 +83,9 @@ def _scores(path: Path, block: TsvBlock, place: int) -> np.ndarray:
     return found
 
 
-def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIdIndex) -> np.ndarray:
+def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIds) -> np.ndarray:
     """int64 [n], rows of the token store."""
-    found = rows.of(block.columns[place])
+    found = rows.rows_of(block.columns[place])
     if len(strange := np.flatnonzero(found < 0)):
         first = int(strange[0])
         raise EncoreError(

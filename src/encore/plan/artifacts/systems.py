@@ -17,8 +17,7 @@ from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
-from encore.storage.manifest import MANIFEST
-from encore.storage.shards import NAME
+from encore.storage.manifest import MANIFEST, NAME
 
 CHOOSING = {"train": "train", "valid": "held-out"}  # role of a split: what `tuned_on` calls it
 LISTS = ("sparse", "dense")

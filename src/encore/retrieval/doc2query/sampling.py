@@ -16,7 +16,7 @@ import torch
 
 from encore.data.collection import Collection
 from encore.retrieval.doc2query import model as models
-from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
+from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.storage import sealed
 from encore.training import machine
 from encore.training.randomness import number

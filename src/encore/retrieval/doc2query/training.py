@@ -5,23 +5,51 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from encore.data.collection import Collection
+from encore.data.collection import Collection, topics
+from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
-from encore.retrieval.doc2query.pairs import QueryPassagePair, training_pairs
-from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
+from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.storage.files import digest
 from encore.training import checkpoint, machine
 from encore.training.optimiser import AdamW
 from encore.training.progress import CurvePoint, TrainingProgress, write_curve
 from encore.training.randomness import epoch_order, number
 
-IGNORED = -100  # what the loss leaves out, by torch's convention
+IGNORED = -100  # left out by torch's losses
+
+
+class QueryPassagePair(NamedTuple):
+    """A passage's text and a query that it answers."""
+
+    passage: str
+    query: str
+
+
+def training_pairs(
+    collection: Collection, split: str, queries: int | None = None, sample: int = 0
+) -> list[QueryPassagePair]:
+    """Each query of the split, or of a sample of it, with each of its best passages.
+
+    Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
+    and test queries ask for are made without them.
+
+    Raises:
+        EncoreError: nothing is judged relevant.
+    """
+    judged, texts = collection.qrels(split), collection.queries()
+    chosen = topics(collection, split, queries, sample)
+    pairs = [(query, name) for query in chosen for name in highest_graded(judged[query])]
+    wanted = {name for _, name in pairs}
+    passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
+    if not pairs:
+        raise EncoreError(f"no query of split {split!r} of {collection.folder} has a relevant passage to learn from")
+    return [QueryPassagePair(passages[name], texts[query]) for query, name in sorted(pairs)]
 
 
 def train(
@@ -55,7 +83,10 @@ def train(
         torch.manual_seed(number(seed, "dropout", step))
         with machine.precision(spec["numerics"], device):
             loss = _loss(model, words, _batch(pairs, fields["batch"], seed, step), fields, device)
-        _descend(model, optimiser, loss, _rate(fields, step))
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step(_rate(fields, step))
         value = float(loss.detach())
         if not math.isfinite(value):
             raise EncoreError(f"the loss at step {step + 1} is {value}; lower the expansion's `learning_rate`")
@@ -87,13 +118,6 @@ def _loss(
         labels=filled(queries, IGNORED).to(device),
     ).loss
     return loss
-
-
-def _descend(model: nn.Module, optimiser: AdamW, loss: Tensor, rate: float) -> None:
-    optimiser.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimiser.step(rate)
 
 
 def _rate(fields: dict[str, Any], done: int) -> float:
