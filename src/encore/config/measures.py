@@ -34,7 +34,9 @@ def parse_measure(expression: str) -> Measure:
     match = _EXPRESSION.fullmatch(expression)
     if not match or match["name"].lower() not in ALIASES:
         raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")
-    measure = Measure(ALIASES[match["name"].lower()], int(match["rel"] or 1), _integer(match["cutoff"]))
+    measure = Measure(
+        ALIASES[match["name"].lower()], int(match["rel"] or 1), int(match["cutoff"]) if match["cutoff"] else None
+    )
     if measure.name in NEEDS_CUTOFF and measure.cutoff is None:
         raise EncoreError(f"measure {expression!r} needs a number of ranks, as in {measure}@10")
     if measure.name == "nDCG" and measure.rel != 1:
@@ -42,7 +44,3 @@ def parse_measure(expression: str) -> Measure:
     if str(measure) != expression:
         raise EncoreError(f"measure {expression!r} is spelt {str(measure)!r} here")
     return measure
-
-
-def _integer(text: str | None) -> int | None:
-    return int(text) if text else None

@@ -1,8 +1,7 @@
 """Counts of trainings that were published: the entries of ``config/published_counts.yaml``."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -52,22 +51,19 @@ def read_published_counts(path: Path, steps: Mapping[str, str], sources: Collect
     content = load_yaml(path)
     if not isinstance(content, list):
         raise EncoreError(f"{path} must hold a list of counts, each with `published:`")
-    places = [(value, f"{path}: entry {number}") for number, value in enumerate(content, 1)]
-    return [each for value, place in places for each in _read(value, place, steps, sources)]
-
-
-def _read(value: Any, place: str, steps: Mapping[str, str], sources: Collection[str]) -> Iterable[PublishedCount]:
-    entry = checked(PublishedCount, value, place)
-    if entry.triples is not None:
-        for source in names_of(entry.triples, sources):
+    found = []
+    for number, value in enumerate(content, 1):
+        place = f"{path}: entry {number}"
+        entry = checked(PublishedCount, value, place)
+        for source in names_of(entry.triples, sources) if entry.triples is not None else ():
             _refuse_unknown(source, sources, "source", place)
             _refuse_unknown(entry.count, ["queries"], "count of triples", place)
-            yield entry.model_copy(update={"triples": source})
-    if entry.steps is not None:
-        for step in names_of(entry.steps, steps):
+            found.append(entry.model_copy(update={"triples": source}))
+        for step in names_of(entry.steps, steps) if entry.steps is not None else ():
             _refuse_unknown(step, steps, "step", place)
             _refuse_unknown(entry.count, COUNTED[steps[step]], f"count of {step!r}", place)
-            yield entry.model_copy(update={"steps": step})
+            found.append(entry.model_copy(update={"steps": step}))
+    return found
 
 
 def _refuse_unknown(name: str, known: Collection[str], what: str, place: str) -> None:

@@ -5,6 +5,9 @@ from functools import cache
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from encore.config.validation import UNKNOWN
 
 Positive = Annotated[int, Field(gt=0)]
 Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
@@ -18,8 +21,12 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_booleans_as_numbers(cls, given: Any) -> Any:
-        """Pydantic reads true as 1."""
+    def _check_keys(cls, given: Any) -> Any:
+        """Refuse unknown keys with those that are known, and true or false for a number: pydantic reads true as 1."""
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in given if isinstance(given, dict) else ():
+            if isinstance(key, str) and key not in known:
+                raise PydanticCustomError(UNKNOWN, "unknown key", {"key": key, "known": known})
         for key in _numbers(cls) if isinstance(given, dict) else ():
             if _has_boolean(given.get(key)):
                 raise ValueError(f"{key}: must be a number, not true or false")

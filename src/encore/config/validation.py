@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -22,7 +22,7 @@ NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entr
 DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, which no lineage's name holds
 MOST_NESTED = 1000  # brackets, or columns of indentation
 
-UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
+UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and pydantic's
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -151,42 +151,14 @@ def _first_mistake(error: ValidationError, place: str) -> str:
     """
     first = min(error.errors(), key=lambda mistake: mistake["type"] != UNKNOWN)
     path, found, sentence = first["loc"], first["input"], first["msg"]
+    path = (*path, first["ctx"]["key"]) if first["type"] == UNKNOWN else path
     where = ".".join(str(part) for part in path if not str(part).startswith("function-"))
     start = place + (": " if place.endswith(".yaml") or not where else ".")
     if first["type"] == UNKNOWN:
-        model = _model_of(error, path)
-        return f"{start}{where}: unknown key{nearest(str(path[-1]), model.model_fields) if model else '; remove it'}"
+        return f"{start}{where}: unknown key{nearest(str(path[-1]), first['ctx']['known'])}"
     if first["type"] == MISSING:
         return f"{start}{where}: is required; add it"
     if sentence.startswith(OWN) and isinstance(found, dict):  # fields do not fit; it says which
         return start + (f"{where}: " if where else "") + sentence.removeprefix(OWN)
     sentence = sentence.removeprefix(OWN)
     return f"{start}{where or 'all of it'}: {sentence[:1].lower()}{sentence[1:]} (found {str(found)[:60]!r})"
-
-
-def _model_of(error: ValidationError, loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model that a key belongs to, through lists and mappings of models; none where it is not one model."""
-    model = _models().get(error.title)
-    for part in loc[:-1]:
-        if isinstance(part, str) and model and part in model.model_fields:
-            found = set(_models_in(model.model_fields[part].annotation))
-            model = found.pop() if len(found) == 1 else None  # other parts are places in a list or keys of a mapping
-    return model
-
-
-def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
-    """The models that an annotation names: ``Row`` of ``list[Row]``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models_in(inner)
-
-
-def _models() -> dict[str, type[BaseModel]]:
-    found: dict[str, type[BaseModel]] = {}
-    waiting: list[type[BaseModel]] = [BaseModel]
-    while waiting:
-        for child in waiting.pop().__subclasses__():
-            found[child.__name__] = child
-            waiting.append(child)
-    return found

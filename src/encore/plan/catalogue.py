@@ -64,17 +64,13 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
     backbones = _entries(folder / "backbones.yaml", lambda value, place: checked(Backbone, value, place))
-    steps = _entries(folder / "steps.yaml", lambda value, place: value)
-    for name, step in steps.items():
-        explained(read_step, step, f"{folder}/steps.yaml: {name}")
+    steps = _entries(folder / "steps.yaml", _as_written(read_step))
     kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
     check_starts(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
-    datasets = _checked_entries(read_datasets(file), file, _by_kind(read_dataset))
+    datasets = _entries(file, _by_kind(read_dataset), read_datasets(file))
     found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))
-    indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
-    for name, index in indexes.items():
-        explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
+    indexes = _entries(folder / "indexes.yaml", _as_written(index_types.read_index_type))
     predictions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     return Catalogue(
@@ -112,11 +108,18 @@ def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
     return lambda value, place: explained(read, value, place)
 
 
-def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
-    return _checked_entries(read_yaml(path), path, read)
+def _as_written(read: Callable[[Any], Any]) -> Callable[[Any, str], dict[str, Any]]:
+    """Check an entry and keep it as it is."""
+
+    def checked_entry(value: Any, place: str) -> dict[str, Any]:
+        explained(read, value, place)
+        return dict(value)
+
+    return checked_entry
 
 
-def _checked_entries(entries: dict[str, Any], path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
+def _entries(path: Path, read: Callable[[Any, str], T], content: dict[str, Any] | None = None) -> dict[str, T]:
+    entries = read_yaml(path) if content is None else content
     for name in entries:
         explained(partial(refuse_odd_name, what="an entry"), name, str(path))
     return {name: read(value, f"{path}: {name}") for name, value in entries.items()}

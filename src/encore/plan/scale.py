@@ -81,18 +81,18 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
     Raises:
         EncoreError: a name is unknown.
     """
-    scale, anywhere = config.scale, mentioned(catalogue)
+    scale, shards, anywhere = config.scale, config.execution.shards, mentioned(catalogue)
     named: list[tuple[str, Iterable[str], Collection[str]]] = [
         ("scale.steps: unknown name {!r}", scale.steps, catalogue.steps),
         ("scale.systems: unknown name {!r}", scale.systems, catalogue.systems),
-        ("scale.backbones: unknown name {!r}", _both(scale.backbones), catalogue.backbones),
-        ("scale.doc2query: unknown name {!r}", _both(scale.doc2query), catalogue.doc2query),
+        ("scale.backbones: unknown name {!r}", [*scale.backbones, *scale.backbones.values()], catalogue.backbones),
+        ("scale.doc2query: unknown name {!r}", [*scale.doc2query, *scale.doc2query.values()], catalogue.doc2query),
         ("scale.datasets: unknown name {!r}", scale.datasets, anywhere),
         ("scale.datasets: unknown name {!r}", scale.datasets.values(), datasets),
         ("scale.indexes: unknown name {!r}", scale.indexes, catalogue.indexes),
         ("scale.figures: unknown name {!r}", scale.figures, catalogue.figures),
         ("scale.absent: unknown name {!r}", scale.absent, anywhere | catalogue.backbones.keys()),
-        ("execution.shards: unknown dataset {!r}", _sharded(config), datasets),
+        ("execution.shards: unknown dataset {!r}", shards if isinstance(shards, dict) else (), datasets),
         ("tables.{}: no such table in config/papers", config.tables, catalogue.tables),
         ("references.{}: no such table in `tables:` of this run", config.references, config.tables),
         ("figures.{}: no such figure in config/papers", config.figures, catalogue.figures),
@@ -107,24 +107,8 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
             if row not in known:
                 raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
     for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
-        _refuse_unknown_steps(text, catalogue)
-
-
-def _both(replaced: dict[str, str]) -> list[str]:
-    """What is replaced, and what by."""
-    return [*replaced, *replaced.values()]
-
-
-def _sharded(config: RunConfig) -> Iterable[str]:
-    """The datasets with a number of shards of their own."""
-    return config.execution.shards if isinstance(config.execution.shards, dict) else ()
-
-
-def _refuse_unknown_steps(prefix: str, catalogue: Catalogue) -> None:
-    """Refuse the beginning of a lineage whose backbone or steps the catalogue lacks."""
-    start = explained(naming.parse, prefix, "scale.replace_prefix")
-    parts: list[tuple[str, Collection[str]]] = [(start.backbone, catalogue.backbones)]
-    parts += [(step.name, catalogue.steps) for step in start.steps]
-    for name, known in parts:
-        if name not in known:
-            raise EncoreError(f"scale.replace_prefix: {prefix!r}: unknown name {name!r}{nearest(name, known)}")
+        start = explained(naming.parse, text, "scale.replace_prefix")
+        parts: list[tuple[str, Collection[str]]] = [(start.backbone, catalogue.backbones)]
+        for name, known in [*parts, *((step.name, catalogue.steps) for step in start.steps)]:
+            if name not in known:
+                raise EncoreError(f"scale.replace_prefix: {text!r}: unknown name {name!r}{nearest(name, known)}")

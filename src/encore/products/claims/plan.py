@@ -1,6 +1,6 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from encore.products.tables.upstream import upstream_places
 from encore.storage.files import full_digest, sha256
 
 PRINTED_ONLY = "nothing here measures it"
+ROW_FIELDS, COLUMN_FIELDS = ("id", "setting", "reported_only"), ("id", "source", "hidden")  # of a shape
 _WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
@@ -43,12 +44,21 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     """
     claims = chosen_claims(plan, read_claims(papers))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
+    known = run_shapes(plan)
+    tables: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    unavailable = {}
     for name in about:
-        table_of(name, all_shapes(plan.catalogue))
-    tables, figures, unavailable = _numbers_of(plan, about)
+        table_of(name, known)
+        try:
+            if name in plan.catalogue.figures:
+                figures[name] = figure_cells(plan, name)
+            else:
+                tables[name] = table_plan(plan, name)
+        except EncoreError as error:
+            unavailable[name] = str(error)
     if plan.config.claims != "all":
-        shapes_here = run_shapes(plan)
-        wanted = {at for _, claim in claims.values() for at in cells_of(claim, shapes_here)}
+        wanted = {at for _, claim in claims.values() for at in cells_of(claim, known)}
         tables = {name: _with_cells(name, table, wanted) for name, table in tables.items()}
         figures = {
             name: {at: parts for at, parts in points.items() if Address(name, *at) in wanted}
@@ -60,7 +70,13 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
             name: {"paper": paper, "claim": claim.model_dump(exclude_defaults=True)}
             for name, (paper, claim) in claims.items()
         },
-        "shapes": {name: _shape(plan, name) for name in about},
+        "shapes": {  # all rows and columns: a claim is about all, whether or not the run builds them
+            name: {
+                "rows": [{field: getattr(row, field) for field in ROW_FIELDS} for row in known[name].rows],
+                "columns": [{field: getattr(each, field) for field in COLUMN_FIELDS} for each in known[name].columns],
+            }
+            for name in about
+        },
         "tables": tables,
         "figures": {
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
@@ -130,22 +146,6 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[s
     return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
 
 
-def _numbers_of(plan: Plan, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """The slices of tables and the points of figures, by name, and why others cannot be had."""
-    tables: dict[str, Any] = {}
-    figures: dict[str, Any] = {}
-    unavailable = {}
-    for name in names:
-        try:
-            if name in plan.catalogue.figures:
-                figures[name] = figure_cells(plan, name)
-            else:
-                tables[name] = table_plan(plan, name)
-        except EncoreError as error:
-            unavailable[name] = str(error)
-    return tables, figures, unavailable
-
-
 def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
     """A table's slice in which only the cells that are wanted, and those that they are made of, read anything."""
     read = {
@@ -194,15 +194,6 @@ def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
 
 def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
     return list(gaps(plan, name) if name in plan.catalogue.figures else table_gaps(plan, name))
-
-
-def _shape(plan: Plan, name: str) -> dict[str, Any]:
-    """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
-    table = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
-    return {
-        "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
-        "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
-    }
 
 
 def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:

@@ -20,7 +20,7 @@ from encore.config.strict import Strict
 from encore.config.validation import checked, read_yaml
 from encore.products.claims.contrasts import Address, Contrast, entries_of
 from encore.products.claims.entries import DATASETS, SPREAD
-from encore.products.tables.entries import TESTED, ColumnEntry, RowEntry, Table, fill_vars
+from encore.products.tables.entries import TESTED, Table, fill_vars
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py
 CUTOFF = 20  # measures of recall to this rank and from beyond it are families of their own
@@ -54,19 +54,9 @@ class Power:
             EncoreError: a file is wrong.
         """
         self._tables, self._values = tables, values
-        self._spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
+        self.spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
         entries = read_datasets(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
-
-    @property
-    def of_seeds(self) -> float:
-        """The standard deviation of a system's mean over seeds, as assumed, in the measure's unit."""
-        return self._spread.of_seeds
-
-    @property
-    def by_seed(self) -> float:
-        """The part of the variance over queries that is anew with each seed, as assumed."""
-        return self._spread.by_seed
 
     def queries(self, run: Run) -> int | None:
         """How many queries a split has; None where nobody counted them.
@@ -79,7 +69,7 @@ class Power:
             return int(expected[f"queries.{split}"])
         if (draw := _DRAW.fullmatch(split)) and "queries" in expected:
             return round(expected["queries"] * (100 - int(draw[1])) / 100)
-        return self._spread.queries.get(f"{dataset}.{split}")
+        return self.spread.queries.get(f"{dataset}.{split}")
 
     def runs(self, contrast: Contrast) -> set[Run]:
         """The runs that a contrast is about."""
@@ -116,12 +106,19 @@ class Power:
             if family is None or count is None:
                 return None
             paired = abs(weights[run]) < 1e-9  # otherwise what the systems have in common does not cancel
-            total += variance * (self._spread.shares[family] if paired else 1.0) / count
+            total += variance * (self.spread.shares[family] if paired else 1.0) / count
         return total if own else None
 
     def _parts(self, address: Address, weight: float) -> list[tuple[float, Run, str]]:
         """The weights, runs and measures that a cell is a sum of; empty where its value is not of queries."""
-        return _parts(self._tables[address.table], *entries_of(address, self._tables), weight)
+        row, column = entries_of(address, self._tables)
+        if column.source == TESTED:
+            dataset, split, measure = (
+                fill_vars(text, row, column) for text in (column.dataset, column.split, column.measure)
+            )
+            return [(weight, (dataset, split), measure)]
+        share = weight / max(len(column.mean_of), 1)
+        return [part for name in column.mean_of for part in self._parts(address._replace(column=name), share)]
 
 
 def family_of(measure: str, split: str) -> Family | None:
@@ -134,12 +131,3 @@ def family_of(measure: str, split: str) -> Family | None:
     if found[1] == "R":
         return "R to 20" if int(found[2]) <= CUTOFF else "R from 50"
     return "RR" if found[1] == "RR" else "nDCG"
-
-
-def _parts(table: Table, row: RowEntry, column: ColumnEntry, weight: float) -> list[tuple[float, Run, str]]:
-    if column.source == TESTED:
-        run = fill_vars(column.dataset, row, column), fill_vars(column.split, row, column)
-        return [(weight, run, fill_vars(column.measure, row, column))]
-    known = {each.id: each for each in table.columns}
-    share = weight / max(len(column.mean_of), 1)
-    return [part for name in column.mean_of for part in _parts(table, row, known[name], share)]

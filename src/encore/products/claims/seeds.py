@@ -93,14 +93,14 @@ class SeedsNeeded:
             return None
         trained, copied = (
             sum(
-                (weight * self._power.of_seeds) ** 2
+                (weight * self._power.spread.of_seeds) ** 2
                 for address, weight in contrast.terms
                 if bool(copied_from(address, self._tables)) == is_copied
             )
             for is_copied in (False, True)
         )
         queries = min(count for count in counts if count is not None)
-        return ExpectedDifference(mean, of_queries, queries, self._power.by_seed, trained, copied)
+        return ExpectedDifference(mean, of_queries, queries, self._power.spread.by_seed, trained, copied)
 
 
 def seeds_text(plan: Plan, papers: Path = PAPERS) -> str:
