@@ -9,11 +9,11 @@ def main() -> None:
     args = products.command_line(__doc__)
     from encore.products.figures import kinds
 
-    kind, draw = kinds.KINDS[kinds.kind_of(args.plan)]
+    kind = kinds.kind_of(args.plan)
     with products.recorded(
-        args.plan, args.spec, args.output, kind, stage="draw", endings=["png", "svg", "csv"]
+        args.plan, args.spec, args.output, kind.slice, stage="draw", endings=["png", "svg", "csv"]
     ) as drawn:
-        draw(args.output, drawn)
+        kind.write(args.output, drawn)
     print(f"figure {drawn.name}: {args.output / drawn.name}.png")
 
 

@@ -16,8 +16,7 @@ from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
 from encore.products.claims.plan import cells_of, run_shapes
 from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
-from encore.products.figures.plan import figure_plan
-from encore.products.figures.steps import curves_plan
+from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported_file import PAPERS
 

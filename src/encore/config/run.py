@@ -4,7 +4,7 @@ These are the models; reading files and explaining mistakes is ``run_file.py``. 
 workflow is parsed twice for every SLURM job.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
@@ -15,9 +15,6 @@ from encore.errors import EncoreError
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
-Systems = Annotated[
-    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
-]
 
 
 class Numerics(Strict):

@@ -5,11 +5,12 @@ everything upstream of it. What names mean is in ``resolver.py``, each kind of a
 """
 
 from encore.config.entries import Backbone
+from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders, index
-from encore.plan.artifact import Artifact
-from encore.plan.artifacts import models, scores, systems
+from encore.plan.artifact import Artifact, Spec
+from encore.plan.artifacts import inspections, models, scores, systems
 from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.catalogue import Catalogue
@@ -39,6 +40,14 @@ class Plan(Planner):
     def latency(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
         """The latency of a system; see ``artifacts/scores.py``."""
         return scores.latency(self, system, seed, dataset, split)
+
+    def inspect_texts(self, lineage: Lineage, seed: int, dataset: str, what: Spec) -> Artifact:
+        """A model's outputs on texts; see ``artifacts/inspections.py``."""
+        return inspections.of_texts(self, lineage, seed, dataset, what)
+
+    def inspect_candidates(self, lineage: Lineage, seed: int, dataset: str, what: Spec) -> Artifact:
+        """A query among the candidates of a model's run; see ``artifacts/inspections.py``."""
+        return inspections.of_candidates(self, lineage, seed, dataset, what)
 
     def find(self, folder: str) -> Artifact:
         """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.

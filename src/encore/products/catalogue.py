@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from encore.config.run_file import read_run
-from encore.config.validation import by_kind, checked, explained
+from encore.config.validation import checked, explained
 from encore.plan.catalogue import Catalogue, read_catalogue
 from encore.plan.plan import Plan
-from encore.products.figures.entries import KINDS, FigureEntry
+from encore.products.figures.base import FigureEntry
+from encore.products.figures.kinds import read_entry
 from encore.products.tables.entries import Table
 from encore.storage.typed import DEFAULT_RUN
 
@@ -41,4 +42,4 @@ def _read_table(value: Any, place: str) -> Table:
 
 
 def _read_figure(value: Any, place: str) -> FigureEntry:
-    return explained(lambda fields: by_kind(fields, KINDS, "figure"), value, place)
+    return explained(read_entry, value, place)

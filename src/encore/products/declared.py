@@ -6,8 +6,7 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.figures.plan import figure_plan
-from encore.products.figures.steps import curves_plan
+from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.tables.plan import CURVES, table_folders, table_plan
 from encore.storage.files import canonical, full_digest, write_changed
 

@@ -16,8 +16,7 @@ from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, claims_reads, printed_plan
-from encore.products.figures.plan import figure_plan, figure_reads
-from encore.products.figures.steps import curves_models, curves_plan
+from encore.products.figures.plan import curves_models, curves_plan, figure_plan, figure_reads
 from encore.products.report.plan import REPORT, report_plan, report_reads
 from encore.products.tables.plan import CURVES, table_plan, table_reads
 from encore.products.tables.table import FORMATS

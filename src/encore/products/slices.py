@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from encore.errors import EncoreError
 
+PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 OURS = "encore"  # the paper of our own tables, whose names have no folder
 NOT_BUILT = "the run's configuration does not build the row"
 NOT_DRAWN = "the run's configuration does not draw it"

@@ -15,8 +15,7 @@ from encore.plan.artifacts import sources
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, claims_reads
-from encore.products.figures.plan import figure_plan, figure_reads
-from encore.products.figures.steps import curves_models, curves_plan
+from encore.products.figures.plan import curves_models, curves_plan, figure_plan, figure_reads
 from encore.products.tables.plan import CURVES, table_plan, table_reads
 from encore.storage import typed
 

@@ -2,9 +2,10 @@
 
 Library code is no trigger for Snakemake: a reformatted line must not cost a GPU-week. Each stage declares ``impl`` in
 ``stages.yaml`` instead; it is part of the stage's spec. The code of a stage is its program and all that this imports,
-directly or not, wherever in a file the import stands. ``digests.yaml`` has the digest of each module as it was when
-the stages' versions were last declared; a test names every stage that rests on a module which has changed since, and
-asks to raise ``impl`` (results change) or to record the new digests (they do not): ``make digests``.
+directly or not, wherever in a file the import is, except for type checkers alone (``if TYPE_CHECKING:``).
+``digests.yaml`` has the digest of each module as it was when the stages' versions were last declared; a test names
+every stage that rests on a module which has changed since, and asks to raise ``impl`` (results change) or to record the
+new digests (they do not): ``make digests``.
 """
 
 import ast
@@ -44,7 +45,7 @@ class Code:
         self.programs = package.parents[1] / "workflow/scripts"
         self._files: dict[str, _File] = {}
         self._paths: dict[str, Path | None] = {}
-        self._kept = package / "__pycache__/code_digests.json"  # where Python keeps what it compiles
+        self._kept = package / "__pycache__/read_code.json"  # where Python keeps what it compiles
 
     @cached_property
     def stages(self) -> dict[str, dict[str, Any]]:
@@ -230,7 +231,11 @@ def read_record() -> dict[str, Any]:
 
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Every dotted name of Encore that a file may import, and the packages above it, which Python runs first."""
+    types = (node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    never_run = {inner for node in types for statement in node.body for inner in ast.walk(statement)}
     for node in ast.walk(tree):
+        if node in never_run:
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

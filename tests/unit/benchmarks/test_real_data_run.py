@@ -16,7 +16,7 @@ from small_dump import Wiki, write
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
-from encore.products.figures.steps import curves_plan
+from encore.products.figures.plan import curves_plan
 from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[3]

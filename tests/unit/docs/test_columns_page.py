@@ -9,8 +9,8 @@ import small_table
 from encore.plan import tuning
 from encore.products import loss_curves
 from encore.products.claims import printed_claims, run_claims
-from encore.products.figures import coverage, curve, forest, heat, words
-from encore.products.figures import map as neighbours
+from encore.products.figures import base, forest
+from encore.products.figures.kinds import KINDS
 from encore.products.tables import reproduction
 from encore.products.tables.plan import table_plan
 from encore.products.tables.tidy import tidy_frame
@@ -23,13 +23,11 @@ HEADERS = {
     "results/claims.csv": run_claims.HEADER,
     "config/tuning/….csv": tuning.COLUMNS,
     "results/figures/….csv of a table (forest plot)": forest.HEADER,
-    "results/figures/….csv of curves": curve.HEADER,
-    "results/figures/….csv of coverage": coverage.HEADER,
-    "results/figures/….csv of words": words.HEADER,
-    "results/figures/….csv of a map": neighbours.HEADER,
-    "results/figures/….csv of coloured words": heat.HEADER,
     "results/figures/….csv of losses": loss_curves.HEADER,
 }
+# What each kind of figure shows; all have a section.
+SHOWN = {"growth": "curves", "labels": "curves", "coverage": "coverage", "words": "words", "heat": "coloured words"}
+SHOWN |= {"map": "a map"}
 
 
 def described():
@@ -39,6 +37,11 @@ def described():
         title: re.findall(r"^\| `([^`]+)` \| .+\. \|$", body, re.M)
         for title, body in zip(parts[::2], parts[1::2], strict=True)
     }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_columns_of_each_kind_of_figure_are_described(kind):
+    assert described()[f"results/figures/….csv of {SHOWN[kind]}"] == KINDS[kind].header
 
 
 @pytest.mark.parametrize("section", HEADERS)
@@ -80,5 +83,5 @@ def test_the_plan_gives_each_measure_in_full(make):
 def test_every_module_that_writes_a_csv_file_is_on_the_page():
     writing = re.compile(r"csv_rows import .*write_rows|frame\(.*\.to_csv\(|csv\.DictWriter\(")
     found = {path.stem for path in (ROOT / "src").rglob("*.py") if writing.search(path.read_text())} - {"csv_rows"}
-    known = {reproduction, printed_claims, run_claims, tuning, forest, curve, coverage, words, neighbours}
-    assert found == {module.__name__.rpartition(".")[2] for module in known | {heat, loss_curves}} | {"tidy"}
+    known = {reproduction, printed_claims, run_claims, tuning, forest, base, loss_curves}
+    assert found == {module.__name__.rpartition(".")[2] for module in known} | {"tidy"}

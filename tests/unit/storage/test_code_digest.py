@@ -97,6 +97,13 @@ def test_an_import_inside_a_function_counts():
     assert "    from encore.retrieval.encode" in (HERE.programs / "encode.py").read_text()
 
 
+def test_an_import_for_type_checkers_does_not_count():
+    """Kinds of figures name the plan in annotations; the program that draws them never loads it."""
+    assert "encore.products.figures.coverage" in HERE.modules("draw")
+    assert "    from encore.plan.plan" in (HERE.package / "products/figures/coverage.py").read_text()
+    assert "encore.plan.plan" not in HERE.modules("draw")
+
+
 @pytest.mark.parametrize("stage", all_stages())
 def test_every_stage_has_a_program(stage):
     assert f"{stage.partition('.')[0]}.py" in HERE.modules(stage)

@@ -70,8 +70,8 @@ def _maker(rule: str, content: dict[str, Any], folder: Path, catalogue: Catalogu
     if rule == "draw":
         from encore.products.figures.kinds import KINDS
 
-        kind, draw = KINDS[content["kind"]]
-        return lambda to: draw(to, kind.model_validate(content))
+        kind = KINDS[content["kind"]]
+        return lambda to: kind.write(to, kind.slice.model_validate(content))
     if rule == "curves":
         from encore.products.figures.learning import draw_learning
         from encore.products.loss_curves import StepsSlice

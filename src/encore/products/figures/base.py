@@ -1,108 +1,155 @@
-"""What all drawings share: what their slices say, colours that colour-blind eyes tell apart, captions, inspections."""
+"""What a kind of figure consists of, and what all kinds share: fields of entries, systems that a run can have, slices.
 
-import json
-from collections.abc import Sequence
+A kind is one file with a ``KIND`` and one line in ``kinds.py``. Planning imports these files, so they import matplotlib
+and NumPy where they draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Page
+from pydantic import Field
 
+from encore.config.lineage import split_index
+from encore.config.strict import Strict
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.products.figures.style import INK
-from encore.products.slices import Product, SlicePart
-from encore.products.tables.footnotes import PROXY_DATA
-from encore.storage.typed import REMAKE
+from encore.products.figures import style
+from encore.products.slices import PROXY_DATA, Product
+from encore.storage.csv_rows import write_rows
 
-INSPECTION = "inspection.json"
-GRID = "#e3e7eb"
-# Okabe and Ito's, darkened where they are too light for lines on white; shapes tell the same apart without colour.
-COLOURS = ("#0072b2", "#d55e00", "#00836a", "#a3548c", "#b07d00", "#3c93c9", "#4d4d4d", "#7a5230")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
 
+    from encore.plan.plan import Plan
 
-class InspectedModel(SlicePart):
-    """An inspection's folder, and the seed of the inspected model."""
-
-    seed: int
-    folder: str
+Systems = Annotated[
+    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
+]
 
 
-class FigureRow(SlicePart):
-    """A system with what was found in it."""
+class PointAxes(NamedTuple):
+    """The names of a figure's points: each panel with its split, if it has one, each line with its system, and places.
+
+    Places are ordered from the smallest to the largest.
+    """
+
+    panels: dict[str, str | None]
+    lines: dict[str, str]
+    places: list[str]
+
+
+class FigureEntry(Strict):
+    """The fields of every figure; a run's ``scale.figures`` replaces single ones."""
+
+    title: str
+    notes: list[str] = Field([], description="Sentences that are added to the caption.")
+
+    def axes(self) -> PointAxes | None:
+        """The names that claims use for its points, or None for a picture without points."""
+        return None
+
+
+class PanelEntry(Strict):
+    """A measure of a split, by its printed name there, and what it is called in the figure."""
 
     label: str
-    system: str
-    inspections: list[InspectedModel] = []
+    split: str
+    measure: str
+
+
+@dataclass(frozen=True)
+class FigureContent:
+    """The rows of a figure, the fields that decide its appearance, and notes for its caption."""
+
+    rows: list[dict[str, Any]]
+    fields: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def testable(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The systems that this run can have, by label, and a sentence about each of the others."""
+    reasons = {label: plan.resolve.missing_start(split_index(system)[0]) for label, system in systems.items()}
+    found = {label: system for label, system in systems.items() if not reasons[label]}
+    return found, [f"{label} is not testable here: {reason}." for label, reason in reasons.items() if reason]
+
+
+def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[PanelEntry], list[str]]:
+    """The panels whose split this run's dataset has, and a sentence about each of the others.
+
+    Raises:
+        EncoreError: a split has no such measure, or all panels are absent.
+    """
+    found, notes = [], []
+    for panel in panels:
+        if reason := plan.resolve.datasets.absence(dataset, panel.split):
+            notes.append(f"{panel.label} is not testable here: {reason}.")
+            continue
+        splits = plan.resolve.dataset(dataset).fields.splits
+        if panel.split not in splits:
+            name, near = plan.resolve.dataset(dataset).name, nearest(panel.split, splits)
+            raise EncoreError(f"dataset {name!r} has no split {panel.split!r}{near}")
+        if panel.measure not in (known := splits[panel.split].measures):
+            near = nearest(panel.measure, known)
+            raise EncoreError(f"{panel.measure!r} is not measured on split {panel.split!r} of {dataset!r}{near}")
+        found.append(panel)
+    if not found:
+        raise EncoreError(f"nothing is left to draw: {notes[0]}")
+    return found, notes
 
 
 class FigureSlice(Product):
-    """What every slice of a figure says."""
+    """The fields of every slice of a figure."""
 
     title: str
     notes: list[str] = []
     dataset: str
+    rows: list[Any]
+
+    def caption(self, *says: str) -> str:
+        """The caption: what the drawing knows, what the plan knows, and whether data are stand-ins."""
+        return " ".join([*filter(None, says), *self.notes, *([PROXY_DATA] if self.proxy_data else [])])
 
 
-class InspectionsSlice(FigureSlice):
-    """A figure of what inspections found."""
+class FigurePoint(NamedTuple):
+    """A line under a panel at a place."""
 
-    rows: list[FigureRow]
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders of the inspections, of each the one file that is read."""
-        return {Path(each.folder): (INSPECTION,) for row in self.rows for each in row.inspections}
+    panel: str
+    line: str
+    place: str
 
 
-def read_inspection(inspected: InspectedModel) -> dict[str, Any]:
-    """What an inspection found.
+Points = Iterator[tuple[FigurePoint, list[dict[str, Any]]]]
 
-    Raises:
-        EncoreError: it is missing or damaged.
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure.
+
+    ``plan`` gives the content of an entry under a run. ``draw`` gives, for a slice of the plan, the lines of data under
+    ``header`` and the page. ``points`` gives, for the content of a slice and its axes, what each point is the mean of:
+    parts, each with the folders that are read by seed; None for a picture without points.
     """
-    path = Path(inspected.folder) / INSPECTION
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise EncoreError(f"{path} is not readable ({error}); {REMAKE}") from error
-    return found
 
+    entry: type[FigureEntry]
+    plan: Callable[[Plan, Any], FigureContent]
+    slice: type[FigureSlice]
+    header: list[str]
+    draw: Callable[[Any], tuple[list[list[str]], Page]]
+    points: Callable[[dict[str, Any], PointAxes], Points] | None = None
 
-def row_names(row: FigureRow, seed: int | None = None) -> list[str]:
-    """The first fields of a CSV line about a system: label, lineage and seed (the first inspection's by default)."""
-    return [row.label, row.system, str(row.inspections[0].seed if seed is None else seed)]
+    def write(self, folder: Path, figure: FigureSlice) -> None:
+        """Write ``<name>.png``, ``.svg`` and ``.csv``; equal inputs give equal bytes.
 
-
-def caption(figure: FigureSlice, *says: str) -> str:
-    """The caption: what the drawing knows, what the plan knows, and that data are stand-ins."""
-    return " ".join([*filter(None, says), *figure.notes, *([PROXY_DATA] if figure.proxy_data else [])])
-
-
-def refuse_nothing(figure: FigureSlice, rows: Sequence[Any]) -> None:
-    """Refuse a figure without rows.
-
-    Raises:
-        EncoreError: there is nothing to draw.
-    """
-    if not rows:
-        raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
-
-
-def legend_width(labels: Sequence[str]) -> float:
-    """Inches that a legend next to the panels takes."""
-    return 0.65 + 0.075 * max(map(len, labels))
-
-
-def legend_beside(drawn: Page, axis: Axes, top: float) -> None:
-    """Name the lines of a panel on the right of all, below the heading, which takes ``top`` inches."""
-    handles, labels = axis.get_legend_handles_labels()
-    place = (0.995, 1 - top / drawn.get_figheight())
-    drawn.legend(handles, labels, loc="upper right", bbox_to_anchor=place, frameon=False, fontsize=8.5, labelcolor=INK)
-
-
-def plain_axis(axis: Axes) -> None:
-    """Style a panel: light horizontal grid, no ticks, no upper and right spine."""
-    axis.grid(axis="y", color=GRID, linewidth=0.7)
-    axis.set_axisbelow(True)
-    axis.tick_params(length=0, labelsize=8)
-    axis.spines[["top", "right"]].set_visible(False)
+        Raises:
+            EncoreError: there is nothing to draw, or what is drawn is missing or damaged.
+        """
+        if not figure.rows:
+            raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
+        with style.style():
+            lines, page = self.draw(figure)
+            write_rows(folder / f"{figure.name}.csv", self.header, lines)
+            style.save(page, folder, figure.name)

@@ -1,80 +1,108 @@
-"""How many of a text's pieces representations name: over the text's pieces (Algorithm 1), and over k (the caption)."""
+"""How many of a text's pieces are among the first k that its representation names (BoW, Algorithm 1).
 
-from pathlib import Path
-from typing import Any
+One panel divides by the text's pieces (the algorithm), the other by k (the caption of the paper's figure).
+"""
 
-from matplotlib.figure import Figure as Page
-from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+from __future__ import annotations
 
-from encore.evaluation.scores import exact_mean
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from encore.config.strict import Positive
 from encore.products.figures import style
-from encore.products.figures.base import (
-    COLOURS,
-    MARKERS,
+from encore.products.figures.base import FigureContent, FigureKind, FigurePoint, PointAxes, Points
+from encore.products.figures.inspected import (
+    InspectedEntry,
     InspectionsSlice,
-    caption,
-    legend_beside,
-    legend_width,
-    plain_axis,
+    inspected_texts,
     read_inspection,
-    refuse_nothing,
-    row_names,
+    without_head,
 )
 from encore.products.figures.style import INK, SOFT
-from encore.storage.csv_rows import number, write_rows
+from encore.storage.csv_rows import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
+
+    from encore.plan.plan import Plan
 
 SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k pieces (the paper’s caption)"}
 HEADER = ["label", "system", "seed", "dataset", "texts", "pieces", "head", "k", "of_text", "of_top", "error"]
 
 
+class CoverageFigure(InspectedEntry):
+    """An entry of a figure of coverage."""
+
+    kind: Literal["coverage"]
+    length: Positive = 144
+    texts: Positive = Field(10_000, description="The number of texts of the dataset; all where it has fewer.")
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
+    ks: list[Positive] = Field([10, 20, 50, 100, 200], min_length=2)
+    head: Literal["start", "own"] = Field(
+        "start",
+        description="The vocabulary head that names words: that of the model all started from (BERT's "
+        "own), or each model's own.",
+    )
+
+    def axes(self) -> PointAxes:
+        """Its two panels (shares of the text's word pieces and of the top k), systems, and values of k."""
+        return PointAxes(dict.fromkeys(SHARES), self.systems, list(map(str, self.ks)))
+
+
 class CoverageSlice(InspectionsSlice):
-    """What the figure is made of."""
+    """What the figure is drawn from."""
 
     ks: list[int]
 
 
-def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
-    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+def plan_coverage(plan: Plan, figure: CoverageFigure) -> FigureContent:
+    """Every system under every seed."""
+    what = figure.model_dump(include={"texts", "sample", "ks", "head"})
+    return inspected_texts(plan, figure, what, plan.config.seeds, ks=figure.ks)
 
-    Raises:
-        EncoreError: there is nothing to draw, or an inspection is missing.
-    """
-    refuse_nothing(figure, figure.rows)
+
+def points(content: dict[str, Any], axes: PointAxes) -> Points:
+    """A share for each seed."""
+    for row in content["rows"]:
+        for panel in axes.panels:
+            for place in axes.places:
+                yield FigurePoint(panel, row["label"], place), [{"value": panel, "reads": row["inspections"]}]
+
+
+def draw_coverage(figure: CoverageSlice) -> tuple[list[list[str]], Page]:
+    """A line a value of k and seed; a panel a way to count shares."""
     found = [[(inspected.seed, read_inspection(inspected)) for inspected in row.inspections] for row in figure.rows]
-    rows = [
-        [
-            *row_names(row, seed),
-            *about,
-            str(value["k"]),
-            *(number(value[name]) for name in ("of_text", "of_top", "error")),
-        ]
+    lines = [
+        [*row.names(seed), *about, str(value["k"]), *(number(value[name]) for name in ("of_text", "of_top", "error"))]
         for row, inspections in zip(figure.rows, found, strict=True)
         for seed, result in inspections
         for about in [[figure.dataset, str(result["texts"]), number(result["pieces"]), result["head"]]]
         for value in result["values"]
     ]
-    write_rows(folder / f"{figure.name}.csv", HEADER, rows)
-    with style.style():
-        style.save(_page(figure, [[result for _, result in inspections] for inspections in found]), folder, figure.name)
+    return lines, _page(figure, [[result for _, result in inspections] for inspections in found])
 
 
 def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
-    legend = legend_width([row.label for row in figure.rows])
-    width = 7.2 + legend
-    heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
-    top, strip = style.margins(heading, below)
-    height = top + 3.0 + strip
-    drawn = Page(
-        figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05, right=legend / width)
-    )
-    axes = drawn.subplots(1, len(SHARES), squeeze=False)
-    for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):
+    from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+
+    from encore.evaluation.scores import exact_mean
+
+    one, seeds = found[0][0], len(found[0])
+    says = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
+    says += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
+    caption = figure.caption(says, without_head(figure, [inspections[0] for inspections in found]))
+    legend = style.legend_width([row.label for row in figure.rows])
+    page = style.page(7.2 + legend, 3.0, figure.title, caption, right=legend, wspace=0.05)
+    axes = page.figure.subplots(1, len(SHARES), squeeze=False)
+    for axis, (name, share) in zip(axes[0], SHARES.items(), strict=True):
         for place, (row, inspections) in enumerate(zip(figure.rows, found, strict=True)):
             by_k = [[value[name] for value in result["values"]] for result in inspections]
             means = [exact_mean(values) for values in zip(*by_k, strict=True)]
-            look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
-            axis.plot(figure.ks, means, linewidth=1.8, markersize=5, label=row.label, **look)
-        axis.set_title(f"Share {says}", loc="left", fontsize=9.5, fontweight="bold", color=INK)
+            axis.plot(figure.ks, means, linewidth=1.8, markersize=5, label=row.label, **style.line_look(place))
+        axis.set_title(f"Share {share}", loc="left", fontsize=9.5, fontweight="bold", color=INK)
         axis.set_xscale("log")
         axis.xaxis.set_major_locator(FixedLocator(figure.ks))
         axis.xaxis.set_major_formatter("{x:g}")
@@ -82,20 +110,9 @@ def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
         axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axis.set_ylim(0, 1.05 * axis.dataLim.y1)
         axis.set_xlabel("k, first pieces that are looked at", color=SOFT, fontsize=8.5)
-        plain_axis(axis)
-    legend_beside(drawn, axes[0, 0], top)
-    style.write_around(drawn, heading, below)
-    return drawn
+        style.plain_axis(axis)
+    style.legend_beside(page, axes[0, 0])
+    return page.figure
 
 
-def _says(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> str:
-    one = found[0][0]
-    seeds = len(found[0])
-    text = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
-    text += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
-    bare = [
-        row.label for row, inspections in zip(figure.rows, found, strict=True) if inspections[0]["head"] == "embeddings"
-    ]
-    if bare:
-        text += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
-    return text
+KIND = FigureKind(CoverageFigure, plan_coverage, CoverageSlice, HEADER, draw_coverage, points)

@@ -1,10 +1,11 @@
-"""Crossover of two curves: the last place at which one falls to the other, and its interval.
+"""Crossover of two curves: the last place at which one falls to the other, its interval, and sentences about it.
 
 Curves are straight between their points over the logarithm of x. A crossing is ``-inf`` where the first is nowhere
 ahead on their common range, ``inf`` where it is ahead at its end, and ``nan`` where they have no common range.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ Floats = NDArray[np.float64]
 PLACES = 17  # where the lead is tested
 LEVEL = 0.95
 ENOUGH_SEEDS = 5
+OVER = {"passages": "passages", "queries": "training queries", "operations": "operations of fine-tuning"}
+CROSSOVER = "crossover"  # what lines of a figure's CSV about ends say under `what`
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -77,3 +81,61 @@ def with_interval(over: Floats, own: Floats, over_other: Floats, other: Floats, 
 def _weights(grid: Floats, x: Floats) -> Floats:
     """What each point counts at each place of the grid, [grid, points], by straight lines."""
     return np.stack([np.interp(grid, x, unit) for unit in np.eye(len(x))], axis=1)
+
+
+@dataclass(frozen=True)
+class AdvantageEnd:
+    """The crossover of one line with another: its place and, with enough seeds, its 95 % interval."""
+
+    label: str
+    against: str
+    panel: str
+    over: str
+    at: float
+    low: float | None = None
+    high: float | None = None
+
+
+def of_lines(lines: Sequence[Mapping[str, str]]) -> list[AdvantageEnd]:
+    """Read the crossovers from the lines of a figure's CSV."""
+    found = []
+    for line in (line for line in lines if line.get("what") == CROSSOVER):
+        low, high = (float(line[name]) if line[name] else None for name in ("low", "high"))
+        label, against, panel, over = (line[name] for name in ("label", "against", "panel", "over"))
+        found.append(AdvantageEnd(label, against, panel, over, float(line["x"]), low, high))
+    return found
+
+
+def sentences(ends: Sequence[AdvantageEnd]) -> Iterator[str]:
+    """One sentence for each panel and each line that others are compared with: whose lead over it ends where."""
+    several = len({end.panel for end in ends}) > 1
+    for panel, over, against in dict.fromkeys((end.panel, end.over, end.against) for end in ends):
+        own = [end for end in ends if (end.panel, end.over, end.against) == (panel, over, against)]
+        parts = {
+            "ends at": [f"{_place(e.at, over)}{_interval(e)} ({e.label})" for e in own if math.isfinite(e.at)],
+            "is not seen to end for": [e.label + _interval(e) for e in own if e.at == math.inf],
+            "is nowhere for": [e.label + _interval(e) for e in own if e.at == -math.inf],
+            "has no common range for": [e.label for e in own if math.isnan(e.at)],
+        }
+        told = "; it ".join(f"{says} {', '.join(named)}" for says, named in parts.items() if named)
+        where = f"{panel}, by {OVER[over]}" if several else f"By {OVER[over]}"
+        yield f"{where}, the lead over {against} {told}."
+
+
+def power(value: float, digits: int = 0) -> str:
+    """A number as ``2·10¹²``."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    raised = f"10{str(int(exponent)).translate(RAISED)}"
+    return raised if float(mantissa) == 1 else f"{mantissa}·{raised}"
+
+
+def _place(value: float, over: str) -> str:
+    return power(value, 1) if over == "operations" else f"{value:,.0f}"
+
+
+def _interval(end: AdvantageEnd) -> str:
+    """The 95 % interval in brackets; empty where there is none, or where it is a single point."""
+    if end.low is None or end.high is None or (math.isclose(end.low, end.at) and math.isclose(end.high, end.at)):
+        return ""
+    bounds = {math.inf: "not seen", -math.inf: "nowhere"}
+    return " [" + ", ".join(bounds.get(bound) or _place(bound, end.over) for bound in (end.low, end.high)) + "]"

@@ -1,56 +1,38 @@
-"""Curves: one panel a measure (and what it lies over), one line a system, the mean of seeds and samples.
+"""The drawing of curves: one panel a measure (and what it is over), one line a system, the mean of seeds and samples.
 
-Below the panels, where a figure asks for it: where the advantage of each objective ends.
+Below the panels, if a figure requests it: where the advantage of each objective ends.
 """
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Page
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from encore.products.figures import style as page
-from encore.products.figures.base import (
-    COLOURS,
-    MARKERS,
-    caption,
-    legend_beside,
-    legend_width,
-    plain_axis,
-    refuse_nothing,
-)
-from encore.products.figures.crossover import ENOUGH_SEEDS
-from encore.products.figures.crossover_text import CROSSOVER, OVER, AdvantageEnd, power, sentences
-from encore.products.figures.curve_points import Curve, CurvePanel, CurvesSlice, Ending, curves, endings
-from encore.products.figures.style import INK, SOFT
-from encore.storage.csv_rows import number, write_rows
-
-__all__ = ["CurvesSlice", "draw_curves"]
+from encore.products.figures import style
+from encore.products.figures.crossover import CROSSOVER, ENOUGH_SEEDS, OVER, power, sentences
+from encore.products.figures.curve_points import Curve, Ending, curves, endings
+from encore.products.figures.curves import CurvePanel, CurvesSlice
+from encore.products.figures.style import COLOURS, INK, SOFT
+from encore.storage.csv_rows import number
 
 ACROSS = 2  # panels
-HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
-HEADER += ["against", "low", "high"]
 ROUND = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))  # what round numbers may begin with, coarse first
 TICKS = 5  # at most
 LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
 
 
-def draw_curves(folder: Path, figure: CurvesSlice) -> None:
-    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+def draw(figure: CurvesSlice) -> tuple[list[list[str]], Figure]:
+    """The lines of data and the page.
 
     Raises:
-        EncoreError: there is nothing to draw, or what a point is made of is missing.
+        EncoreError: what a point is computed from is missing.
     """
-    refuse_nothing(figure, figure.rows)
     found = curves(figure)
     ended = endings(figure, found)
-    rows = [row for curve in found for row in _rows(curve)] + [_end(ending) for ending in ended]
-    write_rows(folder / f"{figure.name}.csv", HEADER, rows)
-    with page.style():
-        page.save(_page(figure, found, ended), folder, figure.name)
+    lines = [row for curve in found for row in _rows(curve)] + [_end(ending) for ending in ended]
+    return lines, _page(figure, found, ended)
 
 
 def _rows(curve: Curve) -> list[list[str]]:
@@ -73,36 +55,26 @@ def _end(ending: Ending) -> list[str]:
     return [*about, number(at.at), "", ending.against.label, number(at.low), number(at.high)]
 
 
-def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Page:
+def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Figure:
     across = min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
     ends = ENDED * len({(e.line.id, e.against.id) for e in ended}) + (0.55 if ended else 0)
-    legend = legend_width([row.label for row in figure.rows])
+    legend = style.legend_width([row.label for row in figure.rows])
     names = 0.06 * max((len(_compared(ending)) for ending in ended), default=0)
-    width = legend + names + 3.4 * max(across, 1.4)
-    heading, below = page.wrapped(width, figure.title, caption(figure, _says(figure, found, ended)))
-    top, strip = page.margins(heading, below)
-    height = top + down * LINE + ends + strip
-    layout = page.engine(strip / height, top / height, h_pad=0.06, wspace=0.05, right=legend / width)
-    drawn = Page(figsize=(width, height), layout=layout)
+    width, height = legend + names + 3.4 * max(across, 1.4), down * LINE + ends
+    caption = figure.caption(_says(figure, found, ended))
+    page = style.page(width, height, figure.title, caption, right=legend, h_pad=0.06, wspace=0.05)
     ratios = [LINE] * down + ([ends] if ended else [])
-    axes = drawn.subplots(len(ratios), across, squeeze=False, height_ratios=ratios)
+    axes = page.figure.subplots(len(ratios), across, squeeze=False, height_ratios=ratios)
     for place, panel in enumerate(figure.panels):
         _panel(axes[place // across, place % across], panel, [curve for curve in found if curve.panel == panel])
     for spare in range(len(figure.panels), down * across):
         axes[spare // across, spare % across].set_visible(False)
     for place, panel in enumerate(figure.panels if ended else []):
         above = axes[0, place]
-        _ends(axes[-1, place], above, panel, [e for e in ended if e.panel == panel], figure, first=place == 0)
-    legend_beside(drawn, axes[0, 0], top)
-    page.write_around(drawn, heading, below)
-    return drawn
-
-
-def _look(place: int, role: str) -> dict[str, Any]:
-    """What tells a line from others; what has no pre-training is dashed."""
-    style = {"linestyle": "--"} if role in ("none", "control") else {}
-    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)], **style}
+        _ends(axes[-1, place], above, [e for e in ended if e.panel == panel], figure, first=place == 0)
+    style.legend_beside(page, axes[0, 0])
+    return page.figure
 
 
 def _panel(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
@@ -112,7 +84,8 @@ def _panel(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
         if curve.line.level:
             axis.axhline(mean[0], color=SOFT, linewidth=1.2, linestyle=(0, (4, 3)), label=curve.line.label, zorder=2)
             continue
-        look = _look(place, curve.line.role)
+        # What has no pre-training is dashed.
+        look = style.line_look(place) | ({"linestyle": "--"} if curve.line.role in ("none", "control") else {})
         every = curve.values.reshape(-1, curve.values.shape[-1])
         if len(every) > 1:
             axis.vlines(curve.x, every.min(0), every.max(0), color=look["color"], linewidth=0.9, alpha=0.55, zorder=2)
@@ -120,7 +93,7 @@ def _panel(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
     axis.set_title(panel.label, loc="left", fontsize=10, fontweight="bold", color=INK)
     axis.set_xlabel(OVER[panel.over], color=SOFT, fontsize=8.5)
     _scale(axis, panel, found)
-    plain_axis(axis)
+    style.plain_axis(axis)
 
 
 def _scale(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
@@ -151,7 +124,7 @@ def round_places(low: float, high: float) -> list[float]:
     return [low, high]
 
 
-def _ends(axis: Axes, above: Axes, panel: CurvePanel, ended: list[Ending], figure: CurvesSlice, *, first: bool) -> None:
+def _ends(axis: Axes, above: Axes, ended: list[Ending], figure: CurvesSlice, *, first: bool) -> None:
     """One line a comparison: where the advantage ends, with its interval; an arrow where that is beyond the points."""
     low, high = above.get_xlim()
     order = {row.id: place for place, row in enumerate(figure.rows)}
@@ -171,7 +144,7 @@ def _ends(axis: Axes, above: Axes, panel: CurvePanel, ended: list[Ending], figur
     axis.set_xlim(low, high)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_title("Where the advantage ends", loc="left", fontsize=9, color=INK)
-    plain_axis(axis)
+    style.plain_axis(axis)
     axis.tick_params(labelbottom=False)
 
 
@@ -199,9 +172,4 @@ def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
         if sure
         else f" An interval needs {ENOUGH_SEEDS} seeds."
     )
-    return " ".join([text, *sentences([_told(ending) for ending in ended])])
-
-
-def _told(ending: Ending) -> AdvantageEnd:
-    panel, at = ending.panel, ending.crossing
-    return AdvantageEnd(ending.line.label, ending.against.label, panel.label, panel.over, at.at, at.low, at.high)
+    return " ".join([text, *sentences([ending.told() for ending in ended])])

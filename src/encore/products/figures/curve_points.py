@@ -1,87 +1,18 @@
 """The numbers of a figure of curves: where each point lies, what was measured there, and where advantages end."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
-from encore.products.figures.base import FigureSlice
-from encore.products.figures.crossover import Crossing, Floats, with_interval
-from encore.products.slices import SlicePart
+from encore.products.figures.crossover import AdvantageEnd, Crossing, Floats, with_interval
+from encore.products.figures.curves import STATISTICS, CurveLine, CurvePanel, CurvePoint, CurvesSlice
 from encore.storage import manifest
-
-STATISTICS = "statistics.json"
-
-
-class CurvePoint(SlicePart):
-    """A measured panel of a line at one size, under one seed and one sample of training queries.
-
-    It lies where ``run`` searched so many passages, or ``queries`` of the collection (all where null) trained
-    ``models``; a level lies nowhere.
-    """
-
-    measured: int
-    seed: int | None
-    sample: int = 0
-    size: int | float | str
-    scores: str
-    run: str | None = None
-    queries: int | None = None
-    train_split: str = ""
-    collection: str | None = None
-    models: list[str] = []
-
-
-class CurveLine(SlicePart):
-    """A line of the figure: the system that it shows, and its points in every panel."""
-
-    id: str
-    label: str
-    system: str
-    role: str = "baseline"
-    points: list[CurvePoint]
-
-    @property
-    def level(self) -> bool:
-        """Whether nothing of it depends on x."""
-        return all(point.seed is None for point in self.points)
-
-
-class CurvePanel(SlicePart):
-    """A panel of the figure: the measure of a split on its y axis, and what its x axis counts (``over``)."""
-
-    label: str
-    split: str
-    measure: str
-    measured: int
-    over: Literal["passages", "queries", "operations"]
-
-
-class CurvesSlice(FigureSlice):
-    """What a figure of curves is made of."""
-
-    rows: list[CurveLine]
-    panels: list[CurvePanel]
-    crossover: list[str] = []
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders that the points are computed from.
-
-        Returns:
-            The files that are read, by folder: None for all of them, none for the manifest alone.
-        """
-        points = [point for row in self.rows for point in row.points]
-        found: dict[Path, Sequence[str] | None] = {Path(point.scores): None for point in points}
-        found |= {Path(point.run): () for point in points if point.run}
-        found |= {Path(point.collection): (STATISTICS,) for point in points if point.collection}
-        return found | {Path(model): () for point in points for model in point.models}
 
 
 @dataclass(frozen=True)
@@ -114,6 +45,11 @@ class Ending:
     line: CurveLine
     against: CurveLine
     crossing: Crossing
+
+    def told(self) -> AdvantageEnd:
+        """The same by names, for sentences."""
+        at, panel = self.crossing, self.panel
+        return AdvantageEnd(self.line.label, self.against.label, panel.label, panel.over, at.at, at.low, at.high)
 
 
 def curves(figure: CurvesSlice) -> list[Curve]:

@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.style import BAND, INK, SOFT
+from encore.products.slices import PROXY_DATA
 from encore.products.tables.compute import signed
-from encore.products.tables.footnotes import PROXY_DATA
 from encore.products.tables.table import Column, Table
 from encore.products.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
@@ -64,11 +64,9 @@ def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -
     """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
     settings = list(dict.fromkeys(arm.setting for arm in arms))
     width = 1.6 + 4.2 * len(settings)
-    heading, below = style.wrapped(width, f"{table.title}: gain over the control", caption)
-    top, strip = style.margins(heading, below)
-    height = top + 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values()) + strip
-    figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height))
-    axes = figure.subplots(1, len(settings), squeeze=False)
+    height = 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values())
+    page = style.page(width, height, f"{table.title}: gain over the control", caption, wspace=0.02)
+    axes = page.figure.subplots(1, len(settings), squeeze=False)
     by_setting = [[arm for arm in arms if arm.setting == setting] for setting in settings]
     alike = all([arm.label for arm in panel] == [arm.label for arm in by_setting[0]] for panel in by_setting)
     reach = 1.08 * max(max(abs(arm.low), abs(arm.high)) for arm in arms) or 1.0
@@ -77,8 +75,7 @@ def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -
         axis.set_xlim(-reach, reach)
         axis.set_xlabel(f"← worse        {column.label} minus the control’s        better →", labelpad=5)
         _panel(axis, panel, labelled=place == 0 or not alike)
-    style.write_around(figure, heading, below)
-    return figure
+    return page.figure
 
 
 def _panel(axis: Axes, arms: list[ForestArm], *, labelled: bool) -> None:

@@ -1,19 +1,64 @@
-"""The plan of a figure of retrieval as the collection grows: a row a system, with a point a panel, size and seed.
+"""Retrieval as a collection grows: nested samples of it (TCT-ColBERT, figure 2), the smallest mostly distractors."""
 
-Nested samples of one collection (TCT-ColBERT, figure 2), the smallest mostly distractors.
-"""
+from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from encore.config.lineage import split_index
+from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.plan import Plan
-from encore.products.figures.content import FigureContent, measured, testable
-from encore.products.figures.entries import GrowthFigure
+from encore.products.figures import curves
+from encore.products.figures.base import (
+    FigureContent,
+    FigureEntry,
+    FigureKind,
+    PanelEntry,
+    PointAxes,
+    Systems,
+    measured,
+    testable,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
+
+    from encore.plan.plan import Plan
 
 
-def planned(plan: Plan, figure: GrowthFigure) -> FigureContent:
+class GrowthFigure(FigureEntry):
+    """Retrieval as a collection grows around the queries of a split; one panel a measure."""
+
+    kind: Literal["growth"]
+    systems: Systems
+    dataset: str
+    queries: Positive | None = Field(
+        None, description="The size of the sample of queries; without it, all queries of the split."
+    )
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
+    depth: Positive = Field(
+        1000,
+        description="The ranks of BM25 for each query that the smallest collection has in addition to "
+        "relevant passages.",
+    )
+    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
+        description="The sizes of the collection in passages, or as shares of all if below 1; the "
+        "smallest and the whole are always drawn."
+    )
+    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
+    panels: list[PanelEntry] = Field(min_length=1)
+
+    def axes(self) -> PointAxes:
+        """Its panels, systems, and corpus sizes from the start to all passages."""
+        panels: dict[str, str | None] = {panel.label: panel.split for panel in self.panels}
+        return PointAxes(panels, self.systems, ["start", *map(str, self.sizes), "all"])
+
+
+def plan_growth(plan: Plan, figure: GrowthFigure) -> FigureContent:
     """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted.
 
     Raises:
@@ -40,9 +85,8 @@ def planned(plan: Plan, figure: GrowthFigure) -> FigureContent:
         "in one random order, and the same vectors are searched at each size."
     )
     shown = [{"measured": place, "over": "passages", **panel.model_dump()} for place, panel in enumerate(panels)]
-    return FigureContent(
-        rows, {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name}, [about, *absent, *notes]
-    )
+    fields = {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name}
+    return FigureContent(rows, fields, [about, *absent, *notes])
 
 
 def _points(
@@ -77,3 +121,20 @@ def _points(
         scores = plan.make("evaluate", f"scores/{run.owner}/{dataset}.{asked}.{called}", spec, scored)
         found.append((size, run, scores))
     return found
+
+
+def draw_growth(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:
+    """A line of data a point, seed and sample; a panel a measure."""
+    from encore.products.figures import curve
+
+    return curve.draw(figure)
+
+
+KIND = FigureKind(
+    GrowthFigure,
+    plan_growth,
+    curves.CurvesSlice,
+    curves.HEADER,
+    draw_growth,
+    lambda content, axes: curves.points(content, axes, str),
+)

@@ -1,84 +1,130 @@
-"""The plans of figures that look into models: each row is a system, and reads what an inspection found for it."""
+"""Figures that look into models: each row is a system, and reads what an inspection found for it."""
 
-from typing import Any
+from __future__ import annotations
 
-from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
-from encore.plan.artifacts import inspections
-from encore.plan.plan import Plan
-from encore.products.figures.content import FigureContent, testable
-from encore.products.figures.entries import CoverageFigure, ExampleEntry, HeatFigure, MapFigure, WordsFigure
+from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, testable
+from encore.products.slices import SlicePart
+from encore.storage.typed import REMAKE
+
+if TYPE_CHECKING:
+    from encore.config.lineage import Lineage
+    from encore.plan.artifact import Artifact
+    from encore.plan.plan import Plan
+
+INSPECTION = "inspection.json"
 
 
-def coverage(plan: Plan, figure: CoverageFigure) -> FigureContent:
-    """Every system under every seed."""
-    what = figure.model_dump(include={"kind", "length", "texts", "sample", "ks", "head"})
-    fields = {"ks": figure.ks, "dataset": plan.resolve.dataset(figure.dataset).name}
-    return _of_texts(plan, figure.systems, figure.dataset, what, list(plan.config.seeds), fields)
+class InspectedEntry(FigureEntry):
+    """The fields of every figure that looks into models."""
+
+    systems: Systems
+    dataset: str
 
 
-def words(plan: Plan, figure: WordsFigure) -> FigureContent:
-    """Every system under the first seed."""
-    what = figure.model_dump(include={"kind", "length", "top", "head"}) | _example(figure.example)
-    fields = {"top": figure.top, "dataset": plan.resolve.dataset(figure.dataset).name}
-    return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
+class ExampleEntry(Strict):
+    """A text that a figure shows: one of the dataset's by a fixed rule, or a given one."""
+
+    text: str | None = Field(None, description="The text that is shown; without it, a passage of the dataset.")
+    shortest: Positive = Field(40, description="The fewest word pieces of the passage.")
+    longest: Positive = Field(80, description="The most word pieces of the passage.")
+    sample: int = Field(0, ge=0, description="The number of the random order whose first fitting passage is shown.")
+
+    def rule(self) -> dict[str, Any]:
+        """How an inspection finds the text."""
+        if self.text is not None:
+            return {"text": self.text}
+        return self.model_dump(include={"shortest", "longest", "sample"})
 
 
-def heat(plan: Plan, figure: HeatFigure) -> FigureContent:
-    """Every system under the first seed; its last step must train a decoder of words."""
-    what = figure.model_dump(include={"kind", "length"}) | _example(figure.example)
-    fields = {"dataset": plan.resolve.dataset(figure.dataset).name}
-    return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
+def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[int], **fields: Any) -> FigureContent:
+    """A figure of what models say of texts: each system of its entry under each seed.
 
+    Args:
+        figure: the entry, with ``kind``, ``systems``, ``dataset`` and ``length``.
+        what: the inspection's further fields.
+        fields: what the drawing needs besides the rows.
 
-def candidates(plan: Plan, figure: MapFigure) -> FigureContent:
-    """Every system under the first seed, each with the candidates of its own run."""
-    what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})
-    if reason := plan.resolve.datasets.absence(figure.dataset, figure.split):
-        raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
+    Raises:
+        EncoreError: the dataset is absent, or a system has no vocabulary head.
+    """
+    if reason := plan.resolve.datasets.absence(figure.dataset):
+        raise EncoreError(f"dataset {figure.dataset!r} is not there: {reason}")
     systems, notes = testable(plan, figure.systems)
-    seed = plan.config.seeds[0]
-    rows = []
+    what, rows = {"kind": figure.kind, "length": figure.length, **what}, []
     for label, system in systems.items():
-        lineage = plan.resolve.lineage(system)
-        rows.append(_row(label, lineage, {seed: inspections.of_candidates(plan, lineage, seed, figure.dataset, what)}))
-    fields = {
-        "dataset": plan.resolve.dataset(figure.dataset).name,
-        "split": figure.split,
-        "perplexity": figure.perplexity,
-    }
-    lineages = {label: plan.resolve.lineage(system) for label, system in systems.items()}
-    last = {label: plan.resolve.step(lineage.steps[-1]) for label, lineage in lineages.items() if lineage.steps}
-    trained = {label: step.queries for label, step in last.items() if isinstance(step, FinetuneStep) and step.queries}
-    about = "; ".join(f"{label} on {queries:,}" for label, queries in trained.items())
-    return FigureContent(rows, fields, [*([f"Training queries: {about}."] if about else []), *notes])
-
-
-def _of_texts(
-    plan: Plan, systems: dict[str, str], dataset: str, what: dict[str, Any], seeds: list[int], fields: dict[str, Any]
-) -> FigureContent:
-    if reason := plan.resolve.datasets.absence(dataset):
-        raise EncoreError(f"dataset {dataset!r} is not there: {reason}")
-    found, notes = testable(plan, systems)
-    rows = []
-    for label, system in found.items():
         lineage = plan.resolve.lineage(system)
         if plan.resolve.backbone(lineage).architecture != "bert":
             raise EncoreError(f"{system!r} is a bag of words, which has no vocabulary head; name another system")
-        by_seed = {seed: inspections.of_texts(plan, lineage, seed, dataset, what) for seed in seeds}
-        rows.append(_row(label, lineage, by_seed))
-    return FigureContent(rows, fields, notes)
+        found = {seed: plan.inspect_texts(lineage, seed, figure.dataset, what) for seed in seeds}
+        rows.append(inspected_row(label, lineage, found))
+    return FigureContent(rows, {**fields, "dataset": plan.resolve.dataset(figure.dataset).name}, notes)
 
 
-def _row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> dict[str, Any]:
+def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> dict[str, Any]:
+    """A system with the inspections of its models."""
     found = [{"seed": seed, "folder": artifact.folder} for seed, artifact in by_seed.items()]
     return {"label": label, "system": str(lineage), "inspections": found, "reads": [each["folder"] for each in found]}
 
 
-def _example(example: ExampleEntry) -> dict[str, Any]:
-    """How an inspection finds the text: given, or a passage by a fixed rule."""
-    if example.text is not None:
-        return {"text": example.text}
-    return example.model_dump(include={"shortest", "longest", "sample"})
+class InspectedModel(SlicePart):
+    """An inspection's folder, and the seed of the inspected model."""
+
+    seed: int
+    folder: str
+
+
+class FigureRow(SlicePart):
+    """A system with what was found in it."""
+
+    label: str
+    system: str
+    inspections: list[InspectedModel] = []
+
+    def names(self, seed: int | None = None) -> list[str]:
+        """The first fields of a CSV line: label, lineage and seed (the first inspection's by default)."""
+        return [self.label, self.system, str(self.inspections[0].seed if seed is None else seed)]
+
+
+class InspectionsSlice(FigureSlice):
+    """A figure of what inspections found."""
+
+    rows: list[FigureRow]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the inspections, of each the one file that is read."""
+        return {Path(each.folder): (INSPECTION,) for row in self.rows for each in row.inspections}
+
+    def first(self) -> list[dict[str, Any]]:
+        """What the first inspection of each row found."""
+        return [read_inspection(row.inspections[0]) for row in self.rows]
+
+
+def read_inspection(inspected: InspectedModel) -> dict[str, Any]:
+    """What an inspection found.
+
+    Raises:
+        EncoreError: it is missing or damaged.
+    """
+    path = Path(inspected.folder) / INSPECTION
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise EncoreError(f"{path} is not readable ({error}); {REMAKE}") from error
+    return found
+
+
+def without_head(figure: InspectionsSlice, found: list[dict[str, Any]]) -> str:
+    """A sentence for the caption about models without a whole vocabulary head, or nothing."""
+    bare = [row.label for row, one in zip(figure.rows, found, strict=True) if one["head"] == "embeddings"]
+    if not bare:
+        return ""
+    return f"No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."

@@ -1,15 +1,84 @@
-"""The plan of a figure over training queries: each row is a line, with a point a panel, size, sample and seed."""
+"""Retrieval over what a model was fine-tuned on: the number of training queries, or the operations that they cost."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
 
 from encore.config.finetuning import FinetuneStep
+from encore.config.strict import Strict
 from encore.errors import EncoreError
-from encore.plan.plan import Plan
-from encore.products.figures.content import FigureContent, measured, testable
-from encore.products.figures.entries import LabelsFigure, PanelEntry
+from encore.products.figures import curves
+from encore.products.figures.base import (
+    FigureContent,
+    FigureEntry,
+    FigureKind,
+    PanelEntry,
+    PointAxes,
+    measured,
+    testable,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
+
+    from encore.plan.plan import Plan
 
 
-def planned(plan: Plan, figure: LabelsFigure) -> FigureContent:
+class LineEntry(Strict):
+    """A system at each size; ``{name}`` in it is filled by the size."""
+
+    id: str
+    label: str
+    system: str
+    role: Literal["baseline", "none", "control", "objective"] = "baseline"
+
+
+class LabelsFigure(FigureEntry):
+    """Retrieval against how much a model was fine-tuned: the number of training queries, or what they cost."""
+
+    kind: Literal["labels"]
+    lines: list[LineEntry] = Field(min_length=1)
+    levels: dict[str, str] = Field({}, description="Systems without training, drawn as level lines, by their labels.")
+    dataset: str
+    panels: list[PanelEntry] = Field(min_length=1)
+    sizes: list[dict[str, str]] = Field(
+        min_length=1, description="Values of the placeholders in systems for each size, the smallest size first."
+    )
+    samples: list[Annotated[int, Field(ge=0)]] = Field(
+        [0],
+        min_length=1,
+        description="The samples of training queries, whose mean is drawn; the placeholder `{sample}` is one of them.",
+    )
+    across: list[Literal["queries", "operations"]] = Field(
+        ["queries"],
+        min_length=1,
+        description="The x axes of the panels: training queries, or operations of fine-tuning.",
+    )
+    crossover: list[str] = Field(
+        [], description="The ids of lines that each objective is compared with, to find where its advantage ends."
+    )
+
+    def axes(self) -> PointAxes:
+        """Its panels, lines with constant ones last, and numbers of labels."""
+        panels: dict[str, str | None] = {panel.label: panel.split for panel in self.panels}
+        lines = {line.id: line.system for line in self.lines} | self.levels
+        return PointAxes(panels, lines, [next(iter(size.values())) for size in self.sizes])
+
+    @model_validator(mode="after")
+    def _name_each_line_once(self) -> LabelsFigure:
+        ids = [line.id for line in self.lines]
+        for name in ids:
+            if ids.count(name) > 1:
+                raise ValueError(f"line {name!r} is there twice")
+        for name in self.crossover:
+            if name not in ids:
+                raise ValueError(f"crossover: {name!r} is no line; lines are {', '.join(ids)}")
+        return self
+
+
+def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
     """Scores of every line at each size, under each sample and seed, and what its fine-tuning is counted by."""
     panels, absent = measured(plan, figure.dataset, figure.panels)
     called = {line.label: line for line in figure.lines}
@@ -91,3 +160,20 @@ def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, s
 
 def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:
     return plan.resolve.dataset(figure.dataset).fields.splits[panel.split].topics or panel.split
+
+
+def draw_labels(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:
+    """A line of data a point, seed and sample, then the ends of advantages; a panel a measure and what it is over."""
+    from encore.products.figures import curve
+
+    return curve.draw(figure)
+
+
+KIND = FigureKind(
+    LabelsFigure,
+    plan_labels,
+    curves.CurvesSlice,
+    curves.HEADER,
+    draw_labels,
+    lambda content, axes: curves.points(content, axes, axes.places.__getitem__),
+)

@@ -11,15 +11,14 @@ from matplotlib.figure import Figure
 
 from encore.errors import EncoreError
 from encore.products import loss_curves
-from encore.products.figures import style as page
-from encore.products.figures.style import INK, SOFT
+from encore.products.figures import style
+from encore.products.figures.style import GRID, INK, SOFT
 from encore.products.loss_curves import LossCurves, LossTerm, StepsSlice
-from encore.products.tables.footnotes import PROXY_DATA
+from encore.products.slices import PROXY_DATA
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"
 # Told apart by colour-blind eyes too where few meet in a panel; a term has one colour in all panels.
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd", "#a8456f", "#6b7680")
-GRID = "#e3e7eb"
 ACROSS = 4  # panels
 WIDE, TALL, LINE = 3.0, 1.75, 0.17  # inches: a panel, it without the text above, a line of that
 LONGEST = 34  # letters of a title that fit a panel
@@ -36,8 +35,8 @@ def draw_learning(folder: Path, steps: StepsSlice) -> None:
         raise EncoreError(f"{steps.name}: the run has no pre-training step, so there is nothing to draw")
     curves = loss_curves.read_loss_curves(steps)
     loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
-    with page.style():
-        page.save(_figure(steps, curves), folder, steps.name)
+    with style.style():
+        style.save(_figure(steps, curves), folder, steps.name)
 
 
 def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
@@ -46,12 +45,9 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     rows = [curves[first : first + across] for first in range(0, len(curves), across)]
     lines = [max(1, *(len(one.drawn()) for one in row)) for row in rows]
     width = 0.6 + WIDE * max(across, 1.5)
-    heading, caption = page.wrapped(width, HEADING, _caption(steps, curves))
-    top, strip = page.margins(heading, caption)
-    height = top + sum(TALL + LINE * (count + 1) for count in lines) + strip
-    layout = page.engine(strip / height, top / height, h_pad=0.07, wspace=0.03)
-    figure = Figure(figsize=(width, height), layout=layout)
-    axes = figure.subplots(len(rows), across, squeeze=False, sharey=True)
+    height = sum(TALL + LINE * (count + 1) for count in lines)
+    page = style.page(width, height, HEADING, _caption(steps, curves), h_pad=0.07, wspace=0.03)
+    axes = page.figure.subplots(len(rows), across, squeeze=False, sharey=True)
     axes[0, 0].set_ylim(*_reach(curves))
     colours = _colours(curves)
     for place, one in enumerate(curves):
@@ -62,8 +58,7 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
             _write_term(axis, term, colours[term.name], _points(count - 1 - number))
     for axis in axes.ravel()[len(curves) :]:
         axis.set_visible(False)
-    page.write_around(figure, heading, caption)
-    return figure
+    return page.figure
 
 
 def _frame(axis: Axes, one: LossCurves, lines: int, *, first: bool, last: bool) -> None:
@@ -116,8 +111,8 @@ def _write_term(axis: Axes, term: LossTerm, colour: str, above: float) -> None:
         (0.8, f"{brief(first, scale)} → {brief(last, scale)}", {"ha": "right", "color": SOFT}),
         (1.0, change, {"ha": "right", "fontweight": "bold", "color": INK}),
     ]
-    for across, text, style in parts:
-        axis.annotate(text, (across, 1), (0, above), "axes fraction", "offset points", fontsize=8.5, **style)
+    for across, text, look in parts:
+        axis.annotate(text, (across, 1), (0, above), "axes fraction", "offset points", fontsize=8.5, **look)
 
 
 def _points(lines: int) -> float:

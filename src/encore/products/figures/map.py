@@ -1,15 +1,25 @@
-"""A query among its candidates on a map of each system: what is relevant to it, and the first ranks."""
+"""A query among its candidates on a map of each system that keeps near what is near (t-SNE)."""
 
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Page
+from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
+from encore.config.finetuning import FinetuneStep
+from encore.config.strict import Positive
+from encore.errors import EncoreError
 from encore.products.figures import style
-from encore.products.figures.base import InspectionsSlice, caption, read_inspection, refuse_nothing, row_names
+from encore.products.figures.base import FigureContent, FigureKind, testable
+from encore.products.figures.inspected import InspectedEntry, InspectionsSlice, inspected_row
 from encore.products.figures.style import INK, SOFT
-from encore.storage.csv_rows import number, write_rows
+from encore.storage.csv_rows import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Page
+
+    from encore.plan.plan import Plan
 
 HEADER = ["label", "system", "seed", "query", "name", "kind", "rank", "x", "y"]
 # In the order in which they are drawn, the last on top.
@@ -20,48 +30,71 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+class MapFigure(InspectedEntry):
+    """An entry of a map."""
+
+    kind: Literal["map"]
+    split: str = "test"
+    sample: int = Field(0, ge=0, description="The number of the random order whose first query is shown.")
+    candidates: Positive = Field(
+        100, description="The first ranks of a system's run that are drawn, in addition to relevant passages."
+    )
+    perplexity: float = Field(30, gt=1)
+    seed_of_map: int = Field(0, ge=0, description="The seed of t-SNE.")
+
+
 class MapSlice(InspectionsSlice):
-    """What the figure is made of."""
+    """What the figure is drawn from."""
 
     split: str
     perplexity: float
 
 
-def draw_map(folder: Path, figure: MapSlice) -> None:
-    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal places give equal bytes.
+def plan_map(plan: Plan, figure: MapFigure) -> FigureContent:
+    """Every system under the first seed, each with the candidates of its own run."""
+    if reason := plan.resolve.datasets.absence(figure.dataset, figure.split):
+        raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
+    what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})
+    systems, notes = testable(plan, figure.systems)
+    seed, rows, trained = plan.config.seeds[0], [], []
+    for label, system in systems.items():
+        lineage = plan.resolve.lineage(system)
+        found = plan.inspect_candidates(lineage, seed, figure.dataset, what)
+        rows.append(inspected_row(label, lineage, {seed: found}))
+        last = plan.resolve.step(lineage.steps[-1]) if lineage.steps else None
+        if isinstance(last, FinetuneStep) and last.queries:
+            trained.append(f"{label} on {last.queries:,}")
+    fields = {
+        "dataset": plan.resolve.dataset(figure.dataset).name,
+        "split": figure.split,
+        "perplexity": figure.perplexity,
+    }
+    return FigureContent(rows, fields, [*([f"Training queries: {'; '.join(trained)}."] if trained else []), *notes])
 
-    Raises:
-        EncoreError: there is nothing to draw, or an inspection is missing.
-    """
-    refuse_nothing(figure, figure.rows)
-    found = [read_inspection(row.inspections[0]) for row in figure.rows]
-    rows = [
-        [*row_names(row), result["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
+
+def draw_map(figure: MapSlice) -> tuple[list[list[str]], Page]:
+    """A line a text; a panel a system."""
+    found = figure.first()
+    lines = [
+        [*row.names(), result["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
         for row, result in zip(figure.rows, found, strict=True)
         for each in result["points"]
         for rank in ["" if each["rank"] is None else str(each["rank"])]
     ]
-    write_rows(folder / f"{figure.name}.csv", HEADER, rows)
-    with style.style():
-        style.save(_page(figure, found), folder, figure.name)
-
-
-def _page(figure: MapSlice, found: list[dict[str, Any]]) -> Page:
+    says = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
+    says += f"random order, chosen before any model was run. t-SNE of vectors, perplexity {figure.perplexity:g}; "
+    says += "each system’s own candidates, and what is relevant."
     width = 0.4 + 3.7 * max(len(found), 2)
-    heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
-    top, strip = style.margins(heading, below)
-    strip += 0.3  # the legend stands above the caption
-    height = top + 3.9 + strip
-    drawn = Page(figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.04))
-    axes = drawn.subplots(1, len(found), squeeze=False)
+    legend = 0.3  # inches, above the caption
+    page = style.page(width, 3.9, figure.title, figure.caption(says), below=legend, wspace=0.04)
+    axes = page.figure.subplots(1, len(found), squeeze=False)
     for axis, row, result in zip(axes[0], figure.rows, found, strict=True):
         _panel(axis, row.label, result["points"])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": INK}
-    place = (0.005, (strip - 0.35) / height)
-    drawn.legend(handles, labels, loc="lower left", bbox_to_anchor=place, ncols=3, **look)
-    style.write_around(drawn, heading, below)
-    return drawn
+    place = (0.005, (page.bottom - 0.35) / page.figure.get_figheight())
+    page.figure.legend(handles, labels, loc="lower left", bbox_to_anchor=place, ncols=3, **look)
+    return lines, page.figure
 
 
 def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
@@ -80,7 +113,4 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
     axis.spines[:].set_color("#d5dbe0")
 
 
-def _says(figure: MapSlice, found: list[dict[str, Any]]) -> str:
-    text = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
-    text += f"random order, chosen before any model was run. t-SNE of vectors, perplexity {figure.perplexity:g}; "
-    return text + "each system’s own candidates, and what is relevant."
+KIND = FigureKind(MapFigure, plan_map, MapSlice, HEADER, draw_map)

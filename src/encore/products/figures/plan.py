@@ -1,28 +1,23 @@
-"""A figure's slice of the plan: what it draws, of which folders, with everything of its entry that drawing needs."""
+"""The slice of a figure: what it draws, of which folders, with everything of its entry that drawing needs.
 
-from collections.abc import Callable
+The figure of the pre-training steps has no entry: it shows those of the tables.
+"""
+
+from collections import Counter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from encore.config.lineage import Lineage, parse, split_index
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.figures import growth as corpus_size_panels
-from encore.products.figures import inspected as inspections
-from encore.products.figures import labels
-from encore.products.figures.content import FigureContent
+from encore.products.figures.kinds import KINDS
 from encore.products.substitutes import substitutes
+from encore.products.tables.plan import CURVES, table_plan
+from encore.products.tables.sources.reads import pretrained
 
 OWN = "encore"  # the folder of our own figures, whose targets drop it
-PLANNERS: dict[str, Callable[..., FigureContent]] = {
-    "growth": corpus_size_panels.planned,
-    "labels": labels.planned,
-    "coverage": inspections.coverage,
-    "words": inspections.words,
-    "heat": inspections.heat,
-    "map": inspections.candidates,
-}
 
 # What was found for each plan: every wildcard of the workflow requests a slice again.
 _known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
@@ -57,10 +52,36 @@ def refuse_name(plan: Plan, name: str, where: str) -> None:
         raise EncoreError(f"{where}: no figure {name!r} in config/papers{nearest(name, known)}")
 
 
+def curves_plan(plan: Plan) -> dict[str, Any]:
+    """Every pre-training step of the declared tables, in their order, with its models; no rows where there is none.
+
+    A step is known by the lineage that ends with it. It is called as the table calls it; where rows disagree, by the
+    step's name; and by its lineage where two steps would be called alike.
+    """
+    labels = _labels_of_steps(plan)
+    titles = {last: next(iter(given)) if len(given) == 1 else str(last.steps[-1]) for last, given in labels.items()}
+    times = Counter(titles.values())
+    rows = [
+        {
+            "label": title if times[title] == 1 else str(last),
+            "step": str(last.steps[-1]),
+            "lineage": str(last),
+            "seeds": [{"seed": seed, "model": plan.model(last, seed).folder} for seed in plan.config.seeds],
+        }
+        for last, title in titles.items()
+    ]
+    return {"name": CURVES, "rows": rows, "proxy_data": plan.config.proxy_data}
+
+
+def curves_models(plan: Plan) -> list[Artifact]:
+    """Every model whose curves the figure of the pre-training steps shows."""
+    return [plan.find(seed["model"]) for row in curves_plan(plan)["rows"] for seed in row["seeds"]]
+
+
 def _slice(plan: Plan, name: str) -> dict[str, Any]:
     refuse_name(plan, name, "figures")
     entry = plan.resolve.figure(name)
-    content = explained(lambda given: PLANNERS[given.kind](plan, given), entry, f"figure {name!r}")
+    content = explained(lambda given: KINDS[given.kind].plan(plan, given), entry, f"figure {name!r}")
     read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
     notes = [*entry.notes, *content.notes, *substitutes(plan, read)]
     about = {
@@ -70,3 +91,18 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     }
     fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}
+
+
+def _labels_of_steps(plan: Plan) -> dict[Lineage, set[str]]:
+    """The label of each pre-training step in tables: a row's label is about the last of its steps, if about any."""
+    labels: dict[Lineage, set[str]] = {}
+    for row in (row for name in plan.config.tables for row in table_plan(plan, name)["rows"]):
+        for system in dict.fromkeys(cell["system"] for cell in row["cells"].values()):
+            if not system or system in plan.catalogue.systems:
+                continue
+            last, (lineage, index) = None, split_index(system)
+            for last in pretrained(plan, parse(lineage)):
+                labels.setdefault(last, set())
+            if last is not None and index is None:  # a row about an index is not called after the step
+                labels[last].add(row["label"])
+    return labels

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from encore.products.figures.crossover_text import of_lines, sentences
+from encore.products.figures.crossover import of_lines, sentences
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}

@@ -12,8 +12,7 @@ from encore.products.report.figures import ShownFigure
 from encore.products.report.records import ArtifactRecords, Runs
 from encore.products.report.slice import ReportSlice, slug
 from encore.products.report.tables import ShownTable
-from encore.products.slices import OURS
-from encore.products.tables.footnotes import PROXY_DATA
+from encore.products.slices import OURS, PROXY_DATA
 from encore.storage.files import canonical
 
 PAPERS = {

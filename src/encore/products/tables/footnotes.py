@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
+from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources import SOURCES
@@ -13,7 +14,6 @@ from encore.products.tables.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
-PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
 
 def footnotes(layout: Layout, table: Table) -> list[str]:

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from encore.products.figures.crossover import crossing, with_interval
-from encore.products.figures.crossover_text import AdvantageEnd, of_lines, sentences
+from encore.products.figures.crossover import AdvantageEnd, crossing, of_lines, sentences, with_interval
 
 X = np.array([100.0, 1000.0, 10_000.0])
 

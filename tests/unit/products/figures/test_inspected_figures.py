@@ -11,15 +11,15 @@ import pytest
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.products.figures import curve, heat
+from encore.products.figures import curve, heat, style
 from encore.products.figures import kinds as drawings
 from encore.products.figures.curve import round_places
+from encore.products.figures.curves import CurvesSlice
 from encore.products.report import figures
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST
 
 COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "proxy_data": True}
-WRAPPED = curve.page.wrapped
 ENDINGS = ("png", "svg", "csv")
 # By the line's role: the value at 100 and at 1,000 queries. ICT is ahead of `none` by 0.2, then behind by 0.1.
 VALUES = {"none": (0.1, 0.5), "control": (0.4, 0.45), "objective": (0.3, 0.4)}
@@ -27,10 +27,10 @@ VALUES = {"none": (0.1, 0.5), "control": (0.4, 0.45), "objective": (0.3, 0.4)}
 
 def drawn(folder, content):
     """Draw a slice twice; the lines of its CSV."""
-    kind, draw = drawings.KINDS[content["kind"]]
-    figure = kind.model_validate(content)
+    kind = drawings.KINDS[content["kind"]]
+    figure = kind.slice.model_validate(content)
     for name in ("one", "two"):
-        draw(folder / name, figure)
+        kind.write(folder / name, figure)
     name = content["name"]
     for ending in ENDINGS:
         first, second = ((folder / each / f"{name}.{ending}").read_bytes() for each in ("one", "two"))
@@ -105,12 +105,10 @@ def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp
     assert ends["queries", "Control"]["x"] == "-inf"
 
 
-def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path, monkeypatch):
-    pages = []
-    monkeypatch.setattr(curve.page, "save", lambda page, *_: pages.append(page))
-    curve.draw_curves(tmp_path, curve.CurvesSlice.model_validate(curves(tmp_path)))
-    pages[0].canvas.draw()
-    above, below = pages[0].axes[0], pages[0].axes[2]
+def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path):
+    _, page = curve.draw(CurvesSlice.model_validate(curves(tmp_path)))
+    page.canvas.draw()
+    above, below = page.axes[0], page.axes[2]
     ahead_until = [line.get_xdata()[0] for line in below.lines if line.get_marker() == "o"]
     assert ahead_until == [pytest.approx(10 ** (2 + 2 / 3), rel=1e-9)]
     across = [
@@ -121,10 +119,11 @@ def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path, monkeypatch
 
 
 def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(tmp_path, monkeypatch):
-    wrapped = []
-    monkeypatch.setattr(curve.page, "wrapped", lambda *texts: wrapped.append(texts) or WRAPPED(*texts))
+    captions = []
+    page = style.page
+    monkeypatch.setattr(style, "page", lambda *given, **fields: captions.append(given[3]) or page(*given, **fields))
     lines = drawn(tmp_path, curves(tmp_path))
-    (_, _, caption), *_ = wrapped
+    caption, *_ = captions
     told = "By training queries, the lead over None ends at 464 (Objective)."
     assert told in caption
     assert "By operations of fine-tuning, the lead over Control is nowhere for Objective." in caption
@@ -200,16 +199,16 @@ def test_a_map(tmp_path):
 @pytest.mark.parametrize("kind", drawings.KINDS)
 def test_nothing_to_draw_is_said(tmp_path, kind):
     content = {"name": "x", "kind": kind, "rows": [], "ks": [1], "panels": [], "top": 1, "split": "t", "perplexity": 1}
-    figure, draw = drawings.KINDS[kind]
+    known = drawings.KINDS[kind]
     with pytest.raises(EncoreError, match="none of its systems can be had"):
-        draw(tmp_path, figure.model_validate(content | COMMON))
+        known.write(tmp_path, known.slice.model_validate(content | COMMON))
 
 
 def test_a_lost_probe_and_a_wrong_slice_are_named(tmp_path):
     rows = [{"label": "x", "system": "x", "inspections": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
-    figure, draw = drawings.KINDS["heat"]
+    kind = drawings.KINDS["heat"]
     with pytest.raises(EncoreError, match=r"lost/inspection\.json is not readable"):
-        draw(tmp_path, figure.model_validate({"name": "x", "rows": rows, **COMMON}))
+        kind.write(tmp_path, kind.slice.model_validate({"name": "x", "rows": rows, **COMMON}))
     slice_ = tmp_path / "slice.json"
     slice_.write_text(json.dumps({"kind": "pie"}))
     for path, says in ((slice_, "kind 'pie' cannot be drawn"), (Path("nowhere.json"), "no slice of a figure")):

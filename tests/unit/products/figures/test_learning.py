@@ -16,7 +16,7 @@ from encore.plan.plan import Plan
 from encore.products import loss_curves, slices
 from encore.products.declared import declared, write_plan
 from encore.products.figures import learning
-from encore.products.figures.steps import curves_models, curves_plan
+from encore.products.figures.plan import curves_models, curves_plan
 from encore.products.loss_curves import StepsSlice
 from encore.products.tables.entries import Table
 from encore.products.targets import check_target, everything_declared

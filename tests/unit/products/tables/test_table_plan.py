@@ -10,7 +10,7 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.figures.steps import curves_plan
+from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import table_plan, table_reads, table_scores
 from encore.products.tables.sources import reads as sources

@@ -1,0 +1,98 @@
+"""Curves of kinds ``growth`` and ``labels``: the slice of the plan that they are drawn from, and their points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from encore.products.figures.base import FigurePoint, FigureSlice, PointAxes, Points
+from encore.products.slices import SlicePart
+
+STATISTICS = "statistics.json"
+HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
+HEADER += ["against", "low", "high"]
+
+
+class CurvePoint(SlicePart):
+    """A measured panel of a line at one size, under one seed and one sample of training queries.
+
+    Its x counts what ``run`` searched, or the ``queries`` of the collection (all if null) that trained ``models``, or
+    their operations; a level has none.
+    """
+
+    measured: int
+    seed: int | None
+    sample: int = 0
+    size: int | float | str
+    scores: str
+    run: str | None = None
+    queries: int | None = None
+    train_split: str = ""
+    collection: str | None = None
+    models: list[str] = []
+
+
+class CurveLine(SlicePart):
+    """A line of the figure: the system that it shows, and its points in every panel."""
+
+    id: str
+    label: str
+    system: str
+    role: str = "baseline"
+    points: list[CurvePoint]
+
+    @property
+    def level(self) -> bool:
+        """Whether nothing of it depends on x."""
+        return all(point.seed is None for point in self.points)
+
+
+class CurvePanel(SlicePart):
+    """A panel of the figure: the measure of a split on its y axis, and what its x axis counts (``over``)."""
+
+    label: str
+    split: str
+    measure: str
+    measured: int
+    over: Literal["passages", "queries", "operations"]
+
+
+class CurvesSlice(FigureSlice):
+    """What curves are drawn from."""
+
+    rows: list[CurveLine]
+    panels: list[CurvePanel]
+    crossover: list[str] = []
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the points are computed from.
+
+        Returns:
+            The files that are read, by folder: None for all of them, none for the manifest alone.
+        """
+        points = [point for row in self.rows for point in row.points]
+        found: dict[Path, Sequence[str] | None] = {Path(point.scores): None for point in points}
+        found |= {Path(point.run): () for point in points if point.run}
+        found |= {Path(point.collection): (STATISTICS,) for point in points if point.collection}
+        return found | {Path(model): () for point in points for model in point.models}
+
+
+def points(content: dict[str, Any], axes: PointAxes, place: Callable[[Any], str]) -> Points:
+    """The mean over samples of queries; what is trained on nothing is the same at every place.
+
+    Args:
+        place: the name of a point's size.
+    """
+    panels = {panel["measured"]: panel for panel in content["panels"]}
+    found: dict[FigurePoint, dict[int, dict[str, Any]]] = {}
+    for row in content["rows"]:
+        for point in row["points"]:
+            panel = panels[point["measured"]]
+            about = {"value": panel["measure"], "split": panel["split"], "dataset": content["dataset"]}
+            for at in axes.places if point["seed"] is None else [place(point["size"])]:
+                samples = found.setdefault(FigurePoint(panel["label"], row["id"], at), {})
+                part = samples.setdefault(point.get("sample", 0), about | {"reads": []})
+                part["reads"].append({"seed": point["seed"], "folder": point["scores"]})
+    for where, samples in found.items():
+        yield where, list(samples.values())
