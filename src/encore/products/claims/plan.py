@@ -103,7 +103,9 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
         "name": PRINTED,
         "claims": {name: full_digest(claim) for name, claim in claims.items()},
         "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
-        "figures": {name: full_digest(entry.axes()) for name, entry in catalogue.figures.items() if entry.axes()},
+        "figures": {
+            name: full_digest(axes.names()) for name, entry in catalogue.figures.items() if (axes := entry.axes())
+        },
         "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},
         "spread": full_digest(read_yaml(papers / SPREAD)),
         "expected": full_digest(expected),

@@ -41,6 +41,10 @@ class PointAxes(NamedTuple):
     lines: dict[str, str]
     places: list[str]
 
+    def names(self) -> list[list[str]]:
+        """All that claims may name."""
+        return [list(self.panels), list(self.lines), self.places]
+
 
 class FigureEntry(Strict):
     """The fields of every figure; a run's ``scale.figures`` replaces single ones."""
