@@ -95,7 +95,7 @@ def _put(place: Path, target: Path) -> None:
     try:
         os.link(place.resolve(), target)
     except FileNotFoundError as error:
-        raise EncoreError(f"{place} is missing; run `encore audit` to see what it stands behind") from error
+        raise EncoreError(f"{place} is missing; run `encore audit` to see which results need it") from error
     except OSError:  # another disk
         shutil.copy2(place, target)
 

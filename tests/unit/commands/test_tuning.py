@@ -124,7 +124,7 @@ def test_a_trial_is_an_override_of_the_rows_own_step():
     [
         ({"none": [1e-3, 2e-3, 3e-3]}, "equally many values"),
         ({"none": [2e-3, 1e-3]}, "ascending"),
-        ({"unknown": VALUES}, "is no trained row"),
+        ({"unknown": VALUES}, "is not a trained row"),
         ({"ict": None}, "row 'ict' has no trials"),
     ],
 )

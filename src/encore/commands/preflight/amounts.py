@@ -3,7 +3,7 @@
 The amounts, each where a job has it:
 
 - ``passages``, ``passage_tokens``, ``article_tokens`` and ``tokens`` (of both): of its collection; ``text_tokens``: of
-  the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` where they are also
+  the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
   written as text; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
   ``index``: bytes of an approximate index;
@@ -107,7 +107,7 @@ def _encode(job: _Job) -> Amounts:
 
 
 def _search(job: _Job) -> Amounts:
-    """Exact search, which an approximate one costs at most."""
+    """Exact search; an approximate one needs less."""
     queries, count, dimension = job.found["queries"], job.size.passages.count, job.shape.dimension
     lengths = trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
     found = {"flops": queries * trainings.reading(job.shape, lengths, flops.embedding)}

@@ -26,7 +26,7 @@ HOUR, GB = 3600.0, 1e9
 
 @dataclass(frozen=True)
 class Needs:
-    """What missing jobs need together, and the memory of the largest; bytes."""
+    """What missing jobs need together, in bytes and operations, and the memory of the largest."""
 
     jobs: int
     operations: float
@@ -75,7 +75,7 @@ class Forecast:
 
     @cached_property
     def total(self) -> Needs:
-        """What all missing jobs need; ``disk`` counts all vectors and no checkpoints."""
+        """What all missing jobs need; ``disk`` counts all vectors, also those that are removed, and no checkpoints."""
         return self.needs(self.missing)
 
     def needs(self, jobs: Sequence[Needed]) -> Needs:
@@ -107,7 +107,7 @@ class Forecast:
 
     @cached_property
     def disk(self) -> dict[str, float]:
-        """Bytes that will be written: what stays, by the kind of its folder, and at most at once for a while."""
+        """Bytes at the peak: of what stays, by the kind of its folder, and of what is on the disk for a while."""
         found: dict[str, float] = {}
         vectors: dict[str, float] = {}  # by model
         for job in self.missing:
@@ -117,14 +117,14 @@ class Forecast:
         kept = self.sizes.plan.config.execution.keep_vectors
         found["vectors"] = sum(sorted(vectors.values(), reverse=True)[: None if kept else 1 + self.gpus])
         found["downloads"] = self.to_download
-        trainings = [job for job in self.missing if job.rule in TRAINING]
-        checkpoints = [costs.CHECKPOINT[job.rule] * job.amounts["parameters"] for job in trainings]
+        trained = [job for job in self.missing if job.rule in TRAINING]
+        checkpoints = [costs.CHECKPOINT[job.rule] * job.amounts["parameters"] for job in trained]
         found["checkpoints"] = sum(sorted(checkpoints, reverse=True)[: self.gpus])
         return {kind: count for kind, count in found.items() if count >= 1}
 
     @property
     def peak_disk(self) -> float:
-        """Bytes beyond what is there now; a run removes nothing but checkpoints, and vectors if that is set."""
+        """Bytes in addition to what is there now; a run removes only checkpoints, and vectors if that is set."""
         return sum(self.disk.values())
 
     @cached_property

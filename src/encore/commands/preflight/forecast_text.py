@@ -79,7 +79,7 @@ def _rules(found: Forecast) -> str:
         ]
         for rule, needs in shown
     ]
-    heads = ["rule", "jobs", "operations", "GPU-hours", "memory of one", "GPU memory", "disk"]
+    heads = ["rule", "jobs", "operations", "GPU-hours", "memory of one", "GPU memory", "written"]
     return columns(heads, rows, "<" + ">" * 6) if rows else ""
 
 

@@ -1,4 +1,4 @@
-"""GPU memory: what a training or a reading of texts holds there, and how much of a batch fits."""
+"""GPU memory of training and of encoding, and how much of a batch fits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fit(step: Step, shape: EncoderConfig, share: int, precision: str, most: floa
 
     Args:
         share: examples of a batch that one process works on.
-        most: bytes that there are.
+        most: bytes of the GPU.
     """
     at_once = share
     while True:

@@ -1,4 +1,4 @@
-"""Lengths of texts: a sample of a made collection's, or what is assumed of one that is not made yet."""
+"""Lengths of texts: a sample of a finished collection, or assumed ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-SAMPLE = 1024  # texts that stand for all
-SPREAD = {"passages": 0.45, "queries": 0.4, "sections": 0.9}  # deviation of the logarithm of a length, where assumed
+SAMPLE = 1024  # texts that represent all
+SPREAD = {"passages": 0.45, "queries": 0.4, "sections": 0.9}  # assumed deviation of the logarithm of a length
 
 
 @dataclass(frozen=True)

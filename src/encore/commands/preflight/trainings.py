@@ -1,4 +1,4 @@
-"""How much a training has to do: its operations, and the tokens that it reads in all its steps."""
+"""How much a training has to do: its operations, steps and texts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reading(
 ) -> float:
     """Operations of reading one text, a mean over lengths in tokens, special ones included.
 
-    ``count``: those of a batch; ``flops.embedding`` where nothing but vectors is made.
+    ``count``: those of a batch; ``flops.embedding`` if only vectors are made.
     """
     return float(np.mean([count(shape, 1, round(length)) for length in quantiles(lengths, QUANTILES)]))
 
@@ -83,7 +83,7 @@ def learned(step: PretrainStep, size: CollectionSize) -> TextLengths:
 
 
 def texts(step: Any, size: CollectionSize) -> TextLengths:
-    """The texts that a step, or whatever has its fields of packing, makes of a collection."""
+    """The texts that a step, or anything with its fields of packing, makes from a collection."""
     packing = getattr(step, "packing", "section")  # no pair crosses one
     source = size.sections if packing == "section" else size.articles or size.sections
     filled = 1 + size.sentence / 2 / max(step.length - 2, 1) if packing == "overfull" else FITTING
@@ -93,7 +93,7 @@ def texts(step: Any, size: CollectionSize) -> TextLengths:
 def pretraining_flops(
     step: PretrainStep, shape: EncoderConfig, texts: TextLengths, sentence: float
 ) -> tuple[float, bool]:
-    """Operations of a mean step as the objective counts them over a full batch, and whether it could.
+    """Operations of a mean step as the objective counts them over a full batch, and True if it could.
 
     An objective whose ``outline`` lacks an array that its ``flops`` reads is counted as the encoder alone.
 
@@ -119,7 +119,7 @@ def task_of(step: Any) -> Any:
 
 
 class Shape:
-    """An encoder that is nothing but its configuration."""
+    """An encoder that has only its configuration."""
 
     def __init__(self, config: EncoderConfig) -> None:
         self.config, self.dimension = config, config.dimension

@@ -72,7 +72,7 @@ class TuningGrid(Strict):
             raise ValueError("every row must have equally many values")
         keys = [(tuned.step, field) for tuned in self.rows.values() for field in tuned.fields]
         if self.table and len(set(keys)) < len(keys):
-            raise ValueError("two rows choose the same field of the same step; give one of them a step of its own")
+            raise ValueError("two rows choose the same field of the same step; give one of them its own step")
         return self
 
     @model_validator(mode="after")
@@ -105,7 +105,7 @@ def systems(grid: TuningGrid, plan: Plan) -> dict[str, str]:
     if grid.table:
         rows, place = _rows_of(grid.table, grid, plan), f"table {grid.table!r}, setting {grid.setting!r}"
     for name in grid.rows.keys() ^ rows.keys():
-        reason = "has no trials; give it some" if name in rows else f"is no trained row of it{nearest(name, rows)}"
+        reason = "has no trials; give it some" if name in rows else f"is not a trained row of it{nearest(name, rows)}"
         raise EncoreError(f"{place}: row {name!r} {reason}")
     for name, lineage in rows.items():
         if grid.rows[name].step not in (steps := steps_of(lineage)):

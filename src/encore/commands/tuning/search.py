@@ -106,7 +106,7 @@ def papers_values(plan: Plan, grid: TuningGrid) -> Values:
     """The papers' own value of every tuned field.
 
     Raises:
-        EncoreError: a step has no such field of its own.
+        EncoreError: a step does not set such a field.
     """
     papers: Values = {}
     for step, field in ((tuned.step, field) for tuned in grid.rows.values() for field in tuned.fields):
