@@ -10,8 +10,8 @@ from encore.config import checkpoints
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.artifacts import scores, sources
-from encore.plan.artifacts.collections import named_collection
+from encore.plan.artifacts import scores
+from encore.plan.artifacts.collections import checkpoint_files, fetched_ir_datasets, fetched_source, named_collection
 from encore.plan.planner import Planner
 from encore.plan.resolver import Resolver
 
@@ -75,13 +75,13 @@ def plan_named(plan: Planner, folder: str) -> None:
 
 def _plan_texts(plan: Planner, kind: str, name: str) -> None:
     if kind == "sources" and name in plan.catalogue.sources:
-        sources.source(plan, name)
+        fetched_source(plan, name)
     for known, revision in _checkpoints(plan) if kind == "checkpoints" else ():
         if checkpoints.called(known).lower() == name:
-            sources.checkpoint(plan, known, revision)
+            checkpoint_files(plan, known, revision)
     if name in plan.resolve.datasets:
         if kind == "ir_datasets" and plan.resolve.own(name).fields.made_from.ids:
-            sources.ir_datasets(plan, name)
+            fetched_ir_datasets(plan, name)
         if kind == "collections":
             named_collection(plan, name)
 
@@ -110,14 +110,14 @@ def named(plan: Planner, name: str) -> list[str]:
     Of one name it is the dataset; ``source:wikipedia`` is the source.
     """
     if name.startswith(SOURCE):
-        return [sources.source(plan, name.removeprefix(SOURCE)).manifest]
+        return [fetched_source(plan, name.removeprefix(SOURCE)).manifest]
     if name in plan.resolve.datasets:
         return [named_collection(plan, name).manifest]
     if name in plan.catalogue.sources:
-        return [sources.source(plan, name).manifest]
+        return [fetched_source(plan, name).manifest]
     for known, revision in _checkpoints(plan):
         if known == name:
-            return [artifact.manifest for artifact in sources.checkpoint(plan, known, revision).inputs.values()]
+            return [artifact.manifest for artifact in checkpoint_files(plan, known, revision).inputs.values()]
     return []
 
 

@@ -11,8 +11,7 @@ from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.plan.artifact import Artifact, Spec
 from encore.plan.artifacts import inspections, models, scores, systems
-from encore.plan.artifacts.collections import collection
-from encore.plan.artifacts.tokens import tokens
+from encore.plan.artifacts.collections import collection, tokens
 from encore.plan.catalogue import Catalogue
 from encore.plan.planner import Planner
 from encore.plan.resolver import Resolver

@@ -11,7 +11,7 @@ from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
-from encore.plan.artifacts import sources
+from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, claims_reads
@@ -144,7 +144,7 @@ def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
 def downloads(plan: Plan) -> list[str]:
     """The manifests of all that the configuration needs from the network."""
     needed = needed_by(plan, [])
-    return [artifact.manifest for artifact in needed if artifact.stage in sources.FOLDERS]
+    return [artifact.manifest for artifact in needed if artifact.stage in FETCHED]
 
 
 def reads_of(plan: Plan, target: str) -> list[Artifact]:

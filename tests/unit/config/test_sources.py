@@ -16,7 +16,7 @@ from encore.config.sources import SourceEntry
 from encore.datasets.download.source import fetch
 from encore.errors import EncoreError
 from encore.plan import folders
-from encore.plan.artifacts import sources
+from encore.plan.artifacts.collections import fetched_ir_datasets, fetched_source
 from encore.products.catalogue import load_catalogue, load_plan
 
 ROOT = Path(__file__).parents[3]
@@ -168,12 +168,12 @@ def test_every_source_has_what_a_user_must_know(name):
 def test_the_plan_knows_a_source_by_its_folder(monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = load_plan(ROOT / "config/nano.yaml")
-    folder = sources.source(load_plan(ROOT / "config/nano.yaml"), "squad").folder
+    folder = fetched_source(load_plan(ROOT / "config/nano.yaml"), "squad").folder
     assert plan.find(folder).stage == "fetch_source"
-    downloads = sources.ir_datasets(load_plan(ROOT / "config/nano.yaml"), "beir-fiqa").folder
+    downloads = fetched_ir_datasets(load_plan(ROOT / "config/nano.yaml"), "beir-fiqa").folder
     assert plan.find(downloads).spec["ids"] == ["beir/fiqa", "beir/fiqa/test"]
     with pytest.raises(EncoreError, match=r"'squat' is not in sources\.yaml; did you mean squad"):
-        sources.source(plan, "squat")
+        fetched_source(plan, "squat")
 
 
 def test_where_data_lie_changes_no_folder(monkeypatch):
@@ -187,7 +187,7 @@ def test_where_data_lie_changes_no_folder(monkeypatch):
 def test_the_program_fetches_an_entry(tmp_path):
     """Of the catalogue, with a file that a user brought; the terms come first."""
     plan = load_plan(ROOT / "config/nano.yaml")
-    made = sources.source(plan, "bookcorpus")
+    made = fetched_source(plan, "bookcorpus")
     arguments = ["--spec", json.dumps(made.spec), "--data-root", tmp_path / "data", "--output", tmp_path / made.name]
     done = inside.script("fetch_source", *arguments, cwd=ROOT)
     assert done.returncode == 1

@@ -22,8 +22,7 @@ from encore.datasets.reqa import article_passages
 from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import inspections
-from encore.plan.artifacts.collections import named_collection
-from encore.plan.artifacts.tokens import tokens
+from encore.plan.artifacts.collections import named_collection, tokens
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 

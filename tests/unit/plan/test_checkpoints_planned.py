@@ -15,8 +15,8 @@ from encore.config.entries import Backbone
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
-from encore.plan.artifact import Topics
-from encore.plan.artifacts import sources
+from encore.plan.artifact import Artifact, Topics
+from encore.plan.artifacts.collections import FETCHED
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -29,6 +29,11 @@ NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 RELEASED = {"seed", "retromae", "simcse", "costa", "bow", "tct", "tct-hn-plus"}
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+def fetched(plan: Plan) -> list[Artifact]:
+    """Everything from the network among what has been planned so far."""
+    return [artifact for artifact in plan.made.values() if artifact.stage in FETCHED]
 
 
 def plan_of(catalogue: Catalogue, **backbones: Any) -> Plan:
@@ -60,19 +65,19 @@ def test_a_checkpoint_is_fetched_for_its_vocabulary_and_for_its_weights(catalogu
     assert brought.folder.startswith("results/checkpoints/xyma--costa-wiki-")
     assert brought.spec["id"] == "xyma/COSTA-wiki"
     assert model.inputs["tokenizer"].inputs == {"checkpoint": brought}
-    assert brought in sources.fetched(plan)
+    assert brought in fetched(plan)
     assert plan_of(catalogue).find(brought.folder).spec == brought.spec
     assert folders.named(plan, "xyma/COSTA-wiki") == [brought.manifest]
 
 
 def test_the_embedded_default_fetches_no_checkpoint(catalogue: Catalogue) -> None:
-    def fetched(run: str) -> set[str]:
+    def stages(run: str) -> set[str]:
         plan = load_plan(ROOT / f"config/{run}.yaml")
         everything_declared(plan)
-        return {artifact.stage for artifact in sources.fetched(plan)}
+        return {artifact.stage for artifact in fetched(plan)}
 
-    assert "fetch_checkpoint" in fetched("paper")
-    assert "fetch_checkpoint" not in fetched("config")
+    assert "fetch_checkpoint" in stages("paper")
+    assert "fetch_checkpoint" not in stages("config")
 
 
 def test_another_commit_is_another_model(catalogue: Catalogue) -> None:
@@ -102,7 +107,7 @@ def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, t
     assert names()[0] == same[0] != names()[1]
     plan = plan_of(catalogue, one={"checkpoint": str(first)})
     assert begun(plan, "one").source == str(first)
-    assert not [artifact for artifact in sources.fetched(plan) if artifact.stage == "fetch_checkpoint"]
+    assert not [artifact for artifact in fetched(plan) if artifact.stage == "fetch_checkpoint"]
     (first / "tokenizer.json").unlink()
     with pytest.raises(EncoreError, match="first lacks a vocabulary"):
         begun(plan_of(catalogue, one={"checkpoint": str(first)}), "one")

@@ -13,8 +13,8 @@ from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
-from encore.plan.artifacts import sources, systems
-from encore.plan.artifacts.collections import named_collection
+from encore.plan.artifacts import systems
+from encore.plan.artifacts.collections import FETCHED, fetched_source, named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
 
@@ -24,6 +24,11 @@ FULL, SMALL = "msmarco-triples-full", "msmarco-triples-small"
 Make = Callable[..., Plan]
 
 pytestmark = pytest.mark.usefixtures("nothing_here")
+
+
+def fetched(plan: Plan) -> list[Artifact]:
+    """Everything from the network among what has been planned so far."""
+    return [artifact for artifact in plan.made.values() if artifact.stage in FETCHED]
 
 
 @pytest.fixture
@@ -69,10 +74,10 @@ def ancestors(artifact: Artifact, stage: str) -> list[str]:
 def test_a_papers_step_learns_from_what_its_paper_names(make: Make, lineage: str, role: str, source: str) -> None:
     plan = make()
     made = model(plan, lineage).inputs[role]
-    assert made.inputs["fetched"] is sources.source(plan, source)
+    assert made.inputs["fetched"] is fetched_source(plan, source)
     assert made.spec["fetched"] == made.inputs["fetched"].name
     assert (made.source, "content" in made.spec) == (None, False)
-    assert made.inputs["fetched"] in sources.fetched(plan), "`snakemake fetch` brings it"
+    assert made.inputs["fetched"] in fetched(plan), "`snakemake fetch` brings it"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +103,7 @@ def test_titles_come_from_a_source_and_all_else_from_the_passages(make: Make) ->
     titled = plan.collection("msmarco-passage-titles")
     assert titled.inputs == {
         "collection": plan.collection("msmarco-passage"),
-        "source.msmarco-titles": sources.source(plan, "msmarco-titles"),
+        "source.msmarco-titles": fetched_source(plan, "msmarco-titles"),
     }
     assert plan.find(titled.folder) is titled
     splits = [plan.resolve.dataset(name).fields.splits for name in ("msmarco-passage", "msmarco-passage-titles")]
@@ -135,7 +140,7 @@ def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
     plan = make()
     index = systems.lucene_index(plan, "msmarco-passage", "doct5")
     queries = index.inputs["predicted_queries"]
-    assert queries.inputs["fetched"] is sources.source(plan, "msmarco-expansions")
+    assert queries.inputs["fetched"] is fetched_source(plan, "msmarco-expansions")
     assert (queries.spec["samples"], queries.source, "content" in queries.spec) == (40, None, False)
     run = plan.run("bm25-doct5", None, "msmarco-passage", Topics("test", 1000))
     assert "msmarco-expansions" in ancestors(run, "fetch_source")
@@ -146,7 +151,7 @@ def test_a_name_that_a_dataset_and_a_source_share_is_the_dataset(make: Make) -> 
     plan = make()
     for name in ("wikipedia", "bookcorpus"):
         assert folders.named(plan, name) == [named_collection(plan, name).manifest]
-        assert folders.named(plan, f"source:{name}") == [sources.source(plan, name).manifest]
+        assert folders.named(plan, f"source:{name}") == [fetched_source(plan, name).manifest]
     assert folders.named(plan, "squad") == folders.named(plan, "source:squad")
     with pytest.raises(EncoreError, match=r"'wikpedia' is not in sources\.yaml; did you mean wikipedia"):
         folders.named(plan, "source:wikpedia")

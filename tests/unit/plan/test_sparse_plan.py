@@ -9,7 +9,7 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
-from encore.plan.artifacts.tokens import tokenizer
+from encore.plan.artifacts.collections import tokenizer
 from encore.plan.plan import Plan
 from encore.products.targets import lineage_targets
 

@@ -1,9 +1,65 @@
-"""Collections: datasets in the common form."""
+"""Texts: what is fetched for them, collections in the common form, and their token ids under a vocabulary.
 
+Neither the address of a source nor where its files are kept decides anything, so neither is in a spec.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from encore.config import checkpoints
+from encore.config.entries import Backbone
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, names
-from encore.plan.artifacts import sources
+from encore.plan.artifact import Artifact, Spec, names, required
 from encore.plan.planner import Planner
+
+FETCHED = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch_checkpoint": "checkpoints"}
+
+
+def fetched_source(plan: Planner, name: str) -> Artifact:
+    """The unpacked files of an entry of ``sources.yaml``.
+
+    Raises:
+        EncoreError: there is no such entry.
+    """
+    known = plan.catalogue.sources
+    if name not in known:
+        raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
+    spec = {"impl": plan.impl("fetch_source"), "files": known[name].identity()}
+    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {})
+
+
+def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
+    """What ir_datasets downloads of a dataset itself: the record that it is in ``data_root``, with counts."""
+    spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": plan.resolve.own(dataset).fields.made_from.ids}
+    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {})
+
+
+class Given(NamedTuple):
+    """Where a checkpoint comes from: its fields in specs, the artifact that downloads it, or the user's folder."""
+
+    spec: Spec
+    inputs: dict[str, Artifact]
+    folder: str | None = None
+
+
+def checkpoint_files(plan: Planner, name: str, revision: str | None = None) -> Given:
+    """The files of a checkpoint: an entry of ``sources.yaml``, a folder of the user's, or an id of the hub."""
+    if name in plan.catalogue.sources:
+        inputs = {"checkpoint": fetched_source(plan, name)}
+    elif checkpoints.is_folder(name):
+        return Given({"content": checkpoints.content(Path(name))}, {}, name)
+    else:
+        spec = {"impl": plan.impl("fetch_checkpoint"), "id": name, "revision": revision}
+        folder = f"{FETCHED['fetch_checkpoint']}/{checkpoints.called(name).lower()}"
+        inputs = {"checkpoint": plan.make("fetch_checkpoint", folder, spec, {})}
+    return Given(names(inputs), inputs)
+
+
+def backbone_files(plan: Planner, backbone: Backbone) -> Given:
+    """The files of the checkpoint that a backbone starts from."""
+    name = required(backbone.checkpoint, "checkpoint", "a backbone with `start: checkpoint`")
+    return checkpoint_files(plan, name, backbone.revision)
 
 
 def collection(plan: Planner, dataset: str) -> Artifact:
@@ -33,9 +89,40 @@ def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> A
         inputs["collection"] = named_collection(plan, origin.base, (*above, name))
     for number, part in enumerate(origin.parts):
         inputs[f"part.{number}"] = named_collection(plan, part, (*above, name))
-    inputs |= {"fetched": sources.ir_datasets(plan, name)} if origin.ids else {}
-    inputs |= {f"source.{each}": sources.source(plan, each) for each in origin.sources}
+    inputs |= {"fetched": fetched_ir_datasets(plan, name)} if origin.ids else {}
+    inputs |= {f"source.{each}": fetched_source(plan, each) for each in origin.sources}
     stage = f"collection.{fields.kind}"
     spec = {"impl": plan.impl(stage), **dataset.content, **names(inputs)}
     plan.collections[name] = plan.make(stage, f"collections/{name}", spec, inputs, origin.path)
     return plan.collections[name]
+
+
+def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
+    """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
+    if backbone.lineage:
+        return tokenizer(plan, plan.resolve.backbone(plan.resolve.lineage(backbone.lineage)))
+    impl = plan.impl("tokenizer")
+    if backbone.start == "checkpoint":
+        given = backbone_files(plan, backbone)
+        spec = {"impl": impl, **given.spec}
+        return plan.make("tokenizer", "tokenizers/checkpoint", spec, given.inputs, given.folder)
+    texts = collection(plan, required(backbone.collection, "collection", "a backbone without a checkpoint"))
+    size = required(backbone.vocabulary, "vocabulary", "a backbone without a checkpoint")
+    spec = {"impl": impl, "vocabulary": size, "collection": texts.name}
+    return plan.make("tokenizer", f"tokenizers/wordpiece-{size}", spec, {"collection": texts})
+
+
+def tokens(plan: Planner, dataset: str, backbone: Backbone) -> Artifact:
+    """A dataset's texts as token ids of a backbone's vocabulary."""
+    return _named_tokens(plan, plan.resolve.dataset(dataset).name, backbone)
+
+
+def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
+    """Of a dataset by its own name; those of a joined one are joined from those of its parts, to the same bytes."""
+    texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
+    inputs = {"collection": texts, "tokenizer": vocabulary}
+    spec = {"impl": plan.impl("tokens"), **names(inputs)}
+    if parts := plan.resolve.own(name).fields.made_from.parts:
+        stores = {f"part_token.{number}": _named_tokens(plan, part, backbone) for number, part in enumerate(parts)}
+        inputs = {**texts.inputs, **stores, "tokenizer": vocabulary}
+    return plan.make("tokens", f"tokens/{name}", spec, inputs)

@@ -6,9 +6,7 @@ from encore.config.datasets import role_of
 from encore.config.doc2query import SAMPLING, T5, Published
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, names
-from encore.plan.artifacts import sources
-from encore.plan.artifacts.collections import collection
-from encore.plan.artifacts.tokens import tokenizer
+from encore.plan.artifacts.collections import checkpoint_files, collection, fetched_source, tokenizer
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 
@@ -48,7 +46,7 @@ def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
 def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have published predictions, if anything, and the fields of the spec that identify them."""
     if fields.path in plan.catalogue.sources:
-        fetched = {"fetched": sources.source(plan, fields.path)}
+        fetched = {"fetched": fetched_source(plan, fields.path)}
         return fetched, names(fetched) | ({"samples": fields.samples} if fields.samples else {})
     if fields.samples:
         raise EncoreError(f"{fields.path} is one file, not one a sample; leave `samples` out, or name a source")
@@ -76,6 +74,6 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     folder = f"doc2query_models/{plan.resolve.doc2query_name(name)}"
     if fields.checkpoint is None:
         return plan.make("train_doc2query", folder, spec, inputs)
-    given = sources.checkpoint(plan, fields.checkpoint)
+    given = checkpoint_files(plan, fields.checkpoint)
     del learning["checkpoint"]  # what it is called decides nothing
     return plan.make("train_doc2query", folder, spec | given.spec, inputs | given.inputs, given.folder)

@@ -7,7 +7,7 @@ from typing import Any
 from encore.config.lineage import Lineage
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
-from encore.plan.artifacts.tokens import tokens
+from encore.plan.artifacts.collections import tokens
 from encore.plan.planner import Planner
 
 TEXTS = 300  # whose vectors are compared

@@ -8,7 +8,7 @@ from encore.config.lineage import Lineage, StepName
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields
 from encore.plan.artifact import Artifact, names
-from encore.plan.artifacts.tokens import tokens
+from encore.plan.artifacts.collections import tokens
 from encore.plan.planner import Planner
 
 TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 4.1)

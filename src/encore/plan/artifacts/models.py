@@ -12,9 +12,8 @@ from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
-from encore.plan.artifacts import negatives, sources, teachers
-from encore.plan.artifacts.collections import collection
-from encore.plan.artifacts.tokens import tokenizer, tokens
+from encore.plan.artifacts import negatives, teachers
+from encore.plan.artifacts.collections import backbone_files, collection, tokenizer, tokens
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
@@ -40,7 +39,7 @@ def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     spec = {"impl": plan.impl("start"), "backbone": fields, **plan.chance(seed), **names(inputs)}
     if backbone.start != "checkpoint":
         return plan.make("start", _folder(lineage, seed), spec, inputs)
-    given = sources.of_backbone(plan, backbone)
+    given = backbone_files(plan, backbone)
     return plan.make("start", _folder(lineage, seed), spec | given.spec, inputs | given.inputs, given.folder)
 
 

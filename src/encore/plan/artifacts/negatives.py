@@ -9,8 +9,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts import sources
-from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.collections import collection, fetched_source
 from encore.plan.planner import Planner
 from encore.storage.files import contents, digest
 
@@ -121,7 +120,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
 def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have a file of negatives, if anything, and the fields of the spec that identify it."""
     if source in plan.catalogue.sources:
-        fetched = {"fetched": sources.source(plan, source)}
+        fetched = {"fetched": fetched_source(plan, source)}
         return fetched, names(fetched)
     if not Path(source).is_file():
         raise EncoreError(

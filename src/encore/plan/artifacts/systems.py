@@ -13,8 +13,7 @@ from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts import doc2query
-from encore.plan.artifacts.collections import collection
-from encore.plan.artifacts.tokens import tokens
+from encore.plan.artifacts.collections import collection, tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 from encore.storage.manifest import MANIFEST, NAME

@@ -8,9 +8,7 @@ from encore.config.validation import explained
 from encore.data.score_files import score_files
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts import sources
-from encore.plan.artifacts.collections import collection
-from encore.plan.artifacts.tokens import tokenizer, tokens
+from encore.plan.artifacts.collections import collection, fetched_source, tokenizer, tokens
 from encore.plan.planner import Planner
 from encore.storage.files import contents
 
@@ -113,7 +111,7 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}
     folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset(step.collection).name}.{step.train_split}"
     if step.teacher_scores in plan.catalogue.sources:
-        inputs["fetched"] = sources.source(plan, step.teacher_scores)
+        inputs["fetched"] = fetched_source(plan, step.teacher_scores)
         return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
     spec["content"] = contents(explained(score_files, step.teacher_scores, place))
