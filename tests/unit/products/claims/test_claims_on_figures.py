@@ -68,7 +68,7 @@ def test_a_point_is_its_samples_and_a_level_is_the_same_at_every_place():
     plan = make()
     found = figure_cells(plan, "costa/figure4")
     axes = plan.catalogue.figures["costa/figure4"].axes()
-    (panel,) = axes.panels
+    panel, *_ = axes.panels
     (first, second, third) = found[panel, "costa", "costa-low-2000"]
     assert len({part["reads"][0]["folder"] for part in (first, second, third)}) == 3
     assert (first["value"], first["split"]) == ("RR@10", "test")
