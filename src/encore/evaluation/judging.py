@@ -1,16 +1,17 @@
 """From a run and judgments to scores: two evaluators that must agree, and the interval over tied scores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encore.data import answer_matching
 from encore.data.collection import Collection, topics
 from encore.data.overlap import Overlap, overlap_with_training
-from encore.data.rankings import Run, RunMatrices
+from encore.data.rankings import Ranking, Run, RunMatrices
 from encore.errors import EncoreError
-from encore.evaluation import has_answer, measures, reference_evaluator, ties
+from encore.evaluation import measures, reference_evaluator, ties
 from encore.evaluation.hits import Grades, Hits
 from encore.evaluation.measures import Measure
 from encore.evaluation.scores import RELEVANT, TEXT, Floats, Scored, Scores
@@ -37,7 +38,7 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
         wanted = {name: measures.parse_measure(expression) for name, expression in sorted(expressions.items())}
         chosen = topics(collection, split, spec.get("queries"), spec.get("sample", 0))
         if split in spec.get("judged_by_answers", ()):
-            grades = has_answer.grades(run, collection, chosen, wanted.values())
+            grades = _grades_by_answers(run, collection, chosen, wanted.values())
         else:
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in chosen}
@@ -86,6 +87,32 @@ def _split(
             shared=_shared(queries, overlap, measure),
         )
     return scored
+
+
+def _grades_by_answers(run: Run, collection: Collection, questions: Sequence[str], wanted: Iterable[Measure]) -> Grades:
+    """1 for a retrieved passage whose text has an answer, 0 for any other that the measures may look at.
+
+    Nobody judged the passages of such a split: DPR's top-k accuracy is Success@k on these grades. Every question of the
+    split counts, whether or not anything was retrieved for it (Karpukhin et al. 2020, section 4).
+
+    Raises:
+        EncoreError: a question has no answers, or a retrieved document is not in the collection.
+    """
+    depths = [measure.cutoff for measure in wanted]
+    deepest = max((depth for depth in depths if depth is not None), default=None) if all(depths) else None
+    looked_at = {query: _head(run[query], deepest) if query in run else [] for query in questions}
+    right = answer_matching.answering(looked_at, collection)
+    return {query: {each: int(each in right[query]) for each in found} for query, found in looked_at.items()}
+
+
+def _head(ranking: Ranking, depth: int | None) -> list[str]:
+    """The documents down to a rank, and those behind it of the same score, which another order could bring forward."""
+    if depth is None or depth >= len(ranking):
+        return ranking.documents
+    end = depth
+    while end < len(ranking) and ranking.scores[end] == ranking.scores[depth - 1]:
+        end += 1
+    return ranking.documents[:end]
 
 
 def _shared(queries: list[str], overlap: Overlap, measure: Measure) -> NDArray[np.int8]:

@@ -19,9 +19,9 @@ from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import heat, inspect_model, surroundings, vectors
-from encore.evaluation.inspection.coverage import hits
-from encore.evaluation.inspection.examples import sample
+from encore.evaluation.inspection import inspect_model, pieces, vectors
+from encore.evaluation.inspection.pieces import hits
+from encore.evaluation.inspection.vectors import sample
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -135,8 +135,8 @@ def test_an_example_is_of_the_length_that_is_asked_for(made: Path) -> None:
 def test_a_word_has_the_sum_of_its_pieces() -> None:
     ids, continues = np.array([3, 4, 5, 3]), np.array([False, False, False, False, True, False])
     p = np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.125])
-    assert heat.summed(ids, continues, p) == [([3, 4], 0.75), ([5], 0.125), ([3], 0.5)]
-    assert heat.joined(["nano", "##tech", "##nology"]) == "nanotechnology"
+    assert pieces.summed(ids, continues, p) == [([3, 4], 0.75), ([5], 0.125), ([3], 0.5)]
+    assert pieces.joined(["nano", "##tech", "##nology"]) == "nanotechnology"
 
 
 def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
@@ -243,7 +243,7 @@ def test_near_points_stay_near_on_a_map() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], 20)
     points = rng.normal(0, 1, size=(40, 16)).astype(np.float32) + 12 * groups[:, None].astype(np.float32)
-    found = surroundings.mapped(points, 10.0, 0)
+    found = vectors.mapped(points, 10.0, 0)
     distances = np.linalg.norm(found[:, None] - found[None], axis=-1) + np.eye(40) * 1e9
     assert (groups[distances.argmin(1)] == groups).all()
 

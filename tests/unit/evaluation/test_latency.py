@@ -15,7 +15,7 @@ from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.evaluation.latency import hardware, measurement, timing
+from encore.evaluation.latency import measurement, timing
 from encore.evaluation.latency.parts import MEASURERS, LatencyInputs, gathered
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
@@ -60,10 +60,9 @@ def test_stages_one_after_another_add_up_query_by_query():
 
 
 def test_the_hardware_has_a_processor_and_no_host():
-    found = hardware.describe(2)
+    found = measurement.hardware(2)
     assert found["processor"]
     assert (found["threads"], found["cores"] >= 1) == (2, True)
-    assert {"python", "numpy", "torch", "faiss-cpu"} <= hardware.versions().keys()
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +133,7 @@ def test_a_dense_system_has_an_encoder_and_a_search(home, measured):
     assert found["index"] == {"bytes": size, "passages": 64, "bytes_per_passage": round(size / 64, 2)}
     assert (found["queries"], found["warm_up"], found["batch"], found["split"]) == (8, 3, 1, "test")
     assert found["hardware"]["threads"] == 1
+    assert {"python", "numpy", "torch", "faiss-cpu"} <= found["versions"].keys()
 
 
 def test_every_query_stands_in_the_table_of_times(home, measured):

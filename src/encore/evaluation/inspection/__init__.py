@@ -34,7 +34,7 @@ def inspect_model(
         EncoreError: the tokens are of another vocabulary, no text fits, or the model has not what is asked for.
     """
     from encore.data.tokens import TokenStore
-    from encore.evaluation.inspection import coverage, heat, surroundings, vectors, words
+    from encore.evaluation.inspection import pieces, vectors
     from encore.models import embed
     from encore.training import machine
 
@@ -44,15 +44,15 @@ def inspect_model(
     with machine.precision(spec["numerics"], device):
         match spec["kind"]:
             case "coverage":
-                found = coverage.measure_coverage(spec, encoder, store, head or model)
+                found = pieces.measure_coverage(spec, encoder, store, head or model)
             case "vectors":
                 found = vectors.measure_vectors(spec, encoder, store)
             case "words":
-                found = words.predict_words(spec, encoder, store, head or model)
+                found = pieces.predict_words(spec, encoder, store, head or model)
             case "heat":
-                found = heat.measure_heat(spec, encoder, store, model)
+                found = pieces.measure_heat(spec, encoder, store, model)
             case "map" if run is not None and collection is not None:
-                found = surroundings.map_candidates(spec, encoder, store, run, collection)
+                found = vectors.map_candidates(spec, encoder, store, run, collection)
             case kind:
                 raise EncoreError(f"no inspection of kind {kind!r} can be made of these folders")
     write_json(output / FILE, found)

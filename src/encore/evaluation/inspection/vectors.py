@@ -1,4 +1,4 @@
-"""How a model's vectors of texts lie: in one bundle or apart, in how many directions, near what is about the same.
+"""Vectors of texts: how those of a model lie, and a query among the candidates of a model's own run on a map.
 
 Measured before fine-tuning, it costs seconds a model and tells much of what fine-tuning will find: vectors that share
 a few directions can hardly be told apart.
@@ -6,18 +6,60 @@ a few directions can hardly be told apart.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from encore.data.collection import Collection, topics
+from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection.examples import GivenTexts, representations, rounded, sample
+from encore.models import embed, inputs
 from encore.models.encoder import Encoder
+from encore.training.randomness import generator
 
 FEWEST = 8  # word pieces of a text that is read
+TOGETHER = 16  # texts in one forward pass
+TOKEN_DIGITS = 6  # of numbers in an inspection; beyond them processors disagree
+
+
+@dataclass(frozen=True)
+class GivenTexts:
+    """Token sequences that are in no store."""
+
+    sequences: list[np.ndarray]
+    name: str = "passages"
+
+    def __getitem__(self, index: int, /) -> np.ndarray:
+        return self.sequences[index]
+
+
+def sample(count: int, wanted: int, number: int) -> np.ndarray:
+    """Rows of a random sample without replacement, ascending: a function of the three numbers alone."""
+    return np.sort(generator(number, "texts").permutation(count)[:wanted])
+
+
+@torch.no_grad()
+def representations(
+    encoder: Encoder, sequences: inputs.TokenSequences, rows: Iterable[int], length: int
+) -> Iterator[Tensor]:
+    """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
+    device, waiting = next(encoder.parameters()).device, list(rows)
+    for first in range(0, len(waiting), TOGETHER):
+        read = inputs.read_inputs(sequences, waiting[first : first + TOGETHER], length, encoder.config)
+        ids, mask = (torch.from_numpy(array).to(device) for array in read)
+        yield encoder.representations(ids, mask).float()
+
+
+def rounded(value: float) -> float:
+    """A number as probes hold it."""
+    return float(f"{value:.{TOKEN_DIGITS}g}")
 
 
 def measure_vectors(spec: dict[str, Any], encoder: Encoder, store: TokenStore) -> dict[str, Any]:
@@ -86,3 +128,64 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def _vectors(encoder: Encoder, texts: list[np.ndarray], length: int) -> NDArray[np.float64]:
     read = representations(encoder, GivenTexts(texts), range(len(texts)), length)
     return np.concatenate([batch.cpu().numpy() for batch in read]).astype(np.float64)
+
+
+def map_candidates(
+    spec: dict[str, Any], encoder: Encoder, store: TokenStore, run: Path, collection: Path
+) -> dict[str, Any]:
+    """The ``points`` of a map (COSTA, figure 3): the query, its first ranks, and what is relevant, each with its place.
+
+    Args:
+        spec: ``split``, ``sample`` (which query), ``candidates``, ``perplexity``, ``seed_of_map``, ``length`` of a
+            passage and ``query_length`` in tokens.
+    """
+    searched = Collection(collection)
+    query, relevant = chosen(searched, spec["split"], spec["sample"])
+    found = read_run(run).get(query)
+    if found is None:
+        raise EncoreError(f"{run} has no answer to the query of the map, {query!r}; draw another with `sample`")
+    ranking = found.documents
+    ranks = {document: rank for rank, document in enumerate(ranking, 1)}
+    documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
+    rows = store.passages.names.find(documents)
+    query_row = np.array([store.queries.names.index(query)])
+    own = embed.embed_texts(encoder.query_tower, store.queries, query_row, spec["query_length"])
+    others = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
+    places = mapped(np.concatenate([own, others]), spec["perplexity"], spec["seed_of_map"])
+    kinds = ["query", *("relevant" if name in relevant else "candidate" for name in documents)]
+    points = [
+        {"name": name, "kind": kind, "rank": ranks.get(name), "x": rounded(x), "y": rounded(y)}
+        for name, kind, (x, y) in zip([query, *documents], kinds, places.tolist(), strict=True)
+    ]
+    text = next(str(row["text"]) for row in searched.query_rows() if row["_id"] == query)
+    return {"query": query, "text": text, "points": points}
+
+
+def chosen(collection: Collection, split: str, sample: int) -> tuple[str, set[str]]:
+    """A query of a split with what is relevant to it: the first of a random order; no model has a say in it.
+
+    Raises:
+        EncoreError: the split has no query with a relevant document.
+    """
+    judged = collection.qrels(split)
+    relevant = {
+        query: {name for name, grade in judged[query].items() if grade > 0} for query in topics(collection, split)
+    }
+    names = sorted(query for query, found in relevant.items() if found)
+    if not names:
+        raise EncoreError(f"{collection.folder}: nothing is relevant to any query of {split!r}; name another split")
+    query = names[generator(sample, "query").permutation(len(names))[0]]
+    return query, relevant[query]
+
+
+def mapped(points: NDArray[np.float32], perplexity: float, seed: int) -> NDArray[np.float64]:
+    """t-SNE of vectors [N, D] in the plane, [N, 2]: exact, from principal components (van der Maaten and Hinton, 2008).
+
+    Perplexity is a third of the other points at most, where there are few.
+    """
+    from sklearn.manifold import TSNE
+
+    most = max((len(points) - 1) / 3, 1.0)
+    tsne = TSNE(perplexity=min(perplexity, most), init="pca", method="exact", random_state=seed)
+    found: NDArray[np.float64] = tsne.fit_transform(points.astype(np.float64))
+    return found

