@@ -1,14 +1,41 @@
-"""Which documents of a collection contain an answer to the questions that they were retrieved for.
+"""Which documents of a collection contain an answer to the questions that they were retrieved for, as DPR decides it.
 
-The corpus is read once, no more of it is held than one passage, and each passage is normalised once, whatever many
-questions retrieved it.
+Texts are normalised to NFD and split into tokens: runs of letters, digits and marks, and every other visible sign by
+itself; case does not count. A passage contains an answer if the answer's tokens are in it next to each other
+(Karpukhin et al. 2020; Chen et al. 2017). The corpus is read once, one passage at a time, and each passage is normalised
+once, however many questions retrieved it.
 """
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 
-from encore.data.answers import contains, spread
 from encore.data.collection import Collection
 from encore.errors import EncoreError
+
+WORD, NOTHING = frozenset("LNM"), frozenset("ZC")  # general categories: letters, numbers, marks; separators, controls
+
+
+class _Parted(dict[int, str]):
+    """What a sign becomes so that blanks part the tokens, by its number; filled as signs are met."""
+
+    def __missing__(self, number: int) -> str:
+        sign = chr(number)
+        category = unicodedata.category(sign)[0]
+        self[number] = parted = sign if category in WORD else " " if category in NOTHING else f" {sign} "
+        return parted
+
+
+_PARTED = _Parted()
+
+
+def spread(text: str) -> str:
+    """The tokens of a text, parted by single blanks and with one at either end, so that tokens compare as texts."""
+    return f" {' '.join(unicodedata.normalize('NFD', text).translate(_PARTED).lower().split())} "
+
+
+def contains(passage: str, answers: Iterable[str]) -> bool:
+    """Whether any of the answers stands in a passage; both as ``spread`` gives them. Nothing is no answer."""
+    return any(answer.strip() and answer in passage for answer in answers)
 
 
 def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) -> dict[str, set[str]]:

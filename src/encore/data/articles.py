@@ -1,20 +1,23 @@
 """Writing a collection's articles as they come: none is held, only how many sections each one has.
 
-What is only pre-trained on has nothing else: cut into passages, its texts would be there twice, and nobody would read
-them so.
+A collection that is only for pre-training has nothing else: passages of it would be stored, and never read. Its articles
+can be packed by several processes: gzip with a member for each batch of rows, which readers take as one file.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from isal import igzip
+
 from encore.errors import EncoreError
-from encore.storage.files import write_json, write_jsonl
-from encore.storage.packed_rows import write_packed_jsonl
+from encore.storage.files import GZIP_LEVEL, replacing, write_json, write_jsonl
+from encore.storage.processes import shared_in_order
 
 Row = dict[str, Any]
 
@@ -126,3 +129,24 @@ def _lost(source: str, to: str, section: int) -> EncoreError:
     return EncoreError(
         f"article {source!r} has a link from or to a section that does not exist, {section} of {to!r}; remove it"
     )
+
+
+TOGETHER = 256  # rows of a member
+
+
+def write_packed_jsonl(path: Path, rows: Iterable[dict[str, Any]], processes: int = 1) -> None:
+    """Write one JSON object a line, compressed; equal rows give equal bytes, whatever the number of processes is.
+
+    Raises:
+        UnicodeEncodeError: a text is no UTF-8.
+    """
+    rows = iter(rows)
+    batches = iter(lambda: list(islice(rows, TOGETHER)), [])
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for packed in shared_in_order(_packed, batches, processes):
+            file.write(packed)
+
+
+def _packed(rows: list[dict[str, Any]]) -> bytes:
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
+    return igzip.compress("".join(lines).encode(), compresslevel=GZIP_LEVEL, mtime=0)

@@ -20,8 +20,8 @@ from encore.data.judgments import JudgedFields
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.datasets.file_sizes import count_queries, count_texts
-from encore.datasets.held_out import hold_out
 from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents
 from encore.storage.text_files import numbered_objects
@@ -151,8 +151,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     """
     source = inputs.needed_source()
     paths = _paths(source, spec["files"])
-    if contents(paths) != spec["content"]:
-        raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
+    refuse_changed(source, contents(paths), spec["content"])
     qrels, other_grades = _judgments(spec, paths)
     if spec["held_out"]:
         qrels |= hold_out(qrels, **spec["held_out"])

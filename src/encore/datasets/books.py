@@ -16,6 +16,7 @@ from encore.data import unpacked
 from encore.data.articles import Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.source_files import refuse_changed
 from encore.errors import EncoreError
 from encore.storage.files import contents
 from encore.storage.text_files import numbered_lines
@@ -65,9 +66,9 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
         EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
     """
     own, sources = inputs.source, inputs.sources
-    if own is not None and _content(own) != spec["content"]:
-        raise EncoreError(f"{own} is not what was planned with: it has changed since; run snakemake again")
-    if own is None and len(sources) != 1:
+    if own is not None:
+        refuse_changed(own, _content(own), spec["content"])
+    elif len(sources) != 1:
         raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
     files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
     counts = {"files": len(files), "books": 0}

@@ -16,8 +16,8 @@ from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.data.articles import Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.source_files import content_of, refuse_changed
 from encore.errors import EncoreError, quoted
-from encore.storage.files import contents
 from encore.storage.text_files import numbered_objects
 
 _FORM = 'needs "id" and "title" as strings, "sections" with "heading" and "paragraphs", and "links"'
@@ -41,9 +41,7 @@ class EncyclopediaFields(CollectionFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the file's digest; one that is not there yet counts by its name."""
-        path = Path(self.path)
-        content = contents({"articles": path}) if path.is_file() else {"absent": path.name}
-        return {"kind": self.kind, "content": content}
+        return {"kind": self.kind, "content": content_of(Path(self.path), "articles")}
 
 
 def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
@@ -56,8 +54,7 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
     source = inputs.needed_source()
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")
-    if contents({"articles": source}) != spec["content"]:
-        raise EncoreError(f"{source} is not what was planned with: it has changed since; run snakemake again")
+    refuse_changed(source, content_of(source, "articles"), spec["content"])
     titles, rows = _titles(source), sum(1 for _ in _rows(source))
     removed: Counter[str] = Counter()
     articles = (

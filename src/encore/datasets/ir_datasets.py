@@ -16,8 +16,8 @@ from encore.data.judgments import JudgedFields
 from encore.data.text_fields import Form
 from encore.data.validation import says_something
 from encore.datasets.download.ir_datasets import explained, offline
-from encore.datasets.held_out import hold_out
 from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.source_files import hold_out
 from encore.errors import EncoreError
 
 Load = Callable[[str], Any]

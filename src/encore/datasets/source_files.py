@@ -1,7 +1,7 @@
-"""Where a file of a collection lies: in a published source, or in a folder of one's own.
+"""The files that a collection is read from, what identifies them, and validation where no file has it.
 
 ``dpr-questions:nq-test.qa.csv`` is a file of the entry ``dpr-questions`` of ``sources.yaml``, whose published digests
-are its identity, so that nothing has to be there to plan with it. ``test.csv`` is a file in the dataset's ``path``; its
+are its identity, so a run can be planned before it is fetched. ``test.csv`` is a file in the dataset's ``path``; its
 bytes are the identity.
 """
 
@@ -9,22 +9,34 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from encore.data.collection import Judgment, smallest
 from encore.errors import EncoreError
 from encore.storage.files import contents
 
 
+def content_of(path: Path, name: str) -> dict[str, str]:
+    """What identifies a user's file: its digest, under a name; its file name if it is missing, to plan with."""
+    return contents({name: path}) if path.is_file() else {"absent": path.name}
+
+
+def refuse_changed(source: Path | None, found: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
+    """Raise an EncoreError if a user's files have changed since the run was planned."""
+    if found != planned:
+        raise EncoreError(f"{source} is not what was planned with: it has changed since; run snakemake again")
+
+
 def sources(places: Iterable[str]) -> list[str]:
-    """The sources that places name, each once, in order."""
-    return list(dict.fromkeys(source for source, _ in map(_parted, places) if source))
+    """The sources that places name, in order, without repetition."""
+    return list(dict.fromkeys(source for source, _ in map(_split, places) if source))
 
 
 def identity(places: Iterable[str], own: str | None) -> dict[str, Any]:
-    """What a spec says of the files of one's own: their digests; those of sources are known by the source's folder.
+    """What a spec says of the user's files: their digests. Files of sources are identified by the source's folder.
 
     Raises:
         EncoreError: such a file is missing, or the dataset has no ``path``.
     """
-    paths = {place: _own(place, own) for place in places if not _parted(place)[0]}
+    paths = {place: _own(place, own) for place in places if not _split(place)[0]}
     return {"content": contents(paths)} if paths else {}
 
 
@@ -35,14 +47,14 @@ def located(
 
     Args:
         fetched: the folder of each source, by name.
-        spec: the collection's, which has the digests of one's own files.
+        spec: the collection's, which has the digests of the user's files.
 
     Raises:
         EncoreError: a file is missing, or is another than was planned with.
     """
     found = {}
     for place in places:
-        source, file = _parted(place)
+        source, file = _split(place)
         if source and source not in fetched:
             raise EncoreError(f"a collection of {place} needs --sources, the folder of {source}")
         path = fetched[source] / file if source else _own(place, own)
@@ -50,12 +62,11 @@ def located(
             raise EncoreError(f"{path} is missing; correct the dataset's entry, or fetch {source} again")
         found[place] = path
     planned = spec.get("content", {})
-    if contents({place: found[place] for place in planned}) != planned:
-        raise EncoreError(f"{own} is not what was planned with: its files have changed since; run snakemake again")
+    refuse_changed(own, contents({place: found[place] for place in planned}), planned)
     return found
 
 
-def _parted(place: str) -> tuple[str, str]:
+def _split(place: str) -> tuple[str, str]:
     source, _, file = place.rpartition(":")
     return source, file
 
@@ -67,3 +78,25 @@ def _own(place: str, own: str | Path | None) -> Path:
     if not path.is_file():
         raise EncoreError(f"{path} is missing; put it there, or name another file or `path`")
     return path
+
+
+def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries: int) -> dict[str, list[Judgment]]:
+    """Training judgments as those that stay and those of the ``queries`` held out for validation.
+
+    For collections that have no judgments to validate with, or report on the only ones.
+
+    Raises:
+        EncoreError: there are not more training queries than that.
+    """
+    judged = dict.fromkeys(judgment.query for judgment in qrels[source])
+    if queries >= len(judged):
+        last = qrels[source][-1].place
+        raise EncoreError(
+            f"{last + ': ' if last else ''}valid_queries is {queries}, but {source} ends with query {len(judged)}, and "
+            "some must stay to train on; hold out fewer"
+        )
+    held_out = set(smallest(judged, queries, "valid"))
+    return {
+        source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
+        split: [judgment for judgment in qrels[source] if judgment.query in held_out],
+    }

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.source_files import content_of
 from encore.errors import EncoreError
-from encore.storage.files import contents, sha256
+from encore.storage.files import sha256
 
 PARSER = "mwparserfromhell"
 
@@ -60,7 +61,7 @@ class WikipediaFields(CollectionFields):
         """
         return {
             "kind": self.kind,
-            "content": {"sha256": self.sha256} if self.sha256 else _seen(Path(self.path)),
+            "content": {"sha256": self.sha256} if self.sha256 else content_of(Path(self.path), "dump"),
             "parser": _parser(),
         }
 
@@ -91,14 +92,10 @@ def refuse_other(spec: dict[str, Any], path: Path) -> None:
             f"{path} is missing; fetch a pages-articles dump of English Wikipedia and put it there, or name another "
             "`path`"
         )
-    found = {"sha256": sha256(path)} if "sha256" in content else _seen(path)
+    found = {"sha256": sha256(path)} if "sha256" in content else content_of(path, "dump")
     if found != content:
         fix = "replace the file or the pinned `sha256`" if "sha256" in content else "run snakemake again"
         raise EncoreError(f"{path} is not the dump that was planned with; {fix}")
-
-
-def _seen(path: Path) -> dict[str, str]:
-    return contents({"dump": path}) if path.is_file() else {"absent": path.name}
 
 
 def _parser() -> str:

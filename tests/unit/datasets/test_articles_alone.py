@@ -18,7 +18,7 @@ from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
-from encore.datasets.reqa import article_passages
+from encore.datasets.reqa import published
 from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import inspections
@@ -45,7 +45,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[TokenStore, TokenS
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(dump)})
     kinds.build_collection("wikipedia", fields.resolve(), home / "alone", source=dump, processes=2)
     alone = Collection(home / "alone")
-    write_collection(home / "both", article_passages.passages_of(alone), (), {}, alone.articles())
+    write_collection(home / "both", published.passages_of(alone), (), {}, alone.articles())
     pieces = vocabulary.train(article_texts.VocabularyTexts(alone), 120)
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), home / "tokenizer")
     for name in ("alone", "both"):
@@ -77,7 +77,7 @@ def test_objectives_learn_from_the_same_examples(name: str, stores: tuple[TokenS
 def test_packed_articles_are_the_same_bytes_for_any_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("encore.storage.packed_rows.TOGETHER", 3)
+    monkeypatch.setattr("encore.data.articles.TOGETHER", 3)
     section = {"title": "", "sentences": ["It is."]}
     rows = [{"_id": str(n), "title": f"T{n}", "sections": [section], "links": []} for n in range(10)]
     made = []

@@ -13,7 +13,7 @@ from encore.data.collection import Collection, write_collection
 from encore.datasets.books import BooksFields
 from encore.datasets.concat import ConcatFields
 from encore.datasets.kinds import build_collection
-from encore.datasets.reqa.article_passages import passages_of
+from encore.datasets.reqa.published import passages_of
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.catalogue import Catalogue

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from encore.data.collection import Collection
 from encore.datasets import kinds
 from encore.datasets.encyclopedia import EncyclopediaFields
-from encore.datasets.reqa.article_passages import passages_of
+from encore.datasets.reqa.published import passages_of
 from encore.errors import EncoreError
 
 

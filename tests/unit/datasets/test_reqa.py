@@ -19,10 +19,9 @@ from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
 from encore.datasets.pydocs.splits import HeldOutQueries
 from encore.datasets.reqa import pydocs, tuples
-from encore.datasets.reqa.build import write_reqa
+from encore.datasets.reqa.build import split_questions, write_reqa
 from encore.datasets.reqa.distractors import distractors, ready
 from encore.datasets.reqa.fields import ReqaFields
-from encore.datasets.reqa.parts import split_questions
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.datasets.squad_reqa import squad_paragraphs
 from encore.errors import EncoreError

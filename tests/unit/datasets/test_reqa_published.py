@@ -14,9 +14,8 @@ from encore.data import sentences
 from encore.data.collection import Collection, write_collection
 from encore.datasets import kinds, nq_reqa, squad_reqa
 from encore.datasets.reqa import published
-from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions
+from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions, splitter
 from encore.datasets.reqa.published import PublishedReqaFields
-from encore.datasets.reqa.splitters import splitter
 from encore.errors import EncoreError
 from encore.products.catalogue import load_plan
 

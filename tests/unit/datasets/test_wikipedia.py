@@ -13,8 +13,8 @@ from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
 from encore.data.collection import Collection
 from encore.datasets import kinds
-from encore.datasets.mediawiki import dump, multistream
-from encore.datasets.reqa import article_passages
+from encore.datasets.mediawiki import dump
+from encore.datasets.reqa import published
 from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
@@ -129,12 +129,12 @@ def test_all_that_is_left_out_is_counted(collection):
 
 def test_it_has_articles_alone_and_passages_are_cut_from_them_where_they_are_drawn(collection, monkeypatch):
     assert (list(collection.corpus()), collection.queries()) == ([], {})
-    assert list(article_passages.passages_of(collection))[:2] == [
+    assert list(published.passages_of(collection))[:2] == [
         {"_id": "12-0", "title": "Cat", "text": "A cat is an animal. It purrs."},
         {"_id": "12-1", "title": "Cat", "text": "Cats eat mice in 1999."},
     ]
-    monkeypatch.setattr(article_passages, "WORDS", 6)
-    short = [row["text"] for row in article_passages.passages_of(collection)]
+    monkeypatch.setattr(published, "WORDS", 6)
+    short = [row["text"] for row in published.passages_of(collection)]
     assert short[:2] == ["A cat is an animal.", "It purrs."]
 
 
@@ -143,7 +143,7 @@ def test_bytes_are_the_same_however_the_dump_is_packed_and_read(collection, tmp_
     plain = build(write(tmp_path / "enwiki.xml", many), tmp_path / "plain")
     packed = build(write(tmp_path / "enwiki.xml.bz2", many), tmp_path / "packed", processes=2)
     streams = write_multistream(tmp_path, many)
-    assert multistream.index_of(streams) is not None
+    assert dump.index_of(streams) is not None
     for processes in (1, 3):
         assert digests(build(streams, tmp_path / f"out-{processes}", processes).folder) == digests(plain.folder)
     assert digests(packed.folder) == digests(plain.folder)
@@ -238,7 +238,7 @@ def test_an_archive_with_garbage_is_refused(tmp_path):
 def streams(tmp_path: Path, change) -> str:
     """The refusal of a multistream dump whose index was changed."""
     path = write_multistream(tmp_path, PAGES)
-    index = multistream.index_of(path)
+    index = dump.index_of(path)
     assert index is not None
     lines = bz2.decompress(index.read_bytes()).decode().splitlines(keepends=True)
     index.write_bytes(bz2.compress("".join(change(lines)).encode()))
@@ -286,8 +286,8 @@ def test_the_index_is_found_by_wikimedias_names(tmp_path):
         ),
     ]:
         (tmp_path / index_name).touch()
-        assert multistream.index_of(tmp_path / dump_name) == tmp_path / index_name
-    assert multistream.index_of(tmp_path / "enwiki-20240101-pages-articles.xml.bz2") is None
+        assert dump.index_of(tmp_path / dump_name) == tmp_path / index_name
+    assert dump.index_of(tmp_path / "enwiki-20240101-pages-articles.xml.bz2") is None
 
 
 def test_identity_is_the_content_and_the_parser(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import regex
 
-from encore.data.answers import contains, spread
+from encore.data.answer_matching import contains, spread
 from encore.data.collection import Collection, write_collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.answers import answering

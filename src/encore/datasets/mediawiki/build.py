@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from encore.data.articles import Row, write_article_collection
-from encore.datasets.mediawiki import dump, multistream
+from encore.datasets.mediawiki import dump
 from encore.datasets.mediawiki.links import Links, Titles
 from encore.datasets.mediawiki.pages import Extracted, extract, unpacked
 from encore.storage.processes import shared_in_order
@@ -48,11 +48,9 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
 
 def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
     """What the pages of a dump gave, in its order whatever the number of processes is."""
-    index = multistream.index_of(source)
+    index = dump.index_of(source)
     print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
-    parts: Iterator[Any] = (
-        iter(multistream.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
-    )
+    parts: Iterator[Any] = iter(dump.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
     seen = 0
     for extracted in shared_in_order(extract, parts, processes):
         before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from encore.data.collection import Row
-from encore.datasets.mediawiki.numbers import all_combined
 from encore.datasets.mediawiki.pages import Extracted, Outcome
+from encore.datasets.mediawiki.titles import all_combined
 
 HOPS = 8  # redirects after another; MediaWiki follows one, and its robots fix longer chains
 _MISSING, _LOOP = -1, -2  # positions that are none

@@ -18,11 +18,10 @@ from typing import Any
 from mwparserfromhell.parser import ParserError
 
 from encore.data.sentences import split
-from encore.datasets.mediawiki import markup, multistream
-from encore.datasets.mediawiki.dump import Page
+from encore.datasets.mediawiki import markup
+from encore.datasets.mediawiki.dump import Page, StreamBlock, read_pages
 from encore.datasets.mediawiki.markup import PageText, Section
-from encore.datasets.mediawiki.numbers import combined, number
-from encore.datasets.mediawiki.titles import Target, is_date, is_listing, normal, target
+from encore.datasets.mediawiki.titles import Target, combined, is_date, is_listing, normal, number, target
 
 _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
 # Sections that hold no prose of the article's own, with all below them.
@@ -48,7 +47,7 @@ class Outcome(IntEnum):
 
 @dataclass
 class Extracted:
-    """What a batch of pages gave; all numbers are those of ``numbers.py``."""
+    """What a batch of pages gave; all numbers are those of ``titles.py``."""
 
     rows: bytes = b""  # packed JSON lines, one an article: id, title, sections, links
     titles: array[int] = field(default_factory=lambda: array("Q"))  # of every page of the main namespace
@@ -60,9 +59,9 @@ class Extracted:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def extract(source: Sequence[Page] | multistream.StreamBlock) -> Extracted:
+def extract(source: Sequence[Page] | StreamBlock) -> Extracted:
     """Read a batch of pages, or a block of a multistream dump."""
-    pages = multistream.read_pages(source) if isinstance(source, multistream.StreamBlock) else source
+    pages = read_pages(source) if isinstance(source, StreamBlock) else source
     extracted = Extracted()
     lines = []
     for page in pages:

@@ -5,15 +5,41 @@ not the first alone; it is in the sentence that holds its first character. A que
 and a paragraph each sentence; paragraphs of one text are one passage. Nothing is left out for being ambiguous or short:
 an answer whose text stands in several sentences has the place that its author marked, and a paragraph of one sentence
 has one candidate. The paper counts a tuple (question, sentence, passage) once (Chang et al. 2020, table 2).
+
+A paragraph is split into sentences by our rules or by those published with the evaluation, on which the number of
+candidates depends. The published rules are a Python file (sb_sed.py) that is fetched by its digest and run as it is; its
+``infer_sentence_breaks(text)`` gives the places of sentences.
 """
 
 import hashlib
+import runpy
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from encore.datasets.reqa.splitters import Spans
+from encore.data import sentences
 from encore.datasets.reqa.tuples import IDENTITY, AnsweredQuestion, Passage
+from encore.errors import EncoreError
+
+Spans = Callable[[str], list[tuple[int, int]]]  # where each sentence of a text begins and ends
+OWN = "encore"
+_FUNCTION = "infer_sentence_breaks"
+
+
+def splitter(rules: Path | None) -> Spans:
+    """The sentences of a text by rules that were published as a file; by our own without one.
+
+    Raises:
+        EncoreError: the file has no such function.
+    """
+    if rules is None:
+        return sentences.spans
+    try:
+        breaks = runpy.run_path(str(rules))[_FUNCTION]
+    except Exception as error:
+        raise EncoreError(f"{rules} has no {_FUNCTION} ({error!r}); name the published rules, or `{OWN}`") from error
+    return lambda text: list(breaks(text))
 
 
 @dataclass

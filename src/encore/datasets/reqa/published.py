@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +14,10 @@ from encore.data import sentences
 from encore.data.collection import Collection
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa.article_passages import passages_of
 from encore.datasets.reqa.build import write_reqa
 from encore.datasets.reqa.distractors import Pool
 from encore.datasets.reqa.fields import ReqaFields
-from encore.datasets.reqa.paragraphs import SourceParagraph, questions
-from encore.datasets.reqa.splitters import OWN, Spans, splitter
+from encore.datasets.reqa.paragraphs import OWN, SourceParagraph, Spans, questions, splitter
 from encore.datasets.reqa.tuples import Passage
 from encore.errors import EncoreError
 
@@ -132,3 +131,40 @@ def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Ite
     for name, published in fields.expected.items():
         if (found := ours.get(name, written["candidates"])) != published:
             yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"
+
+
+WORDS = 100  # of a passage at most
+
+
+def passages_of(collection: Collection) -> Iterator[dict[str, Any]]:
+    """A collection's passages; those that its articles are cut into where it has articles alone."""
+    corpus = collection.corpus()
+    if (first := next(corpus, None)) is not None:
+        yield from chain([first], corpus)
+        return
+    for article in collection.articles():
+        yield from passages(
+            article["_id"], article["title"], [each["sentences"] for each in article["sections"]], WORDS
+        )
+
+
+def passages(page: str, title: str, sections: Iterable[list[str]], words: int) -> Iterator[dict[str, Any]]:
+    """Rows of a corpus: an article's sections, given by their sentences, in passages of at most ``words`` words."""
+    texts = (text for sentences in sections for text in packed(sentences, words))
+    for number, text in enumerate(texts):
+        yield {"_id": f"{page}-{number}", "title": title, "text": text}
+
+
+def packed(sentences: list[str], words: int) -> Iterator[str]:
+    """Sentences joined as long as they fit; one that is too long stands alone and whole."""
+    taken: list[str] = []
+    size = 0
+    for sentence in sentences:
+        length = len(sentence.split())
+        if taken and size + length > words:
+            yield " ".join(taken)
+            taken, size = [], 0
+        taken.append(sentence)
+        size += length
+    if taken:
+        yield " ".join(taken)
