@@ -2,8 +2,8 @@
 
 Texts are normalised to NFD and split into tokens: runs of letters, digits and marks, and every other visible sign by
 itself; case does not count. A passage contains an answer if the answer's tokens are in it next to each other
-(Karpukhin et al. 2020; Chen et al. 2017). The corpus is read once, one passage at a time, and each passage is normalised
-once, however many questions retrieved it.
+(Karpukhin et al. 2020; Chen et al. 2017). The corpus is read once, one passage at a time, and each passage is
+normalised once, however many questions retrieved it.
 """
 
 import unicodedata

@@ -1,7 +1,7 @@
 """Writing a collection's articles as they come: none is held, only how many sections each one has.
 
-A collection that is only for pre-training has nothing else: passages of it would be stored, and never read. Its articles
-can be packed by several processes: gzip with a member for each batch of rows, which readers take as one file.
+A collection that is only for pre-training has nothing else: passages of it would be stored, and never read. Its
+articles can be packed by several processes: gzip with a member for each batch of rows, which readers take as one file.
 """
 
 from __future__ import annotations

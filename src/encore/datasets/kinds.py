@@ -1,6 +1,6 @@
 """The kinds of collections by name: one file each in this folder, found by its name; all are written in one form.
 
-A kind is added with one file that says ``KIND``: ``ir_datasets.py`` is the kind
+A kind is added with one file that says ``KIND`` (docs/add-a-dataset.md): ``ir_datasets.py`` is the kind
 ``ir-datasets``. Files are loaded by name, so the code behind one kind is not behind the others.
 """
 

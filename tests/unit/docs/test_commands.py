@@ -27,6 +27,7 @@ DEFAULT = "config/config.yaml"
 WRITTEN = {"config/own.yaml", "config/own-zero-shot.yaml"}  # files that the page has the reader make
 SHOWN_ELSEWHERE = {  # what a page has its reader write first, and the test that does so
     "bert-base+halves+marco-bm25": "tests/e2e/test_new_objective.py",
+    "config/faq": "tests/e2e/test_new_dataset.py",
     "results/tables/mine/table1.csv": "tests/unit/products/test_new_paper.py",
     "benchmarks/real-data.yaml": "tests/unit/benchmarks/test_real_data_run.py",
     "data/own": "tests/e2e/test_own_collection.py",

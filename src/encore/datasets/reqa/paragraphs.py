@@ -7,8 +7,8 @@ an answer whose text stands in several sentences has the place that its author m
 has one candidate. The paper counts a tuple (question, sentence, passage) once (Chang et al. 2020, table 2).
 
 A paragraph is split into sentences by our rules or by those published with the evaluation, on which the number of
-candidates depends. The published rules are a Python file (sb_sed.py) that is fetched by its digest and run as it is; its
-``infer_sentence_breaks(text)`` gives the places of sentences.
+candidates depends. The published rules are a Python file (sb_sed.py) that is fetched by its digest and run as it is;
+its ``infer_sentence_breaks(text)`` gives the places of sentences.
 """
 
 import hashlib
