@@ -162,7 +162,7 @@ def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plain = table_plan(plan, "t")["notes"]
     substitute = plan.resolve.dataset("pydocs-stdlib").fields.model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
-    plan.resolve._datasets["pydocs-stdlib"] = substitute
+    plan.resolve.dataset("pydocs-stdlib").fields = substitute
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])
     assert plan.collection("pydocs-stdlib") == make([ICT], [RR]).collection("pydocs-stdlib")
 
