@@ -41,11 +41,11 @@ def _summary(found: Forecast) -> str:
     total, machine = found.total, found.machine
     kinds = sorted(found.disk.items(), key=lambda pair: -pair[1])
     unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
-    hours = f"about {total.gpu_hours:,.2f} GPU-hours on {machine.device}" if machine.peak else ""
+    hours = f"about {total.gpu_hours:,.2f}" if total.gpu_hours >= 0.01 else "less than 0.01"
     rows = {
         "jobs": f"{total.jobs:,} to run, {len(found.jobs) - total.jobs:,} of {len(found.jobs):,} finished",
         "compute": f"{total.operations:.1e} floating-point operations of models and exact search; "
-        + (hours or "GPU-hours with --machine, e.g. --machine a100-80gb"),
+        + (f"{hours} GPU-hours on {machine.device}" if machine.peak else "GPU-hours with --machine a100-80gb"),
         "memory": f"{size(total.ram)} for the largest job",
         "GPU memory": f"{size(total.gpu_memory)} for the largest job" if total.gpu_memory else "",
         "disk": f"{size(found.peak_disk)} at the peak, {size(found.free)} free: "
@@ -72,7 +72,7 @@ def _rules(found: Forecast) -> str:
             rule,
             f"{needs.jobs:,}",
             f"{needs.operations:.1e}" if needs.operations else "",
-            f"{needs.gpu_hours:,.2f}" if needs.gpu_hours else "",
+            f"{needs.gpu_hours:,.2f}" if needs.gpu_hours >= 0.01 else "",
             size(needs.ram),
             size(needs.gpu_memory) if needs.gpu_memory else "",
             size(needs.disk),
