@@ -61,7 +61,7 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     """
     plan = load_plan(config)
     report = audit.audit(plan, typed.called(config))
-    recompute.recompute_products(plan, config, report)
+    recompute.recompute_products(plan, report)
     if report.findings:
         raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
     made = [path for product in report.products if product.place != REPORT for path in _files_of(product.place)]

@@ -39,6 +39,19 @@ def script(name: str, *arguments: object, cwd: Path | None = None) -> "subproces
     return ended(path, tuple(given), cwd, lambda: runpy.run_path(path, run_name="__main__"))
 
 
+def product(stage: str, plan: Path, folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """``make_product.py STAGE``, whose files are written to a folder."""
+    return script("make_product", stage, "--plan", plan, *arguments, "--output", *files(stage, plan.stem, folder))
+
+
+def files(stage: str, name: str, folder: Path) -> list[Path]:
+    """The files of a product in a folder, the manifest last."""
+    from encore.products.kinds import BY_RULE
+
+    kind = BY_RULE[stage]
+    return [folder / Path(kind.named(file, name)).name for file in kind.files]
+
+
 def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """``encore ARGUMENTS`` in a folder."""
     from encore import cli

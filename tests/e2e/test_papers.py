@@ -13,7 +13,7 @@ from clones import Clone, jobs
 from papers import ABSENT, RUN, TABLES, TARGETS
 
 from encore.products.claims.entries import read_claims
-from encore.products.kinds import FILES
+from encore.products.kinds import BY_RULE
 from encore.products.tables.verdicts import TOO_FEW, UNTESTED
 
 CONFIG = ("--config", RUN[-1])
@@ -148,7 +148,7 @@ def test_two_builds_from_the_same_artifacts_give_the_same_bytes(papers: Clone, t
     again = papers.copy(tmp_path / "again")
     results = again.root / "results"
     products = [path for name in TABLES for path in (results / "tables").glob(f"{name}.*")]
-    assert len(products) == (len(FILES["table"]) + 1) * len(TABLES), "and their manifests"
+    assert len(products) == (len(BY_RULE["table"].endings) + 1) * len(TABLES), "and their manifests"
     products += results.glob("claims*")
     before = {path: path.read_bytes() for path in products}
     assert {"claims.csv", "claims.md", "claims_printed.csv", "claims_printed.md"} <= {path.name for path in products}

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 from small_table import plan, row_of
 
 from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
+from encore.products.record import make_product
 from encore.products.report import build
 from encore.products.report.plan import templates_digest
 from encore.products.tables import table, tidy
@@ -173,5 +175,5 @@ def page(slice_: dict[str, Any], folder: str = "results/report") -> str:
     path = Path("results/plan/report.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(slice_))
-    build.make_report(path, None, Path(folder))
+    make_product("report", path, None, inside.files("report", "report", Path(folder)))
     return (Path(folder) / build.PAGE).read_text(encoding="utf-8")

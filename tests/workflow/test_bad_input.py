@@ -17,7 +17,7 @@ TARGETS = {
     "tabel1": ("target 'tabel1' is no file of results/", "results/tables/table1.csv"),
     "results/foo": ("target 'results/foo' is no file of results/",),
     "results/tables/table7.csv": ("there is no table 'table7'; did you mean table2 or table1 or ",),
-    "results/tables/table1.doc": ("tables are written as .csv, .md, .tex, .html, .manifest.json",),
+    "results/tables/table1.doc": ("tables are written as .csv, .json, .md, .tex, .html, .manifest.json",),
     "results/tables/pretraining.csv": ("there is no table 'pretraining'",),
     "results/figures/pretraining.pdf": ("figures are written as .png, .svg, .csv, .manifest.json",),
     "results/models/tiny+itc+marco-bm25-s0-01234567/manifest.json": ("unknown step 'itc'; did you mean tct or ict?",),
@@ -26,7 +26,7 @@ TARGETS = {
     "results/models/tiny+ict~temperature=0.10-s0-01234567/manifest.json": ("spelled 'tiny+ict~temperature=0.1'",),
     "results/models/tiny+ict~temperature=0.05-s0-01234567/manifest.json": ("its value already; leave it out",),
     "results/models/tiny+ict-s0-01234567/manifest.json": ("was made by another configuration", "tiny+ict-s0-"),
-    "results/logs/audit.log": ("is no target",),
+    "results/logs/audit.log": ("is not a target",),
 }
 CONFIGURATIONS = {
     "misspelt key": ("seeds: [0]", "seedz: [0]", ("nano.yaml", "seedz: unknown key; did you mean seeds")),

@@ -169,10 +169,13 @@ def test_scores_and_negatives_are_jobs_of_the_cluster_where_the_run_says_so(clon
 def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
         command = rule.shellcmd
-        if name in PRODUCTS:
-            command = command.replace("{input.program:q}", str(rule.input.program))
-        assert command.startswith(f"python workflow/scripts/{name}.py"), name
-        assert Path(REPOSITORY, f"workflow/scripts/{name}.py").is_file()
+        program = f"workflow/scripts/{name}.py"
+        if name in PRODUCTS | {"reproduce"}:
+            program = "workflow/scripts/make_product.py"
+            assert rule.input.program == program
+            command = command.replace("{input.program:q} {rule}", program)
+        assert command.startswith(f"python {program} "), name
+        assert Path(REPOSITORY, program).is_file()
 
 
 def test_shell_commands_name_only_what_their_rule_has(rules: dict[str, Any]) -> None:

@@ -7,9 +7,10 @@ for product in PRODUCTS:
         name:
             product.rule
         input:
-            program=ancient(f"workflow/scripts/{product.rule}.py"),
+            program=ancient("workflow/scripts/make_product.py"),
             plan=plan_of(product),
             reads=reads_of(product),
+            released=released_runs(product),
         output:
             *files_of(product),
             manifest=product.record,
@@ -17,7 +18,7 @@ for product in PRODUCTS:
             f"results/logs/{product.rule}/{product.called}.log",
         benchmark:
             f"results/benchmarks/{product.rule}/{product.called}.tsv"
-        localrule: True
+        localrule: product.rule != "reproduce"
         conda:
             "../../envs/environment.yaml"
         threads: 1
@@ -26,36 +27,8 @@ for product in PRODUCTS:
         params:
             spec=digest_of(product),
         shell:
-            "python {input.program:q}"
+            "python {input.program:q} {rule}"
             " --plan {input.plan:q}"
             " --spec {params.spec:q}"
-            " --output $(dirname {output.manifest:q})"
+            " --output {output:q}"
             " > {log:q} 2>&1"
-
-
-rule reproduce:
-    """Compare a table's runs with released ones, which the run's configuration names."""
-    input:
-        plan=plan_of(TABLE),
-        reads=reads_of_references,
-        released=released_runs,
-    output:
-        csv="results/tables/{table}.reproduction.csv",
-        manifest="results/tables/{table}.reproduction.manifest.json",
-    log:
-        "results/logs/reproduce/{table}.log",
-    benchmark:
-        "results/benchmarks/reproduce/{table}.tsv"
-    conda:
-        "../../envs/environment.yaml"
-    threads: 1
-    resources:
-        **by_attempt(mem_mb=8_000, runtime=120),
-    params:
-        spec=digest_of(TABLE),
-    shell:
-        "python workflow/scripts/reproduce.py"
-        " --plan {input.plan:q}"
-        " --spec {params.spec:q}"
-        " --output $(dirname {output.csv:q})"
-        " > {log:q} 2>&1"

@@ -2,15 +2,13 @@
 
 import tempfile
 
-from encore.products.kinds import products
+from encore.products.kinds import BY_RULE, PRODUCTS
 from encore.products.tables.plan import CURVES
-from encore.products.tables.references import reference_folders, refuse_damaged
+from encore.products.tables.references import refuse_damaged
 from encore.products.declared import slice_digest
 from encore.products.declared import PLANS, is_written, plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
-PRODUCTS = products(RUN_FILE)
-TABLE = PRODUCTS[0]
 SLICES = {}
 DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
 
@@ -29,9 +27,9 @@ def slice_of(product, wildcards):
 
 
 def records():
-    """The manifest of each product that this run makes or finds made."""
-    rules = {product.rule: product for product in PRODUCTS}
-    return [rules[rule].record_of(name) for rule, name in SLICES]
+    """The manifest of each product for people that this run makes or finds made."""
+    found = ((BY_RULE[rule], name) for rule, name in SLICES)
+    return [product.named(product.record, name) for product, name in found if product.category]
 
 
 def is_reading(name):
@@ -57,7 +55,7 @@ def reads_of(product):
     """What a product is made from."""
 
     def paths(wildcards):
-        return in_one_line(product.reads, PLAN, product.name(wildcards), slice_of(product, wildcards))
+        return product.reads(slice_of(product, wildcards))
 
     return paths
 
@@ -73,22 +71,23 @@ def digest_of(product):
 
 def files_of(product):
     """A product's files, of which Snakemake's own report shows the first."""
-    first, *others = product.files
+    first, *others = product.files[:-1]
+    if not product.category:
+        return [first, *others]
     shown = {
         "category": product.category,
         "labels": {product.category.lower(): product.called},
         "caption": f"../report/{product.rule}.rst",
     }
-    return [report(first, **shown), *others[:-1]]
+    return [report(first, **shown), *others]
 
 
-def reads_of_references(wildcards):
-    """The manifests of all that released runs are compared with."""
-    return [f"{folder}/manifest.json" for folder in reference_folders(slice_of(TABLE, wildcards))]
-
-
-def released_runs(wildcards):
+def released_runs(product):
     """The user's files of released runs, which are read before the first job, as their own job would read them last."""
-    if PLAN and not workflow.dryrun:
-        in_one_line(refuse_damaged, PLAN, [wildcards.table])
-    return list(slice_of(TABLE, wildcards).get("references_sha256", {}))
+
+    def paths(wildcards):
+        if PLAN and not workflow.dryrun:
+            in_one_line(refuse_damaged, PLAN, [wildcards.table])
+        return list(slice_of(product, wildcards).get("references_sha256", {}))
+
+    return paths if product.rule == "reproduce" else []

@@ -35,7 +35,7 @@ def answer(arguments: argparse.Namespace) -> int:
     report = audit.audit(plan, this)
     notes, findings = len(report.notes), len(report.findings)
     _print_findings(report.notes, report.findings)  # before anything else is tried
-    recompute.recompute_products(plan, arguments.config, report)
+    recompute.recompute_products(plan, report)
     _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
         return _prune(prune.to_prune(plan, report), this, yes=arguments.yes)

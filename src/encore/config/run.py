@@ -4,6 +4,7 @@ These are the models; reading files and explaining mistakes is ``run_file.py``. 
 workflow is parsed twice for every SLURM job.
 """
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
@@ -11,6 +12,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from encore.config.strict import Positive, Strict
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
+from encore.storage.typed import DEFAULT_RUN
 
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
@@ -253,6 +255,11 @@ class RunConfig(Strict):
     execution: Execution = Execution()
     limits: Limits = Limits()
     _file: str = PrivateAttr("")  # that it was read from, for messages
+
+    @property
+    def file(self) -> Path:
+        """The file that it was read from, or the default run's."""
+        return Path(self._file) if self._file else DEFAULT_RUN
 
     def at(self, place: str) -> str:
         """A place in the run, behind its file."""

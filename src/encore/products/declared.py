@@ -7,7 +7,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan, figure_plan
-from encore.products.tables.plan import CURVES, table_folders, table_plan
+from encore.products.tables.plan import CURVES, has_figure, table_folders, table_plan
 from encore.storage.files import canonical, full_digest, write_changed
 
 PLANS = Path("results/plan")
@@ -19,6 +19,12 @@ def made_products(folder: Path) -> list[str]:
     """The names of the tables or figures that lie in a folder of results."""
     found = (str(path.relative_to(folder)).removesuffix(RECORD) for path in sorted(folder.rglob(f"*{RECORD}")))
     return [name for name in found if not name.endswith(".reproduction")]
+
+
+def declared_figures(plan: Plan) -> list[str]:
+    """The figures of a run: of its tables, of its pre-training steps, and those that it names."""
+    curves = [CURVES] if curves_plan(plan)["rows"] else []
+    return [*(name for name in plan.config.tables if has_figure(table_plan(plan, name))), *curves, *plan.config.figures]
 
 
 def wanted_tables(plan: Plan) -> list[str]:

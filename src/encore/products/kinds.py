@@ -1,146 +1,244 @@
-"""What people look at (tables, figures, claims, the report): the files, slice of the plan and inputs of each kind.
+"""The kinds of products that people look at, one entry each: tables, figures, claims and the report.
 
-A product has no folder of its own and no digest in its name. Its slice of the plan, ``results/plan/<name>.json``, says
-all that decides it, and is written again when that changes.
+A product has no folder of its own and no digest in its name. Its slice of the plan, ``results/plan/<name>.json``,
+contains everything that decides it, and is written again when that changes. From an entry follow the rule that builds
+the product, what it reads, what the commands say of it and what an audit compares. The module that builds the files is
+named by the stage of the same name in ``stages.yaml``, so that planning does not import it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
-from encore.products.claims.plan import claims_plan, claims_reads, printed_plan
-from encore.products.figures.plan import curves_models, curves_plan, figure_plan, figure_reads
+from encore.products.claims.plan import claims_plan, printed_plan
+from encore.products.declared import folders
+from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.report.plan import REPORT, report_plan, report_reads
-from encore.products.tables.plan import CURVES, table_plan, table_reads
+from encore.products.slices import OURS
+from encore.products.tables.layout import REPRODUCTION
+from encore.products.tables.plan import CURVES, has_figure, table_plan
+from encore.products.tables.references import reference_folders
 from encore.products.tables.table import FORMATS
-from encore.products.targets import CURVES_MISSING, forest_plan
+from encore.storage.manifest import MANIFEST
 
-_PICTURE = ("png", "svg", "csv")
-# The endings of a product's files, by its rule; the one that people ask for first.
-FILES = {
-    "table": FORMATS,
-    **dict.fromkeys(("figure", "draw", "curves"), _PICTURE),
-    **dict.fromkeys((PRINTED, CLAIMS), ("csv", "md")),
-    REPORT: ("html", "runs.json"),
-}
-Slice = Callable[[Plan, str], dict[str, Any]]
-Reads = Callable[[Plan, str, dict[str, Any]], list[str]]
+Slice = dict[str, Any]
+PICTURE, PAGE = ("png", "svg", "csv"), ("csv", "md")
+
+
+def row_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a slice, by label, with the folders that each reads."""
+    for row in content.get("rows", []):
+        yield row["label"] + (f" [{row['setting']}]" if row.get("setting") else ""), folders(row)
+
+
+def claim_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
+    """The tables and figures that claims are about, with the folders that each reads."""
+    for table, about in content["tables"].items():
+        yield f"about {table}", [folder for row in about["rows"] for folder in folders(row)]
+    for figure, points in content["figures"].items():
+        parts = (part for point in points for part in point["parts"])
+        yield f"about {figure}", [read["folder"] for part in parts for read in part["reads"]]
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductKind:
     """A kind of product.
 
-    ``stem`` is what its files have in common, with the wildcard that names it, ``{table}`` or ``{figure}``; ``record``
-    is its manifest. ``slice`` gives its slice of the plan for its name, and ``reads``, for both, the files that it is
-    made from.
+    Args:
+        rule: the rule and the stage that build it.
+        stem: what the names of its files begin with; ``{table}`` or ``{figure}`` stands for the product's name.
+        endings: of its files, the one that people ask for first.
+        category: its chapter in Snakemake's own report; empty if it is only read by other products.
+        planned: its slice of the plan, by the product's name.
+        parts: the parts of a slice, by label, with the folders of results that each reads.
+        others: files of other products that it reads, by its slice.
+        exists: whether there is something to show.
+        missing: what a request is answered if there is not.
+        part: what an audit calls all that it shows.
+        memory_mb: requested of a cluster, as are ``minutes``.
+        minutes: of a job.
     """
 
     rule: str
     stem: str
     endings: tuple[str, ...]
     category: str
-    slice: Slice
-    reads: Reads
+    planned: Callable[[Plan, str], Slice]
+    parts: Callable[[Slice], Iterable[tuple[str, list[str]]]] = row_parts
+    others: Callable[[Slice], list[str]] = lambda content: []
+    exists: Callable[[Slice], bool] = lambda content: True
+    missing: str = ""
+    part: str = "cell"
     memory_mb: int = 2_000
     minutes: int = 30
 
     @property
-    def files(self) -> list[str]:
-        """Its files, the one that people ask for first, its manifest last."""
-        return [*(f"{self.stem}.{ending}" for ending in self.endings), self.record]
+    def wildcard(self) -> str | None:
+        """The wildcard in its stem, or None if a run has one product of this kind."""
+        found = re.search(r"\{(\w+)\}", self.stem)
+        return found[1] if found else None
 
     @property
     def record(self) -> str:
         """Its manifest."""
-        return "results/report/manifest.json" if self.rule == REPORT else f"{self.stem}.manifest.json"
+        return f"results/{REPORT}/{MANIFEST}" if self.rule == REPORT else f"{self.stem}.{MANIFEST}"
 
     @property
-    def wildcard(self) -> str | None:
-        """The wildcard that names it; None where there is one of its kind."""
-        return self.stem[self.stem.index("{") + 1 : -1] if self.stem.endswith("}") else None
+    def files(self) -> list[str]:
+        """All its files, the manifest last."""
+        return [*(f"{self.stem}.{ending}" for ending in self.endings), self.record]
 
     @property
     def called(self) -> str:
-        """The name of its log: the wildcard, or the rule's where there is one of its kind."""
+        """The name of its log: the wildcard, or the rule's name."""
         return f"{{{self.wildcard}}}" if self.wildcard else self.rule
 
-    def record_of(self, name: str) -> str:
-        """The manifest of the product whose slice of the plan is called so."""
-        return self.record.format(**{self.wildcard: name}) if self.wildcard else self.record
+    def named(self, template: str, name: str) -> str:
+        """``record`` or one of ``files``, of the product of a name."""
+        return template.format(**{self.wildcard: name}) if self.wildcard else template
 
     def name(self, wildcards: Mapping[str, str]) -> str:
-        """What its slice of the plan is called."""
-        return wildcards[self.wildcard] if self.wildcard else ONE_OF_ITS_KIND.get(self.rule, self.rule)
+        """The name of the product, and of its slice of the plan."""
+        if self.wildcard:
+            return wildcards[self.wildcard]
+        return REPORT if self.rule == REPORT else self.stem.rpartition("/")[2]
+
+    def name_at(self, path: str) -> str | None:
+        """The name of the product that a file belongs to, or None if its path is not one of this kind."""
+        for file in self.files:
+            pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^.]+)", re.escape(file))
+            if found := re.fullmatch(pattern, path):
+                return self.name(found.groupdict())
+        return None
+
+    def slice(self, plan: Plan, name: str) -> Slice:
+        """The slice of the plan that a product is built from.
+
+        Raises:
+            EncoreError: the product cannot be built by this configuration.
+        """
+        content = self.planned(plan, name)
+        if not self.exists(content):
+            stem = self.named(self.stem, name).removeprefix("results/")
+            raise EncoreError(f"{stem}: {self.missing}")
+        return content
+
+    def folders(self, content: Slice) -> list[str]:
+        """Every folder of results that a product reads, once."""
+        return list(dict.fromkeys(folder for _, read in self.parts(content) for folder in read))
+
+    def reads(self, content: Slice) -> list[str]:
+        """Every file that a product is built from: manifests of folders of results, and files of other products."""
+        return [*(f"{folder}/{MANIFEST}" for folder in self.folders(content)), *self.others(content)]
 
 
-ONE_OF_ITS_KIND = {"curves": CURVES}
+def _has_rows(content: Slice) -> bool:
+    return bool(content["rows"])
 
 
-def products(run: Path) -> tuple[Product, ...]:
-    """Every kind of product, a table first.
+def _released(content: Slice) -> list[str]:
+    """How close a table's runs are to released ones, if the run's file names some."""
+    if not content.get("references"):
+        return []
+    paper = "" if content["paper"] == OURS else f"{content['paper']}/"
+    return [f"results/tables/{paper}{content['name']}.{REPRODUCTION}"]
+
+
+PRODUCTS: tuple[ProductKind, ...] = (
+    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_plan, others=_released),
+    ProductKind(
+        "reproduce",
+        f"results/tables/{{table}}.{REPRODUCTION.removesuffix('.csv')}",
+        ("csv",),
+        "",
+        table_plan,
+        parts=lambda content: [("released runs", reference_folders(content))],
+        exists=lambda content: "references" in content,
+        missing="this run's `references:` name no released run for this table; add one",
+        memory_mb=8_000,
+        minutes=120,
+    ),
+    ProductKind(
+        "curves",
+        f"results/figures/{CURVES}",
+        PICTURE,
+        "Figures",
+        lambda plan, name: curves_plan(plan),
+        exists=_has_rows,
+        missing="the tables of this run have no pre-training step whose losses could be drawn",
+    ),
+    ProductKind("draw", "results/figures/{figure}", PICTURE, "Figures", figure_plan),
+    ProductKind(
+        "figure",
+        "results/figures/{table}",
+        PICTURE,
+        "Figures",
+        table_plan,
+        exists=has_figure,
+        missing="no objective of this table is compared with a control, so nothing is drawn",
+    ),
+    ProductKind(
+        PRINTED,
+        f"results/{PRINTED}",
+        PAGE,
+        "Claims",
+        lambda plan, name: printed_plan(plan.catalogue),
+        parts=lambda content: [],
+        part="claim",
+        memory_mb=4_000,
+    ),
+    ProductKind(
+        CLAIMS,
+        f"results/{CLAIMS}",
+        PAGE,
+        "Claims",
+        lambda plan, name: claims_plan(plan),
+        parts=claim_parts,
+        part="claim",
+        memory_mb=4_000,
+    ),
+    ProductKind(
+        REPORT,
+        f"results/{REPORT}/index",
+        ("html", "runs.json"),
+        "Report",
+        lambda plan, name: report_plan(plan),
+        others=report_reads,
+        part="number",
+    ),
+)
+BY_RULE = {kind.rule: kind for kind in PRODUCTS}
+
+
+def kind_at(path: str, is_drawn: Callable[[str], bool]) -> tuple[ProductKind, str] | None:
+    """The kind and the name of the product that a file belongs to, or None if it belongs to none.
 
     Args:
-        run: the run's file, which the report names.
+        path: of the file, from the repository's root.
+        is_drawn: whether a figure of a name is one of the catalogue, and not that of a table.
     """
-    return (
-        Product("table", "results/tables/{table}", FILES["table"], "Tables", table_plan, _reads_of_table),
-        _figure("figure", "{table}", forest_plan, lambda plan, name, _: _manifests(table_reads(plan, name))),
-        _figure("draw", "{figure}", figure_plan, lambda plan, name, _: _manifests(figure_reads(plan, name))),
-        _figure(
-            "curves",
-            CURVES,
-            lambda plan, name: _with_rows(curves_plan(plan), CURVES_MISSING),
-            lambda plan, name, _: _manifests(curves_models(plan)),
-        ),
-        _claims(PRINTED, lambda plan, name: printed_plan(plan.catalogue), lambda *_: []),
-        _claims(
-            CLAIMS,
-            lambda plan, name: claims_plan(plan),
-            lambda plan, name, content: _manifests(claims_reads(plan, content)),
-        ),
-        Product(
-            REPORT,
-            "results/report/index",
-            FILES[REPORT],
-            "Report",
-            lambda plan, name: report_plan(plan, run),
-            lambda plan, name, content: report_reads(content),
-        ),
-    )
+    for kind in PRODUCTS:
+        name = kind.name_at(path)
+        if name is not None and (kind.rule != "draw" or is_drawn(name)):
+            return kind, name
+    return None
 
 
-def _figure(rule: str, name: str, planned: Slice, reads: Reads) -> Product:
-    return Product(rule, f"results/figures/{name}", FILES[rule], "Figures", planned, reads)
+def kind_of_record(record: Path, content: Any) -> tuple[ProductKind, str] | None:
+    """The same for a manifest, whose slice of the plan tells which figures are the catalogue's."""
+    return kind_at(str(record), lambda name: isinstance(content, dict) and "kind" in content)
 
 
-def _claims(name: str, planned: Slice, reads: Reads) -> Product:
-    return Product(name, f"results/{name}", FILES[name], "Claims", planned, reads, memory_mb=4_000)
-
-
-def _manifests(artifacts: Iterable[Artifact]) -> list[str]:
-    return [artifact.manifest for artifact in artifacts]
-
-
-def _reads_of_table(plan: Plan, name: str, content: dict[str, Any]) -> list[str]:
-    """The manifests that a table is made from, and how close its runs are to released ones, if the run names such."""
-    released = [f"results/tables/{name}.reproduction.csv"] if content.get("references") else []
-    return _manifests(table_reads(plan, name)) + released
-
-
-def _with_rows(content: dict[str, Any], missing: str) -> dict[str, Any]:
-    """A figure's slice that has something to draw.
-
-    Raises:
-        EncoreError: it has not.
-    """
-    if not content["rows"]:
-        raise EncoreError(missing)
-    return content
+def kinds_of(name: str, content: Slice) -> list[ProductKind]:
+    """The kinds of products that are built from a slice of the plan: a table's serves three."""
+    if "kind" in content:
+        return [BY_RULE["draw"]]
+    single = [kind for kind in PRODUCTS if not kind.wildcard and kind.name({}) == name]
+    return single or [kind for kind in PRODUCTS if kind.wildcard == "table"]

@@ -1,94 +1,73 @@
-"""Files that lie next to those of other tables, each table or figure with a manifest of its own name."""
+"""Building a product: its files and its manifest, by the module that its stage names in ``stages.yaml``."""
 
-import argparse
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-from encore.storage.program import json_object
+from typing import Any, Generic
 
 from encore.errors import EncoreError
 from encore.products import slices
 from encore.products.slices import P
 from encore.storage import manifest
-from encore.storage.code_digest import code_digest
+from encore.storage.code_digest import HERE, code_digest
 from encore.storage.files import full_digest, write_json
 
 
-def command_line(says: str | None) -> argparse.Namespace:
-    """The arguments of each program that makes a table or a figure: ``plan``, ``spec``, ``output``."""
-    parser = argparse.ArgumentParser(description=says)
-    parser.add_argument("--plan", required=True, type=Path, help="its slice of the plan, results/plan/NAME.json")
-    parser.add_argument("--spec", type=json_object, help="digest of the plan; refused when it was rewritten since")
-    parser.add_argument("--output", required=True, type=Path, help="folder of its files")
-    return parser.parse_args()
+@dataclass(frozen=True)
+class Builder(Generic[P]):
+    """How the files of a kind of product are built, as ``BUILDER`` of its module.
+
+    Args:
+        typed: gives its slice of the plan types.
+        build: writes its files to a folder, from its slice and from what other products have in a second folder, which
+            is the same but for an audit; returns what the log says.
+    """
+
+    typed: Callable[[Any], P]
+    build: Callable[[Path, P, Path], str]
 
 
-@contextmanager
-def recorded(
-    plan: Path,
-    spec: dict[str, Any] | None,
-    folder: Path,
-    kind: type[P],
-    *,
-    stage: str,
-    endings: Sequence[str],
-    record: str = manifest.MANIFEST,
-    also_read: Sequence[Path] = (),
-) -> Iterator[P]:
-    """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.<record>``.
+def load_builder(stage: str) -> Builder[Any]:
+    """The builder of a kind of product; what it needs is only imported here."""
+    (module,) = HERE.stages[stage]["modules"]
+    found: Builder[Any] = import_module(module).BUILDER
+    return found
 
-    ``also_read`` are files of other products that it reads too. The record has the shape of an artifact's manifest; its
-    spec is the product's plan, of the given kind, whose name and digest must be ``spec`` where one is given.
+
+def make_product(stage: str, plan: Path, spec: dict[str, Any] | None, outputs: Sequence[Path]) -> str:
+    """Verify what a product reads, build its files, and write its manifest, which has the form of an artifact's.
+
+    Args:
+        stage: of its kind, such as ``table``.
+        plan: its slice of the plan, ``results/plan/<name>.json``.
+        spec: the name and the digest that the slice must have, or None.
+        outputs: its files, the manifest last.
 
     Raises:
         EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
     """
-    product, content = read_plan(plan, spec, kind)
-    reads = product.reads()
-    for folder_read, files in reads.items():
-        manifest.verify(folder_read, files)
-    path = folder / f"{product.name}.{record}"
-    path.unlink(missing_ok=True)
-    yield product
-    drawn = {"matplotlib": version("matplotlib")} if "svg" in endings else {}  # another draws other bytes
-    inputs = [*(read / manifest.MANIFEST for read in reads), *also_read]
-    outputs = [folder / f"{product.name}.{ending}" for ending in endings]
-    write_record(path, stage, content, inputs, outputs, drawn)
-
-
-def read_plan(plan: Path, spec: dict[str, Any] | None, kind: type[P]) -> tuple[P, dict[str, Any]]:
-    """A product's plan, of the given kind, and all that its file holds.
-
-    Raises:
-        EncoreError: ``spec`` is another name or digest, since another run rewrote the plan.
-    """
-    product, content = slices.read(plan, kind), json.loads(plan.read_text())
+    builder, (*files, record) = load_builder(stage), outputs
+    product, content = slices.read(plan, builder.typed)
     if spec is not None and spec != {"name": product.name, "sha256": full_digest(content)}:
         raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
-    return product, content
-
-
-def write_record(
-    path: Path,
-    stage: str,
-    spec: dict[str, Any],
-    inputs: Sequence[Path],
-    outputs: Sequence[Path],
-    results: dict[str, Any],
-) -> None:
-    """Write what a product was made of, by which code, and what it is, in the shape of an artifact's manifest."""
+    reads = product.reads()
+    for folder, names in reads.items():
+        manifest.verify(folder, names)
+    record.unlink(missing_ok=True)
+    said = builder.build(record.parent, product, record.parent)
+    is_drawn = any(file.suffix == ".svg" for file in files)  # by matplotlib, of which another version draws other bytes
+    inputs = [*(folder / manifest.MANIFEST for folder in reads), *product.beside(record.parent)]
     write_json(
-        path,
+        record,
         {
             "stage": stage,
             "code": code_digest(stage),
-            "spec": spec,
-            "results": results,
+            "spec": content,
+            "results": {"matplotlib": version("matplotlib")} if is_drawn else {},
             "inputs": {str(each): manifest.describe(each) for each in inputs},
-            "outputs": {each.name: manifest.describe(each) for each in outputs},
+            "outputs": {file.name: manifest.describe(file) for file in files},
         },
     )
+    return said

@@ -4,9 +4,9 @@ The plan is written by a program and was checked there, so this only gives it ty
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -35,6 +35,14 @@ class Product(SlicePart):
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Every folder of results that it reads, with the files of it that are read; None: all."""
         raise NotImplementedError
+
+    def beside(self, folder: Path) -> list[Path]:
+        """Files of other products that it reads.
+
+        Args:
+            folder: of its own files.
+        """
+        return []
 
 
 P = TypeVar("P", bound=Product)
@@ -67,14 +75,19 @@ class Shape(SlicePart):
     columns: list[Axis]
 
 
-def read(path: Path, kind: type[P]) -> P:
-    """Read a slice of the plan: ``Layout`` for a table.
+def read(path: Path, typed: Callable[[Any], P]) -> tuple[P, Any]:
+    """Read a slice of the plan, with types and as it is in the file.
+
+    Args:
+        path: of the file.
+        typed: gives its content types: ``Layout.model_validate`` for a table.
 
     Raises:
-        EncoreError: the file is missing or is no such slice.
+        EncoreError: the file is missing or is not such a slice.
     """
     try:
-        return kind.model_validate(json.loads(path.read_text()))
+        content = json.loads(path.read_text())
+        return typed(content), content
     except FileNotFoundError as error:
         raise EncoreError(f"{path} is missing; name a table that the configuration declares") from error
     except ValidationError as error:
@@ -82,4 +95,4 @@ def read(path: Path, kind: type[P]) -> P:
         place = ".".join(map(str, first["loc"]))
         raise EncoreError(f"{path}: {place}: {first['msg']}; let the workflow write the plan again") from error
     except ValueError as error:
-        raise EncoreError(f"{path} is not JSON ({error}); delete it, the workflow writes it again") from error
+        raise EncoreError(f"{path} cannot be used ({error}); delete it, the workflow writes it again") from error

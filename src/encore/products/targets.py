@@ -1,9 +1,8 @@
-"""What a user may request of Snakemake: the targets that a configuration declares, and what any target is made from."""
+"""What a user may request of Snakemake: the targets that a run declares, and what any target is built from."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from encore.config.datasets import draw_of
 from encore.config.finetuning import FinetuneStep
@@ -13,69 +12,51 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
-from encore.products.claims.entries import CLAIMS, PRINTED
-from encore.products.claims.plan import claims_plan, claims_reads
-from encore.products.figures.plan import curves_models, curves_plan, figure_plan, figure_reads
-from encore.products.tables.plan import CURVES, table_plan, table_reads
+from encore.products.claims.entries import PRINTED
+from encore.products.declared import declared_figures
+from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at
+from encore.products.report.plan import REPORT
+from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
 
-CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
-CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
-REPORT = PurePosixPath("results/report/index.html")
-PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
-REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones
-FORMATS = {
-    "tables": (".csv", ".md", ".tex", ".html", ".manifest.json", REPRODUCTION, ".reproduction.manifest.json"),
-    "figures": (".png", ".svg", ".csv", ".manifest.json"),
-}
+PAGES = tuple(BY_RULE[rule].files[0] for rule in (PRINTED, REPORT))  # of every run
+SHORT = {kind.name({}): kind for kind in PRODUCTS if not kind.wildcard}  # names of products of which a run has one
 
 
 def everything_declared(plan: Plan) -> list[str]:
     """Every table and figure of the configuration, the scores of its further lineages, and the page of all of them."""
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
-    figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
-    figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
-    figures += [f"results/figures/{name}.png" for name in plan.config.figures]
+    figures = [f"results/figures/{name}.png" for name in declared_figures(plan)]
     scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
     return [*tables, *figures, *scores, *PAGES]
 
 
-def has_figure(table: dict[str, Any]) -> bool:
-    """Whether a table has an objective next to a control that it is compared with, whose difference can be drawn."""
-    column = next((column["id"] for column in table["columns"] if column["primary"]), None)
-    comparators = table["significance"]["comparators"] if table["significance"] else []
-    roles: dict[str, set[str]] = {}
-    for row in table["rows"]:
-        if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
-            roles.setdefault(row["setting"], set()).add(row["role"])
-    return any({"objective", "control"} <= found for found in roles.values())
-
-
-def forest_plan(plan: Plan, name: str) -> dict[str, Any]:
-    """The slice of the plan that a table's figure is drawn from: the table's.
-
-    Raises:
-        EncoreError: as for the table, or there is nothing to draw.
-    """
-    content = table_plan(plan, name)
-    if not has_figure(content):
-        raise EncoreError(f"figures/{name}: no objective of this table is compared with a control, so nothing is drawn")
-    return content
-
-
-def summary(plan: Plan, root: str | None, run: str) -> str:
-    """The files of a finished run that are worth a look, its root, and what to do next.
+def kind_of(plan: Plan, target: str) -> tuple[ProductKind, str] | None:
+    """The kind and the name of the product that a target belongs to, or None if it belongs to none.
 
     Args:
-        root: of what lies in results, if anything does.
-        run: the run's file, as commands name it.
+        target: as Snakemake takes it: ``./results/...`` and absolute paths too.
     """
-    shown = tuple(f"results/{kind}/" for kind in FORMATS)
-    made = [path for path in everything_declared(plan) if path.startswith(shown) and Path(path).is_file()]
-    lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
-    lines += [f"  {path}" for path in PAGES if Path(path).is_file()]
-    lines += [f"root {root}: one digest of all this, to write down elsewhere"] if root else []
-    table = next(iter(plan.config.tables), "table1")
+    return kind_at(os.path.relpath(target), plan.catalogue.figures.__contains__)
+
+
+def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = ()) -> str:
+    """The files of a finished run that are worth a look, the root of its results, and what to do next.
+
+    Args:
+        root: of what is in results, if anything is.
+        run: the run's file, as commands name it.
+        requested: the targets that the user named, declared by the run or not.
+    """
+    declared = [path for path in everything_declared(plan) if path not in PAGES and kind_of(plan, path)]
+    own = [os.path.relpath(target) for target in requested if "/" in target]
+    made = [path for path in dict.fromkeys([*own, *declared]) if Path(path).is_file()]
+    files = [path for path in made if kind_of(plan, path)]
+    lines = [f"{plan.config.title}: {len(files)} tables and figures are made"] if files else [f"{plan.config.title}:"]
+    lines += [f"  {path}" for path in (*made, *PAGES) if path in made or Path(path).is_file()]
+    lines += [f"root {root}: digest of all results; note it to detect later changes"] if root else []
+    tables = (found[1] for path in files if (found := kind_of(plan, path)) and found[0].rule == "table")
+    table = next(tables, next(iter(plan.config.tables), "table1"))
     show, audit = typed.encore("show", table, run=run), typed.encore("audit", run=run)
     return "\n".join([*lines, f"Show a table with `{show}`, verify all with `{audit}`."])
 
@@ -148,102 +129,90 @@ def downloads(plan: Plan) -> list[str]:
 
 
 def reads_of(plan: Plan, target: str) -> list[Artifact]:
-    """What a target is made from, or the artifact that it is a file of."""
-    path = PurePosixPath(os.path.relpath(target))
-    if path.parent == REPORT.parent:
+    """What a target is built from, or the artifact that it is a file of; of the report, all that is declared."""
+    if (found := kind_of(plan, target)) is None:
+        return [find(plan, str(PurePosixPath(os.path.relpath(target)).parent))]
+    kind, name = found
+    if kind.rule == REPORT:
         return list(declared_reads(plan))
-    if (place := _place(path)) is None:  # the claims on printed numbers, which read nothing
-        return []
-    match place.split("/", 2)[1:]:
-        case ["tables", name]:
-            return table_reads(plan, name)
-        case ["figures", name]:
-            return _drawn(plan, name)
-        case [name] if name == CLAIMS:
-            return claims_reads(plan, claims_plan(plan))
-        case _:
-            return [find(plan, place)]
+    return [plan.find(folder) for folder in kind.folders(kind.slice(plan, name))]
 
 
 def declared_reads(plan: Plan) -> Iterator[Artifact]:
-    """What the declared tables and figures read, and what is made of further lineages."""
-    for name in plan.config.tables:
-        yield from table_reads(plan, name)
-    for name in plan.config.figures:
-        yield from figure_reads(plan, name)
-    for name in plan.config.lineages:
-        yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
-
-
-def _place(path: PurePosixPath) -> str | None:
-    """The identity of a target: an artifact's folder; a table, a figure or the claims without the ending."""
-    match path.parts:
-        case ("results", name) if name.startswith(f"{CLAIMS}."):
-            return f"results/{CLAIMS}"
-        case ("results", "tables" | "figures" as kind, *_):
-            return _stem(str(path), kind)
-        case ("results", _, _, *rest) if rest:
-            return str(path.parent)
-        case _:
-            return None
-
-
-def _stem(name: str, kind: str) -> str | None:
-    """A product's name without its ending, the longest that fits."""
-    fitting = [ending for ending in FORMATS[kind] if name.endswith(ending)]
-    return name.removesuffix(max(fitting, key=len)) if fitting else None
-
-
-def _drawn(plan: Plan, name: str) -> list[Artifact]:
-    """What a figure shows: one of the catalogue, one of our own that is of no table, or a table's."""
-    if name == CURVES:
-        return curves_models(plan)
-    return figure_reads(plan, name) if name in plan.catalogue.figures else table_reads(plan, name)
+    """What the declared tables and figures are built from, and what is built of further lineages."""
+    for target in everything_declared(plan):
+        if target not in PAGES:
+            yield from reads_of(plan, target)
 
 
 def check_target(plan: Plan, target: str) -> None:
     """Refuse a target that nothing makes.
 
     Raises:
-        EncoreError: it is no table or figure that can be had, and no artifact of this configuration.
+        EncoreError: it is not a product that this configuration can have, nor one of its artifacts.
     """
-    path = PurePosixPath(os.path.relpath(target))  # as Snakemake reads it: ./results/… and absolute paths too
+    path = PurePosixPath(os.path.relpath(target))
+    if found := kind_of(plan, target):
+        kind, name = found
+        if kind.wildcard == "table" and name not in plan.catalogue.tables:
+            folder = path.parts[1]
+            known = [*plan.catalogue.tables, *(plan.catalogue.figures if folder == "figures" else [])]
+            raise EncoreError(f"target {target!r}: there is no {folder[:-1]} {name!r}{nearest(name, known)}")
+        if kind.rule != REPORT:
+            kind.slice(plan, name)
+        return
     match path.parts:
-        case ("results", "tables" | "figures" as kind, *_):
-            _check_product(plan, str(path), kind)
-        case ("results", name) if name in CLAIMS_FILES:
-            return
-        case ("results", "report", "index.html" | "index.runs.json" | "manifest.json"):
-            return
-        case ("results", _, *rest) if rest:
-            _check_artifact(plan, path)
+        case ("results", "tables" | "figures" as folder, *_):
+            files = [file for kind in PRODUCTS for file in kind.files if file.startswith(f"results/{folder}/")]
+            endings = dict.fromkeys(f".{file.partition('.')[2]}" for file in files)
+            raise EncoreError(f"target {target!r}: {folder} are written as {', '.join(endings)}")
+        case ("results", "plan" | "logs" | "benchmarks" | "state", *_):
+            raise EncoreError(f"target {target!r} is made on the way to others and is not a target")
+        case ("results", folder, *rest) if rest and folder != REPORT:
+            find(plan, str(path.parent))
         case _:
-            known = [f"results/{name}" for name in CLAIMS_FILES]
-            near = nearest(target, [*everything_declared(plan), *known, str(REPORT)])
+            known = [file for name in SHORT for file in SHORT[name].files]
+            near = nearest(target, [*everything_declared(plan), *known])
             raise EncoreError(f"target {target!r} is no file of results/{near}")
 
 
-def _check_product(plan: Plan, target: str, kind: str) -> None:
-    name = target.removeprefix(f"results/{kind}/")
-    stem = _stem(name, kind)
-    if stem is None:
-        raise EncoreError(f"target {target!r}: {kind} are written as {', '.join(FORMATS[kind])}")
-    if (kind, stem) == ("figures", CURVES):
-        if not curves_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: {CURVES_MISSING}")
-        return
-    if kind == "figures" and stem in plan.catalogue.figures:
-        figure_plan(plan, stem)
-        return
-    if stem not in plan.catalogue.tables:
-        known = [*plan.catalogue.tables, *(plan.catalogue.figures if kind == "figures" else [])]
-        raise EncoreError(f"target {target!r}: there is no {kind[:-1]} {stem!r}{nearest(stem, known)}")
-    forest_plan(plan, stem) if kind == "figures" else table_plan(plan, stem)
-    if REPRODUCTION.removesuffix("csv") in name and "references" not in table_plan(plan, stem):
-        raise EncoreError(f"target {target!r}: this run's `references:` name no released run for {stem!r}; add one")
+def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:
+    """The files that names or paths mean: of a table's name the table, and its figure if it has one.
+
+    Raises:
+        EncoreError: nothing has the name, or nothing makes the file.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        if name and Path(os.path.relpath(name)).parts[:1] == ("results",):
+            meant = [name]
+        elif name in SHORT:
+            meant = SHORT[name].files[:1]
+        else:
+            meant = [f"results/tables/{name}.csv"] if name in plan.catalogue.tables else []
+            if has_figure(table_plan(plan, name)) if meant else name in plan.catalogue.figures:
+                meant.append(f"results/figures/{name}.png")
+        if not meant:
+            known = [*plan.catalogue.tables, *plan.catalogue.figures, *SHORT]
+            raise EncoreError(f"there is no table, figure or target {name!r}{nearest(name, known)}")
+        for target in meant:
+            check_target(plan, target)
+        found |= dict.fromkeys(meant)
+    return list(found)
 
 
-def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
-    if path.parts[1] in ("plan", "logs", "benchmarks", "state"):
-        raise EncoreError(f"target {str(path)!r} is made on the way to others and is no target")
-    find(plan, str(path.parent))
+def requested_products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Artifact, str]]:
+    """Each target that is a product, as an artifact of what it reads, and its file.
+
+    A table comes after the comparison of its runs with released ones, which it reads.
+    """
+    for target in wanted:
+        if (found := kind_of(plan, target)) is None:
+            continue
+        kind, name = found
+        read = {each.folder: each for each in reads_of(plan, target)}
+        if kind.rule == "table":
+            compared = BY_RULE["reproduce"]
+            for file in kind.others(kind.slice(plan, name)):
+                yield Artifact(compared.rule, compared.named(compared.stem, name), {}, read), file
+        yield Artifact(kind.rule, kind.named(kind.stem, name), {}, read), os.path.relpath(target)

@@ -49,7 +49,10 @@ class Code:
 
     @cached_property
     def stages(self) -> dict[str, dict[str, Any]]:
-        """``stages.yaml``: for each stage its ``impl``, and the ``modules`` that its program loads by their names."""
+        """``stages.yaml``: for each stage its ``impl``, and the ``modules`` that its program loads by their names.
+
+        A stage whose ``program`` is not called like it says so.
+        """
         declared: dict[str, dict[str, Any]] = yaml.safe_load((self.package / "stages.yaml").read_text())
         return declared
 
@@ -67,7 +70,7 @@ class Code:
         """
         kind, _, variant = stage.partition(".")
         declared = self._stage(stage if stage in self.stages else kind)
-        waiting = [f"{kind}.py", *declared.get("modules", [])]
+        waiting = [declared.get("program", f"{kind}.py"), *declared.get("modules", [])]
         waiting += [_variant(kind, variant)] if kind in VARIANTS and variant and stage not in self.stages else []
         return sorted(self._reached(waiting))
 
@@ -79,7 +82,7 @@ class Code:
 
     def read_library(self) -> None:
         """Read all modules behind stages, for the forks of this process; programs may be edited until they start."""
-        found = [f"{stage.partition('.')[0]}.py" for stage in self.stages]
+        found = [each.get("program", f"{stage.partition('.')[0]}.py") for stage, each in self.stages.items()]
         found += [name for each in self.stages.values() for name in each.get("modules", [])]
         for folder in set(VARIANTS.values()):
             files = self.package.joinpath(*folder.split(".")[1:]).glob("[!_]*.py")

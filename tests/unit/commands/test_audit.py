@@ -14,7 +14,7 @@ from encore.commands.audit import audit, prune
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.plan.artifact import Artifact
-from encore.products.kinds import FILES
+from encore.products.kinds import BY_RULE
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 from encore.storage.files import write_text
@@ -63,9 +63,9 @@ def results(tmp_path, monkeypatch):
 
 def write_product(stem, rule, content, read):
     """A product's files with a manifest, as its rule writes them."""
-    for ending in FILES[rule]:
+    for ending in BY_RULE[rule].endings:
         write_text(stem.with_suffix(f".{ending}"), json.dumps(["cells", 0.5, {"text": "x"}]))
-    files = [stem.with_suffix(f".{ending}") for ending in FILES[rule]]
+    files = [stem.with_suffix(f".{ending}") for ending in BY_RULE[rule].endings]
     record = {
         "stage": rule,
         "code": code_digest(rule),
@@ -111,7 +111,7 @@ def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
 def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(results):
     tamper(f"{B.folder}/file")
     removed = pruned(results)
-    files = {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+    files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(removed) == {B.folder, C.folder, *files}
     assert Path(A.folder).is_dir()
     assert Path(OTHER.folder).is_dir()
@@ -121,7 +121,9 @@ def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(res
 def test_pruning_removes_what_was_made_from_a_folder_that_is_gone(results):
     """Snakemake, which makes the folder again for that alone, would not miss it."""
     shutil.rmtree(C.folder)
-    assert set(pruned(results)) == {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+    assert set(pruned(results)) == {
+        f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")
+    }
 
 
 def test_pruning_a_clean_run_removes_nothing(results):
@@ -198,7 +200,7 @@ def test_a_table_without_its_manifest_is_found_and_pruned(results):
     tamper("results/tables/table1.csv")
     report = audit.audit(results)
     assert ["is missing" in str(finding) for finding in report.findings] == [True]
-    assert pruned(results) == sorted(f"results/tables/table1.{ending}" for ending in FILES["table"])
+    assert pruned(results) == sorted(f"results/tables/table1.{ending}" for ending in BY_RULE["table"].endings)
 
 
 def test_a_lost_record_of_the_run_is_no_finding(results):
@@ -324,7 +326,7 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results, damag
     assert table.is_file()
     index.write("config/config.yaml", {}, products=[str(table)])  # this run begins to make it again
     assert [finding.place for finding in audit.audit(results).findings] == [B.folder, str(table)]
-    files = {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+    files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(pruned(results)) == {B.folder, C.folder, *files}
     assert report.with_name("index.html").is_file()
 

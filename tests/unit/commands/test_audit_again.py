@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import inside
 import matplotlib.image
 import pytest
 import small_report
@@ -16,17 +17,12 @@ from encore.commands.audit import recompute
 from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
 from encore.commands.audit.products import check_product
 from encore.products.catalogue import load_catalogue
-from encore.products.claims import printed_claims
 from encore.products.claims.entries import PRINTED
 from encore.products.claims.plan import printed_plan
 from encore.products.declared import write_plan
-from encore.products.figures.forest import draw_forest
-from encore.products.kinds import FILES
-from encore.products.record import recorded
+from encore.products.kinds import kind_of_record
+from encore.products.record import make_product
 from encore.products.report import build
-from encore.products.report.plan import REPORT as REPORT_NAME
-from encore.products.tables import formats
-from encore.products.tables.layout import Layout
 from encore.storage import manifest
 from encore.storage.files import write_json
 
@@ -50,7 +46,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A report over made-up products."""
     monkeypatch.chdir(tmp_path)
     write_json(Path("report.json"), small_report.products(tmp_path))
-    build.make_report(Path("report.json"), None, PAGE.parent)
+    make_product("report", Path("report.json"), None, inside.files("report", "report", PAGE.parent))
     return PAGE.read_text()
 
 
@@ -75,7 +71,7 @@ def test_a_page_of_other_code_must_come_out_again_too(page: str) -> None:
 def test_a_page_and_its_records_are_the_files_of_the_report(page: str) -> None:
     assert json.loads(REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
     report = AuditReport()
-    check_product(None, REPORT, REPORT_NAME, report)
+    check_product(None, REPORT, report)
     assert report.findings == []
     assert report.verified == 1
 
@@ -138,7 +134,10 @@ def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
     """What the audit says of a product whose slice of the plan is that of its manifest."""
     report = AuditReport()
     content = dict(reversed(json.loads(place.read_text())["spec"].items()))  # whatever the order of the plan's keys
-    product = MadeProduct(name, place, content)
+    found = kind_of_record(place, content)
+    assert found
+    assert found[1] == name
+    product = MadeProduct(*found, place, content)
     recompute.recompute_product(catalogue, product, report)
     return [*map(str, report.findings), *report.notes]
 
@@ -149,10 +148,9 @@ def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     slice_ = Path("results/plan/table1.json")
     write_json(slice_, small_table.plan(tmp_path, seeds=2))
-    with recorded(slice_, None, TABLE.parent, Layout, stage="table", endings=FILES["table"]) as layout:
-        table = formats.write_formats(TABLE.parent, layout, Path("none"))
-    with recorded(slice_, None, FIGURE.parent, Layout, stage="figure", endings=FILES["figure"]):
-        draw_forest(FIGURE.parent, table)
+    for record in (TABLE, FIGURE):
+        stage = record.parent.name.removesuffix("s")
+        make_product(stage, slice_, None, inside.files(stage, "table1", record.parent))
     return tmp_path
 
 
@@ -234,7 +232,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         catalogue = load_catalogue()
         write_plan(PRINTED, printed_plan(catalogue))
         Path("results").mkdir(exist_ok=True)
-        printed_claims.make_printed(Path(f"results/plan/{PRINTED}.json"), None, Path("results"), catalogue)
+        make_product(
+            PRINTED, Path(f"results/plan/{PRINTED}.json"), None, inside.files(PRINTED, PRINTED, Path("results"))
+        )
     return root
 
 

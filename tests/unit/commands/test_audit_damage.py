@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import inside
 import pytest
 import small_report
 import test_audit
@@ -18,7 +19,7 @@ from encore.cli import audit as cli_audit
 from encore.commands.audit import audit, prune, recompute
 from encore.commands.audit.findings import REPORT, AuditReport
 from encore.errors import EncoreError
-from encore.products.report import build
+from encore.products.record import make_product
 from encore.products.report.records import ArtifactRecords, read_run
 from encore.storage import manifest
 from encore.storage.files import write_json
@@ -161,9 +162,8 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_json(Path("report.json"), small_report.products(tmp_path))
-    build.make_report(Path("report.json"), None, REPORT.parent)
-    monkeypatch.setattr(recompute, "_can_be_compared", lambda place, bad: place == REPORT)
-    monkeypatch.setattr(recompute, "report_plan", lambda plan, run: json.loads(REPORT.read_text())["spec"])
+    make_product("report", Path("report.json"), None, inside.files("report", "report", REPORT.parent))
+    monkeypatch.setattr(recompute, "report_plan", lambda plan: json.loads(REPORT.read_text())["spec"])
     shutil.copytree("results", tmp_path / "backup")
     files = sorted(path for path in Path("results").rglob("*") if path.is_file())
     found = 0
@@ -171,7 +171,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         rng = random.Random(seed)
         damage(rng.choice(files), rng)
         report = AuditReport()
-        recompute.recompute_products(SimpleNamespace(catalogue=None), Path("run.yaml"), report)  # type: ignore[arg-type]
+        recompute.recompute_products(SimpleNamespace(catalogue=None), report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])
         assert {finding.place for finding in report.findings} <= {str(REPORT)}
         found += bool(report.findings)

@@ -12,8 +12,9 @@ from encore.errors import EncoreError
 from encore.plan.catalogue import read_dataset, read_step
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from encore.products.kinds import BY_RULE
 from encore.products.tables.plan import table_plan
-from encore.products.targets import check_target, everything_declared, forest_plan, lineage_targets
+from encore.products.targets import check_target, everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[3]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -238,9 +239,11 @@ def test_an_unknown_target_is_refused_in_one_line(make, target):
 
 def test_a_figure_of_a_table_without_a_control_is_refused_before_any_job(make):
     plan = make({"tables": {"table2": ["Recipes: tct"]}})
-    for refuse in (lambda: check_target(plan, "results/figures/table2.png"), lambda: forest_plan(plan, "table2")):
-        with pytest.raises(EncoreError, match=r"^figures/table2: no objective of this table is compared"):
-            refuse()
+    said = r"^figures/table2: no objective of this table is compared"
+    with pytest.raises(EncoreError, match=said):
+        check_target(plan, "results/figures/table2.png")
+    with pytest.raises(EncoreError, match=said):
+        BY_RULE["figure"].slice(plan, "table2")
 
 
 def test_every_declared_target_is_a_target(make):

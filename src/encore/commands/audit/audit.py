@@ -11,13 +11,13 @@ from typing import Any
 
 from encore.commands.audit.artifacts import as_json, check_artifact, explained, problems_without_plan
 from encore.commands.audit.findings import REPORT, AuditReport, Finding
-from encore.commands.audit.products import cells_behind, check_product, files_of, name_of, places_of
+from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
 from encore.plan import index
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
-from encore.products.report.plan import REPORT as REPORT_NAME
+from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.tables.plan import CURVES
 from encore.storage.manifest import has_no_vectors
 from encore.storage.root import manifests_behind, product_manifests
@@ -36,8 +36,9 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     own = _own(plan)
     made: dict[str, list[Path]] = {}
     for name, content in slices.items():
-        places = [place for place in places_of(name) if str(place) not in report.others]
-        if len(places) < len(places_of(name)) and not any(map(files_of, places)):
+        everywhere = places_of(name, content)
+        places = [place for place in everywhere if str(place) not in report.others]
+        if len(places) < len(everywhere) and not any(map(files_of, places)):
             continue  # all that there is of it is another run's
         if not any(map(files_of, places)):
             report.notes.append(f"{_called(name, content)} is not made yet")
@@ -57,9 +58,9 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
             check_artifact(artifact, tuple(affected[folder]), report)
     for name, places in made.items():
         for place in places:
-            check_product(slices[name], place, name, report)
+            check_product(slices[name], place, report)
     if files_of(REPORT) and str(REPORT) not in report.others:
-        check_product(None, REPORT, REPORT_NAME, report)
+        check_product(None, REPORT, report)
     report.notes += _removed_vectors(wanted)
     return report
 
@@ -80,7 +81,7 @@ def check_copy(report: AuditReport) -> None:
             content = json.loads(place.read_bytes())["spec"]
         except (ValueError, KeyError, TypeError, RecursionError):
             content = None  # no manifest, which is for the check to say
-        check_product(content, place, name_of(place), report)
+        check_product(content, place, report)
 
 
 def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
@@ -91,13 +92,13 @@ def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or lie in results, and of the claims."""
-    claims = {CLAIMS: claims_plan(plan)} if any(map(files_of, places_of(CLAIMS))) else {}
+    claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 
 def _of_other_runs(slices: dict[str, dict[str, Any]], run: str) -> dict[str, str]:
     """The products that another run made and that this one would make otherwise, and which run that was."""
-    planned = {str(place): content for name, content in slices.items() for place in places_of(name)}
+    planned = {str(place): content for name, content in slices.items() for place in places_of(name, content)}
     found = {place: by for place, by in index.read().products.items() if by != run}
     return {place: by for place, by in found.items() if place not in planned or not _has(Path(place), planned[place])}
 
@@ -144,6 +145,5 @@ def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, An
 
 
 def _called(name: str, content: dict[str, Any]) -> str:
-    if name in (CLAIMS, PRINTED):
-        return f"results/{name}.csv"
-    return f"{'figure' if name == CURVES or 'kind' in content else 'table'} {name}"
+    kind = kinds_of(name, content)[0]
+    return kind.files[0] if kind.category == "Claims" else f"{kind.category.lower()[:-1]} {name}"

@@ -4,17 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.products.claims.entries import CLAIMS, PRINTED
-from encore.products.kinds import ONE_OF_ITS_KIND
-from encore.products.report.plan import REPORT as REPORT_NAME
-from encore.storage import manifest
+from encore.products.kinds import BY_RULE, ProductKind
 
-REPORT = Path("results/report") / manifest.MANIFEST
+REPORT = Path(BY_RULE["report"].record)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with one artifact or product, and the cells that it stands behind."""
+    """What is wrong with one artifact or product, and the cells that rest on it."""
 
     place: str
     reason: str
@@ -27,16 +24,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class MadeProduct:
-    """A product whose files are those of its manifest: its name, its manifest, and its slice of the plan."""
+    """A product whose files are those of its manifest: its kind and name, its manifest, and its slice of the plan."""
 
+    kind: ProductKind
     name: str
     place: Path
     content: dict[str, Any]
 
     @property
-    def rule(self) -> str:
-        """The rule that makes it."""
-        return rule_of(self.name, self.place, self.content)
+    def files(self) -> list[str]:
+        """The names of its files without the manifest."""
+        return [Path(self.kind.named(file, self.name)).name for file in self.kind.files[:-1]]
 
 
 @dataclass
@@ -51,13 +49,3 @@ class AuditReport:
         "compared: digests, inputs, products made again; not made again: models, indexes, runs, scores (--deep)"
     )
     others: dict[str, str] = field(default_factory=dict)  # manifests of products of other runs, and these runs
-
-
-def rule_of(name: str, place: Path, content: dict[str, Any]) -> str:
-    """The rule that makes a product, by its name, where its manifest lies, and its slice of the plan."""
-    if name in (PRINTED, CLAIMS, REPORT_NAME):
-        return name
-    if place.is_relative_to("results/tables"):
-        return "table"
-    rules = {figure: rule for rule, figure in ONE_OF_ITS_KIND.items()}
-    return rules.get(name) or ("draw" if "kind" in content else "figure")

@@ -21,9 +21,10 @@ def to_prune(plan: Plan, report: AuditReport) -> list[str]:
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
     removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
-    affected = cells_behind(plan, audit.published_products(plan))
+    slices = audit.published_products(plan)
+    affected = cells_behind(plan, slices)
     names = {cell.split(":")[0] for folder in bad for cell in affected.get(folder, [])}
-    products = [place for name in sorted(names) for place in places_of(name)]
+    products = [place for name in sorted(names) for place in places_of(name, slices[name])]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
     for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
         removed += sorted(map(str, files_of(record))) if str(record) not in report.others else []

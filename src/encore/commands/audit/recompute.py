@@ -3,15 +3,20 @@
 A digest cannot tell a number that was altered together with its manifest; this can. Products that are bad already, or
 that rest on an artifact that is, are not made again. What other code made must come out again too: who forges a number
 can forge the digest of the code that made it.
+
+The numbers of a CSV are compared cell by cell, so that what was altered is named. Pictures are compared if the same
+version of matplotlib drew them.
 """
 
+import csv
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from encore.commands.audit import remake
 from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct
 from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
@@ -19,33 +24,33 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.claims.entries import PRINTED
 from encore.products.claims.plan import printed_plan
+from encore.products.record import load_builder
 from encore.products.report.plan import report_plan
 from encore.storage.files import canonical
 
+NAMED = 3  # what differs is named up to so many times
+PICTURES = (".png", ".svg")
+KEYS = ("id", "label", "setting", "column", "panel")  # columns of a CSV that tell whose a line is
 
-def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
-    """Add to an audit's report what tables, figures, claims and the page show that does not come out again.
 
-    Args:
-        run: the run's file.
-    """
+def recompute_products(plan: Plan, report: AuditReport) -> None:
+    """Add to an audit's report what tables, figures, claims and the page show that does not come out again."""
     remake_products(plan.catalogue, report)
-    recompute_report(plan, run, report)
+    recompute_report(plan, report)
 
 
-def recompute_report(plan: Plan, run: Path, report: AuditReport) -> None:
+def recompute_report(plan: Plan, report: AuditReport) -> None:
     """Add what the page shows that does not come out again."""
     bad = {finding.place for finding in report.findings}
-    if str(REPORT) not in report.others and _can_be_compared(REPORT, bad):
-        with _found(REPORT, report):
-            spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan, run)
-            recompute_page(report)
-            if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
-                report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {run}"))
-            elif canonical(spec) != canonical(planned):
-                report.notes.append(
-                    "results/report/index.html does not show all that is made; run snakemake for it again"
-                )
+    if not REPORT.is_file() or str(REPORT) in {*bad, *report.others}:
+        return
+    with _found(REPORT, report):
+        spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan)
+        recompute_page(report)
+        if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
+            report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {plan.config.file}"))
+        elif canonical(spec) != canonical(planned):
+            report.notes.append("results/report/index.html does not show all that is made; run snakemake for it again")
 
 
 def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
@@ -67,20 +72,15 @@ def _found(place: Path, report: AuditReport) -> Iterator[None]:
         report.findings.append(Finding(str(place), reason))
 
 
-def _can_be_compared(place: Path, bad: set[str]) -> bool:
-    """Whether a product is there and is what its manifest says."""
-    return place.is_file() and str(place) not in bad
-
-
 def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditReport) -> None:
     """Make a table, a figure or the claims again, and add to an audit's report what differs."""
     place = product.place
-    if product.rule == PRINTED and canonical(product.content) != canonical(printed_plan(catalogue)):
+    if product.kind.rule == PRINTED and canonical(product.content) != canonical(printed_plan(catalogue)):
         report.notes.append(f"{place}: config/papers has other claims or numbers than it was made from")
         return
-    for reason in remake.differences(product.rule, place, product.content, catalogue):
+    for reason in differences(product):
         report.findings.append(Finding(str(place), reason + _of_other_code(place)))
-    if not remake.same_pictures(place):
+    if not same_pictures(place):
         report.notes.append(f"{place}: another version of matplotlib drew it, so only its data were compared")
 
 
@@ -106,3 +106,62 @@ def recompute_page(report: AuditReport) -> None:
 def _of_other_code(place: Path) -> str:
     """What is added to a difference that an earlier or later version of Encore may have made."""
     return "" if is_of_this_code(place) else " (its manifest names other code than this version's)"
+
+
+def differences(product: MadeProduct) -> list[str]:
+    """What of a product does not come out again, in words."""
+    place, builder = product.place, load_builder(product.kind.rule)
+    typed = builder.typed(json.loads(canonical(product.content)))  # in the order of its file
+    with TemporaryDirectory() as folder:
+        try:
+            builder.build(Path(folder), typed, place.parent)
+        except EncoreError as error:
+            return [f"{product.kind.named(product.kind.stem, product.name)} cannot be made again: {error}"]
+        files = [file for file in product.files if same_pictures(place) or not file.endswith(PICTURES)]
+        return [reason for file in files for reason in _of_file(place.with_name(file), Path(folder) / file)]
+
+
+def same_pictures(place: Path) -> bool:
+    """True if today's matplotlib drew a product's pictures, or it has none."""
+    drawn = json.loads(place.read_text()).get("results") or {}
+    return "matplotlib" not in drawn or bool(drawn["matplotlib"] == version("matplotlib"))
+
+
+def _of_file(made: Path, again: Path) -> Iterator[str]:
+    """How a file differs from the one that was made again."""
+    if made.read_bytes() == again.read_bytes() or (made.suffix == ".png" and _same_pixels(made, again)):
+        return
+    reasons = list(_of_lines(made, again)) if made.suffix == ".csv" else []
+    yield from reasons[:NAMED] or [f"{made} is not what comes out again"]
+    if len(reasons) > NAMED:
+        yield f"{made}: {len(reasons) - NAMED} more lines differ"
+
+
+def _of_lines(made: Path, again: Path) -> Iterator[str]:
+    """The lines of a CSV that differ, each by the first column that does."""
+    (header, *lines), (expected_header, *expected) = ([*csv.reader(_text(path))] or [[]] for path in (made, again))
+    if header != expected_header or len(lines) != len(expected):
+        yield f"{made} has other lines or columns than come out again"
+        return
+    for number, (line, right) in enumerate(zip(lines, expected, strict=True), 2):
+        for column, found, wanted in zip_longest(header, line, right, fillvalue=""):
+            if found != wanted:
+                known = dict(zip(header, right, strict=False))
+                name = ", ".join(known[key] for key in KEYS if known.get(key)) or f"line {number}"
+                yield f"{made}: {name}: {column} is {found!r}, comes out again as {wanted!r}"
+                break
+
+
+def _text(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+
+
+def _same_pixels(made: Path, again: Path) -> bool:
+    """Whether two pictures differ in nothing but how they are compressed."""
+    import matplotlib.image
+    import numpy as np
+
+    try:
+        return bool(np.array_equal(matplotlib.image.imread(made), matplotlib.image.imread(again)))
+    except (OSError, ValueError, SyntaxError):  # what a damaged picture raises
+        return False

@@ -18,8 +18,7 @@ from encore.config.run import Limits
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts, share_with_triples, step_name
-from encore.products import requested
-from encore.products.targets import declared_reads, reads_of
+from encore.products.targets import declared_reads, reads_of, requested_products, requested_targets
 
 HOUR, GB = 3600.0, 1e9
 
@@ -208,17 +207,17 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) 
     Raises:
         EncoreError: no rule makes what is named, or a file of the catalogue is wrong.
     """
-    targets = requested.requested_targets(plan, names)
+    targets = requested_targets(plan, names)
     sizes = CollectionSizes(plan, read_stated())
     wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
     fetches = Fetches(plan, published())
     jobs = Jobs(plan, sizes, machine, fetches).behind(wanted)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
-    shown = targets or requested.requested_targets(plan, plan.config.tables)
+    shown = targets or requested_targets(plan, plan.config.tables)
     made = [  # finished if the product's file and all that it reads are there
         Needed(each, each.stage, Path(file).is_file() and all(done[folder] for folder in each.inputs), {})
-        for each, file in requested.requested_products(plan, shown)
+        for each, file in requested_products(plan, shown)
     ]
     return Forecast(
         title=plan.config.title,

@@ -6,19 +6,16 @@ from typing import Any
 from encore.commands.preflight.forecast import Forecast
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.catalogue import DEFAULT_RUN
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import PRINTED, products_of, read_claims
 from encore.products.claims.plan import cells_of, printed_plan, run_shapes
 from encore.products.declared import declared
 from encore.products.figures.claimed import figure_cells
+from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported_file import PAPERS
 from encore.products.tables.upstream import upstream_cells
-from encore.products.targets import has_figure
-
-PRODUCTS = ("reproduce", "table", "figure")
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,8 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
         EncoreError: a claim, or a table of the first plan, is wrong.
     """
     old, new = forecasts
-    missing = {job.artifact.folder for job in old.missing if job.rule not in PRODUCTS}
-    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in PRODUCTS]
+    missing = {job.artifact.folder for job in old.missing if job.rule not in BY_RULE}
+    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in BY_RULE]
     needs = new.needs(added)
     slices = declared(before), declared(after)
     jobs: dict[str, list[str]] = {}
@@ -58,8 +55,9 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
         jobs.setdefault(job.rule, []).append(job.artifact.folder)
     for name in slices[1]:
         if slices[0].get(name) != slices[1][name]:
-            for rule in _products(name, slices[1][name]):
-                jobs.setdefault(rule, []).append(name)
+            for kind in kinds_of(name, slices[1][name]):
+                if kind.exists(slices[1][name]):
+                    jobs.setdefault(kind.rule, []).append(name)
     jobs |= {rule: ["all"] for rule in _pages(before, after, products_differ=slices[0] != slices[1])}
     return PlanChange(
         jobs=jobs,
@@ -108,19 +106,9 @@ def _reads(plan: Plan, table: str) -> dict[Address, Any]:
     }
 
 
-def _products(name: str, content: dict[str, Any]) -> list[str]:
-    """The rules that make something of a slice."""
-    if "kind" in content:
-        return ["draw"]
-    if "columns" not in content:
-        return [{"pretraining": "curves"}.get(name, name)]
-    compared = ["reproduce"] if "references" in content else []
-    return [*compared, *(["table", "figure"] if has_figure(content) else ["table"])]
-
-
 def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
     """What every run has: the claims on printed numbers, and the report of all products."""
     printed = [printed_plan(plan.catalogue) for plan in (before, after)]
-    reports = [report_plan(plan, DEFAULT_RUN) for plan in (before, after)]  # of one file, since they show its name
+    reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
     found = [PRINTED] if printed[0] != printed[1] else []
     return [*found, *([REPORT] if products_differ or reports[0] != reports[1] else [])]

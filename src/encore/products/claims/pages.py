@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 Lines = Sequence[Sequence[str]]
 
@@ -82,3 +82,8 @@ def _shown(name: str, entry: dict[str, str]) -> str:
     elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
         text = f"{float(text):.3g}"
     return re.sub(r"([\\|*_<>`])", r"\\\1", text)
+
+
+def counted(verdicts: Mapping[str, int]) -> str:
+    """How often each verdict was given, in a line."""
+    return ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())

@@ -1,6 +1,5 @@
 """The ledger of claims on the papers' own printed numbers: one line a claim, made without any run."""
 
-import json
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
-from encore.products import record as products
+from encore.products.catalogue import load_catalogue
 from encore.products.claims import pages, printed
 from encore.products.claims.chance import ABOVE_NOTHING, Origin, chance_of_all, chance_of_tau
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
 from encore.products.claims.entries import (
     FILE,
-    PRINTED,
     AboveTest,
     AlikeTest,
     AnyTest,
@@ -27,6 +25,7 @@ from encore.products.claims.entries import (
 from encore.products.claims.plan import all_shapes, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
+from encore.products.record import Builder
 from encore.products.slices import Product
 from encore.products.tables.entries import TESTED, Table, fill_vars, has_own_value, printed_as
 from encore.products.tables.reported import found as printed_number
@@ -62,7 +61,9 @@ HEADER = (
 
 
 class PrintedClaimsSlice(Product):
-    """The slice: digests alone; what they are of is read as it lies in config/papers."""
+    """The slice: only digests; what they are of is read from config/papers."""
+
+    content: dict[str, Any]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """No folders: printed claims are judged on the papers' own numbers."""
@@ -102,18 +103,6 @@ def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, fr
                 ids = frozenset(one for each in above for one in ([each] if isinstance(each, str) else each))
                 found[Address(name, row.setting, row.id, column.id)] = ids
     return found
-
-
-def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogue: Catalogue) -> dict[str, int]:
-    """Write ``claims_printed.csv``, its page and its manifest from what ``plan`` has digests of; counts the verdicts.
-
-    Raises:
-        EncoreError: a claim names what no table or figure has, or the files are others than the plan was made of.
-    """
-    with products.recorded(plan, spec, folder, PrintedClaimsSlice, stage=PRINTED, endings=["csv", "md"]):
-        if json.loads(plan.read_text()) != printed_plan(catalogue):
-            raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
-        return write_printed(folder / f"{PRINTED}.csv", PAPERS, catalogue)
 
 
 def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
@@ -244,3 +233,13 @@ def _origin(tables: Mapping[str, Table], steps: Steps) -> Origin:
         return "+".join(parts[: last + 1]), system, queries  # of a lineage, down to its last pre-training
 
     return origin
+
+
+def _build(folder: Path, claims: PrintedClaimsSlice, beside: Path) -> str:
+    catalogue = load_catalogue()
+    if claims.content != printed_plan(catalogue):
+        raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
+    return pages.counted(write_printed(folder / f"{claims.name}.csv", PAPERS, catalogue))
+
+
+BUILDER = Builder(lambda content: PrintedClaimsSlice.model_validate(content | {"content": content}), _build)

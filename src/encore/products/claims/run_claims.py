@@ -15,6 +15,7 @@ from encore.products.claims.estimates import Cells, Printed, Shares, WeightedVal
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import Estimate
+from encore.products.record import Builder
 from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
 from encore.products.tables import reported
@@ -271,3 +272,10 @@ def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
 def _finite(value: float | None) -> str:
     """A number for the CSV; empty for none and for an infinite error, which a single seed has."""
     return number(value if value is not None and math.isfinite(value) else None)
+
+
+def _build(folder: Path, claims: ClaimsSlice, beside: Path) -> str:
+    return pages.counted(write_run_claims(folder / f"{claims.name}.csv", claims))
+
+
+BUILDER = Builder(ClaimsSlice.model_validate, _build)

@@ -108,6 +108,7 @@ def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[P
 class FigureSlice(Product):
     """The fields of every slice of a figure."""
 
+    kind: str
     title: str
     notes: list[str] = []
     dataset: str

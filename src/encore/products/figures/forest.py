@@ -11,8 +11,10 @@ from matplotlib.ticker import MaxNLocator
 from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.style import BAND, INK, SOFT
+from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
-from encore.products.tables.compute import signed
+from encore.products.tables.compute import compute_table, signed
+from encore.products.tables.layout import Layout
 from encore.products.tables.table import Column, Table
 from encore.products.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
@@ -108,3 +110,11 @@ def _caption(table: Table, column: Column) -> str:
         + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
         + (PROXY_DATA if table.proxy_data else "")
     )
+
+
+def _build(folder: Path, layout: Layout, beside: Path) -> str:
+    draw_forest(folder, compute_table(layout))
+    return f"figure {layout.name}: {folder / layout.name}.png"
+
+
+BUILDER = Builder(Layout.model_validate, _build)

@@ -1,14 +1,13 @@
 """The kinds of figures of ``papers/<paper>/figures.yaml``: one line each."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from encore.config.validation import by_kind
-from encore.errors import EncoreError
 from encore.products.figures import coverage, growth, heat, labels, words
 from encore.products.figures import map as neighbours
-from encore.products.figures.base import FigureEntry, FigureKind
+from encore.products.figures.base import FigureEntry, FigureKind, FigureSlice
+from encore.products.record import Builder
 
 KINDS: dict[str, FigureKind] = {
     "growth": growth.KIND,
@@ -25,16 +24,21 @@ def read_entry(fields: dict[str, Any]) -> FigureEntry:
     return by_kind(fields, {name: kind.entry for name, kind in KINDS.items()}, "figure")
 
 
-def kind_of(plan: Path) -> FigureKind:
-    """The kind of figure that a slice of the plan is of.
+def _typed(content: Any) -> FigureSlice:
+    """A figure's slice of the plan with the types of its kind.
 
     Raises:
-        EncoreError: there is no such file, or it is not a slice of a figure.
+        ValueError: its kind is unknown.
     """
-    try:
-        kind: Any = json.loads(plan.read_text())["kind"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{plan} is no slice of a figure; let the workflow write the plan again") from error
+    kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in KINDS:
-        raise EncoreError(f"{plan}: figures of kind {kind!r} cannot be drawn; let the workflow write the plan again")
-    return KINDS[kind]
+        raise ValueError(f"figures of kind {kind!r} cannot be drawn")
+    return KINDS[kind].slice.model_validate(content)
+
+
+def _build(folder: Path, figure: FigureSlice, beside: Path) -> str:
+    KINDS[figure.kind].write(folder, figure)
+    return f"figure {figure.name}: {folder / figure.name}.png"
+
+
+BUILDER = Builder(_typed, _build)

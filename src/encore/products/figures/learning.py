@@ -14,6 +14,7 @@ from encore.products import loss_curves
 from encore.products.figures import style
 from encore.products.figures.style import GRID, INK, SOFT
 from encore.products.loss_curves import LossCurves, LossTerm, StepsSlice
+from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"
@@ -167,3 +168,11 @@ def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
         + ("A line that leaves its panel rises further. " if max([1.0, *_shares(curves)]) > HIGHEST else "")
         + (PROXY_DATA if steps.proxy_data else "")
     )
+
+
+def _build(folder: Path, steps: StepsSlice, beside: Path) -> str:
+    draw_learning(folder, steps)
+    return f"figure {steps.name}: {folder / steps.name}.png"
+
+
+BUILDER = Builder(StepsSlice.model_validate, _build)

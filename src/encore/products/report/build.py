@@ -6,35 +6,16 @@ function of ``results/``, and whoever renders it again gets the same bytes.
 
 import json
 from pathlib import Path
-from typing import Any
 
 from encore.errors import EncoreError
-from encore.products.record import read_plan, write_record
+from encore.products.record import Builder
 from encore.products.report.page import read_content, render_page
 from encore.products.report.records import read_run
 from encore.products.report.slice import ReportSlice
 from encore.storage import manifest, typed
 from encore.storage.files import sha256, write_json, write_text
 
-PAGE, RUNS, STAGE = "index.html", "index.runs.json", "report"
-
-
-def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
-    """Write the page, the records of jobs that it shows, and its manifest; gives the page's bytes.
-
-    Raises:
-        EncoreError: another run rewrote the plan, or a product is missing or was altered.
-    """
-    site, content = read_plan(plan, spec, ReportSlice)
-    for record in site.records():
-        _verify(record)
-    made = folder / manifest.MANIFEST
-    made.unlink(missing_ok=True)
-    page = read_content(site, read_run)
-    write_json(folder / RUNS, page.records.runs())
-    write_text(folder / PAGE, render_page(page))
-    write_record(made, STAGE, content, site.records(), [folder / PAGE, folder / RUNS], results={})
-    return (folder / PAGE).stat().st_size
+PAGE, RUNS = "index.html", "index.runs.json"
 
 
 def render_again(folder: Path) -> str:
@@ -60,3 +41,20 @@ def _verify(record: Path) -> None:
         if not path.is_file() or sha256(path) != expected["sha256"]:
             fix = typed.encore("audit", "--prune")
             raise EncoreError(f"{path} is not what its manifest says; run `{fix}`, then snakemake again")
+
+
+def _build(folder: Path, site: ReportSlice, beside: Path) -> str:
+    """Write the page, and the records of jobs that it shows.
+
+    Raises:
+        EncoreError: a product is missing or was altered.
+    """
+    for record in site.beside(folder):
+        _verify(record)
+    page = read_content(site, read_run)
+    write_json(folder / RUNS, page.records.runs())
+    write_text(folder / PAGE, render_page(page))
+    return f"report: {(folder / PAGE).stat().st_size / 2**20:.1f} MiB in {folder}"
+
+
+BUILDER = Builder(ReportSlice.model_validate, _build)

@@ -17,27 +17,20 @@ from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
-from encore.products.declared import wanted_tables
+from encore.products.declared import declared_figures, wanted_tables
 from encore.products.report.slice import ReportSlice
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported_file import PAPERS, reported_file
-from encore.products.targets import everything_declared
 from encore.storage.files import canonical, full_digest, sha256
 from encore.storage.typed import called
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
-_FIGURES = "results/figures/"
 
 
-def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
-    """What the page shows.
-
-    Args:
-        run: the run's file, which commands name.
-    """
-    targets = everything_declared(plan)
+def report_plan(plan: Plan) -> dict[str, Any]:
+    """What the page shows."""
     others = [
         name for name in wanted_tables(plan) if _is_made(f"results/tables/{name}", partial(table_plan, plan, name))
     ]
@@ -49,10 +42,10 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "name": REPORT,
         "title": plan.config.title,
         "templates": templates_digest(),
-        "run": called(run),
+        "run": called(plan.config.file),
         "proxy_data": plan.config.proxy_data,
         "tables": list(tables),
-        "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
+        "figures": declared_figures(plan),
         "claims": _is_made(f"results/{CLAIMS}", partial(claims_plan, plan)),
         "about": {name: products_of(claim) for name, claim in claims.items()},
         "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
@@ -72,7 +65,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
 
 def report_reads(content: dict[str, Any]) -> list[str]:
     """The manifests of all products that the page shows."""
-    return [str(path) for path in ReportSlice.model_validate(content).records()]
+    return [str(path) for path in ReportSlice.model_validate(content).beside(Path())]
 
 
 def templates_digest() -> str:

@@ -36,7 +36,7 @@ class ReportSlice(Product):
         """It reads products, which lie next to one another, and no folder of its own."""
         return {}
 
-    def records(self) -> list[Path]:
+    def beside(self, folder: Path) -> list[Path]:
         """The manifests of all products that it shows."""
         tables = [RESULTS / f"tables/{name}.manifest.json" for name in self.tables]
         figures = [RESULTS / f"figures/{name}.manifest.json" for name in self.figures]

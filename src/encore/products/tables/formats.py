@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from encore.products.record import Builder
 from encore.products.tables import aligned_text, reproduction, tidy
 from encore.products.tables.compute import compute_table
-from encore.products.tables.layout import Layout
+from encore.products.tables.layout import REPRODUCTION, Layout
 from encore.products.tables.table import Table, write_table
 from encore.storage.files import write_text
 
@@ -87,3 +88,11 @@ def _environment(ending: str) -> Any:
     environment = jinja2.Environment(loader=loader, undefined=undefined, autoescape=ending == "html", **options)
     environment.filters |= {"plain": aligned_text.plain, "tex": tex}
     return environment
+
+
+def _build(folder: Path, layout: Layout, beside: Path) -> str:
+    table = write_formats(folder, layout, beside / f"{layout.name}.{REPRODUCTION}")
+    return f"table {layout.name}: {len(table.rows) * len(table.columns)} cells in {folder}"
+
+
+BUILDER = Builder(Layout.model_validate, _build)

@@ -9,6 +9,8 @@ from pydantic import Field
 from encore.products.slices import Product, Read, SlicePart, Unit
 from encore.products.tables.entries import ColumnFields, RowFields
 
+REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
+
 # What is read of a folder, by the source of values; all of it where nothing is named.
 FILES: dict[str, tuple[str, ...]] = {
     "held_out": ("held_out.tsv",),
@@ -145,3 +147,7 @@ class Layout(Product):
         """
         cells = ((row.cells[column.id], column.source) for row in self.rows for column in self.columns)
         return {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
+
+    def beside(self, folder: Path) -> list[Path]:
+        """How close the table's runs are to released ones, if the run's file names some."""
+        return [folder / f"{self.name}.{REPRODUCTION}"] if self.references else []

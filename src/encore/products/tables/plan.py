@@ -52,6 +52,17 @@ def table_folders(rows: list[dict[str, Any]]) -> list[str]:
     return [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
 
 
+def has_figure(table: dict[str, Any]) -> bool:
+    """Whether a table compares an objective with a control of its setting, so that the difference can be drawn."""
+    column = next((column["id"] for column in table["columns"] if column["primary"]), None)
+    comparators = table["significance"]["comparators"] if table["significance"] else []
+    roles: dict[str, set[str]] = {}
+    for row in table["rows"]:
+        if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
+            roles.setdefault(row["setting"], set()).add(row["role"])
+    return any({"objective", "control"} <= found for found in roles.values())
+
+
 def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     """All of a table's slice that does not depend on files."""
     rows = _chosen(plan, name, table)

@@ -17,14 +17,13 @@ from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import DEPTH, Closeness, compared, gains, order
 from encore.evaluation.reproducibility import Scores as ByQuery
 from encore.evaluation.scores import exact_mean
+from encore.products.record import Builder
 from encore.products.slices import Read
-from encore.products.tables.layout import Column, Layout, Reference
+from encore.products.tables.layout import REPRODUCTION, Column, Layout, Reference
 from encore.products.tables.sources import SOURCES
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
-FILE = "reproduction.csv"  # behind the name of the table
-RECORD = f"reproduction.{manifest.MANIFEST}"
 HEADER = [
     *("paper", "table", "row", "label", "setting", "column", "dataset", "split", "measure", "seed"),
     *("run", "sha256", "answered", "depth", "tau_union", "rbo"),
@@ -43,6 +42,10 @@ class ReproductionSlice(Layout):
             for folder in (one.collection, *(read.folder for read in (*one.ours, *_judged(self, one))))
         )
         return {Path(folder): None for folder in folders}
+
+    def beside(self, folder: Path) -> list[Path]:
+        """It is what others read."""
+        return []
 
 
 def write_reproduction(path: Path, layout: Layout) -> int:
@@ -175,3 +178,11 @@ def _mean(lines: list[dict[str, str]], name: str) -> str:
     """The mean of what is a number."""
     values = [float(line[name]) for line in lines if line[name] not in ("", "nan")]
     return f"{exact_mean(values):.3f}".replace("-", "−") if values else "unknown"
+
+
+def _build(folder: Path, layout: ReproductionSlice, beside: Path) -> str:
+    path = folder / f"{layout.name}.{REPRODUCTION}"
+    return f"table {layout.name}: {write_reproduction(path, layout)} lines in {path}"
+
+
+BUILDER = Builder(ReproductionSlice.model_validate, _build)

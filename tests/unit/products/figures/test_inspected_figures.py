@@ -11,6 +11,7 @@ import pytest
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
+from encore.products import slices
 from encore.products.figures import curve, heat, style
 from encore.products.figures import kinds as drawings
 from encore.products.figures.curve import round_places
@@ -208,9 +209,9 @@ def test_a_lost_probe_and_a_wrong_slice_are_named(tmp_path):
     rows = [{"label": "x", "system": "x", "inspections": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
     kind = drawings.KINDS["heat"]
     with pytest.raises(EncoreError, match=r"lost/inspection\.json is not readable"):
-        kind.write(tmp_path, kind.slice.model_validate({"name": "x", "rows": rows, **COMMON}))
+        kind.write(tmp_path, kind.slice.model_validate({"name": "x", "kind": "heat", "rows": rows, **COMMON}))
     slice_ = tmp_path / "slice.json"
     slice_.write_text(json.dumps({"kind": "pie"}))
-    for path, says in ((slice_, "kind 'pie' cannot be drawn"), (Path("nowhere.json"), "no slice of a figure")):
+    for path, says in ((slice_, "figures of kind 'pie' cannot be drawn"), (Path("nowhere.json"), "is missing")):
         with pytest.raises(EncoreError, match=says):
-            drawings.kind_of(path)
+            slices.read(path, drawings.BUILDER.typed)

@@ -103,7 +103,7 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
     monkeypatch.chdir(tmp_path)
     for name, content in declared(plan).items():
         write_plan(name, content)
-    assert slices.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"
+    assert slices.read(Path("results/plan/pretraining.json"), StepsSlice.model_validate)[0].rows[0].label == "ICT"
 
 
 def test_no_table_may_have_the_figure_s_name(make):
@@ -315,7 +315,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
     path = tmp_path / "pretraining.json"
     path.write_text(steps_of(tmp_path, {"mlm": MLM, "cpdae": CPDAE}).model_dump_json())
     (tmp_path / "mlm-s0" / "model.safetensors").write_text("not read, so not verified")
-    assert inside.script("curves", "--plan", path, "--output", tmp_path / "out").returncode == 0
+    assert inside.product("curves", path, tmp_path / "out").returncode == 0
     written = json.loads((tmp_path / "out/pretraining.manifest.json").read_text())
     assert (written["stage"], written["spec"]) == ("curves", json.loads(path.read_text()))
     assert set(written["outputs"]) == {f"pretraining.{ending}" for ending in ("csv", "png", "svg")}
@@ -323,7 +323,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
 
     with (tmp_path / "cpdae-s0" / loss_curves.FILE).open("a") as file:
         file.write("\n")
-    done = inside.script("curves", "--plan", path, "--output", tmp_path / "again")
+    done = inside.product("curves", path, tmp_path / "again")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "cpdae-s0/held_out.tsv has" in done.stderr
     assert not (tmp_path / "again").exists()

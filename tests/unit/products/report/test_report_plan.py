@@ -32,7 +32,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 
 def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan: Plan) -> None:
-    content = report_plan(plan, NANO)
+    content = report_plan(plan)
     assert content["tables"] == ["table1"]
     papers = {name for name, table in plan.catalogue.tables.items() if table.reported}
     assert content["printed"].keys() == papers
@@ -40,13 +40,13 @@ def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan
     products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1", "claims_printed")}
     assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
     site = ReportSlice.model_validate(content)
-    assert [str(path) for path in site.records()] == report_reads(content)
+    assert [str(path) for path in site.beside(Path())] == report_reads(content)
     assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
 
 
 def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
     """A number is what reads as one: 11 cells have a word or a sign, and in 66 a paper prints nothing."""
-    site = ReportSlice.model_validate(report_plan(plan, NANO) | {"tables": []})
+    site = ReportSlice.model_validate(report_plan(plan) | {"tables": []})
     counted = count_printed(read_tables(site))
     assert counted == PrintedCount(cells=1113, numbers=1036, words=11)
     files = [Path(str(layout.reported)) for layout in site.printed.values()]
@@ -56,39 +56,43 @@ def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
 
 
 def test_an_edited_template_makes_the_page_again(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = report_plan(plan, NANO)["templates"]
+    before = report_plan(plan)["templates"]
     copied = shutil.copytree(report.plan.TEMPLATES, tmp_path / "templates")
     monkeypatch.setattr(report.plan, "TEMPLATES", copied)
-    assert report_plan(plan, NANO)["templates"] == before
+    assert report_plan(plan)["templates"] == before
     with (copied / "page.css").open("a") as file:
         file.write("b { color: red; }")
-    assert report_plan(plan, NANO)["templates"] != before
+    assert report_plan(plan)["templates"] != before
 
 
 def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Plan, tmp_path: Path) -> None:
-    assert report_plan(plan, Path("config/config.yaml"))["run"] == ""
-    assert report_plan(plan, tmp_path / "config/config.yaml")["run"] == ""
-    assert report_plan(plan, Path("/elsewhere/mine.yaml"))["run"] == "mine.yaml"
+    for file, run in {
+        "config/config.yaml": "",
+        tmp_path / "config/config.yaml": "",
+        "/elsewhere/mine.yaml": "mine.yaml",
+    }.items():
+        plan.config._file = str(file)
+        assert report_plan(plan)["run"] == run
 
 
 def test_a_table_that_was_asked_for_is_shown_once_it_lies_there(plan: Plan) -> None:
     plan.asked = [f"results/tables/{OTHER}"]
-    assert OTHER in report_plan(plan, NANO)["printed"]
+    assert OTHER in report_plan(plan)["printed"]
     record = Path(f"results/tables/{OTHER}.manifest.json")
     made = table_plan(plan, OTHER)
     write_json(record, {"spec": made})
-    content = report_plan(plan, NANO)
+    content = report_plan(plan)
     assert content["tables"] == ["table1", OTHER]
     assert OTHER not in content["printed"]
     write_json(record, {"spec": made | {"title": "of another configuration"}})
-    assert report_plan(plan, NANO)["tables"] == ["table1"]
+    assert report_plan(plan)["tables"] == ["table1"]
 
 
 def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
     plan.asked = ["results/claims"]
-    assert not report_plan(plan, NANO)["claims"]
+    assert not report_plan(plan)["claims"]
     write_json(Path("results/claims.manifest.json"), {"spec": claims_plan(plan)})
-    content = report_plan(plan, NANO)
+    content = report_plan(plan)
     assert content["claims"]
     assert "results/claims.manifest.json" in report_reads(content)
 
@@ -96,12 +100,12 @@ def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
 def test_a_claim_that_there_is_not_is_refused_though_no_claim_is_requested(plan: Plan) -> None:
     wrong = Plan(plan.config.model_copy(update={"claims": ["C01", "C999"]}), plan.catalogue)
     with pytest.raises(EncoreError, match=r"claims: there is no claim 'C999'; did you mean C99"):
-        report_plan(wrong, NANO)
+        report_plan(wrong)
 
 
 def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan) -> None:
-    content = report_plan(plan, NANO)
-    assert canonical(content) == canonical(report_plan(plan, NANO))
+    content = report_plan(plan)
+    assert canonical(content) == canonical(report_plan(plan))
     assert content["trials"]["ict"] == {"learning_rate": 5}
     assert content["about"]["C01"] == ["cpdae/table1", "objectives"]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,7 +24,7 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
-from encore.products import record as products
+from encore.products.record import make_product
 from encore.products.tables import reproduction
 from encore.products.tables.plan import table_plan, table_reads
 from encore.products.tables.references import reference_folders, refuse_damaged
@@ -110,7 +111,9 @@ def test_damaged_files_and_wrong_names_are_refused_before_any_job(make: Make, re
         EncoreError, match=r"references.tabel1: no such table in `tables:` of this run; did you mean table1"
     ):
         make({"references": {"tabel1": []}})
-    with pytest.raises(EncoreError, match="`references:` name no released run for 'table1'"):
+    with pytest.raises(
+        EncoreError, match=r"^tables/table1.reproduction: this run's `references:` name no released run"
+    ):
         check_target(make(), "results/tables/table1.reproduction.csv")
 
 
@@ -198,16 +201,10 @@ def tau_and_overlap(one: Ranking, other: Ranking, depth: int) -> tuple[float, fl
 
 
 def test_what_is_written_is_what_an_oracle_counts(tmp_path: Path) -> None:
-    with products.recorded(
-        plan(tmp_path),
-        None,
-        tmp_path,
-        reproduction.ReproductionSlice,
-        stage="reproduce",
-        endings=[reproduction.FILE],
-        record=reproduction.RECORD,
-    ) as layout:
-        assert reproduction.write_reproduction(tmp_path / f"t.{reproduction.FILE}", layout) == 8
+    place = plan(tmp_path)
+    said = make_product("reproduce", place, None, inside.files("reproduce", "t", tmp_path))
+    assert said.startswith("table t: 8 lines in ")
+    layout = reproduction.ReproductionSlice.model_validate(json.loads(place.read_text()))
     record = json.loads((tmp_path / "t.reproduction.manifest.json").read_text())
     assert record["stage"] == "reproduce"
     assert list(record["outputs"]) == ["t.reproduction.csv"]
@@ -231,15 +228,15 @@ def test_what_is_written_is_what_an_oracle_counts(tmp_path: Path) -> None:
         assert line["over"] == "BASE"
         assert found["effect_ratio"] == pytest.approx((a.mean() - c.mean()) / (b.mean() - d.mean()))
         assert found["delta_relative_improvement"] == pytest.approx(b.mean() / d.mean() - a.mean() / c.mean())
-    said = reproduction.reproduction_notes(tmp_path / "t.reproduction.csv", layout)
-    assert [note.split(",")[0] for note in said] == [
+    notes = reproduction.reproduction_notes(tmp_path / "t.reproduction.csv", layout)
+    assert [note.split(",")[0] for note in notes] == [
         f"{row} next to the released run their-{row.lower()}.trec.gz" for row in ("BASE", "BETTER")
     ]
     ratio = np.mean(
         [float(line["effect_ratio"]) for line in lines if (line["row"], line["column"]) == ("better", "rr")]
     )
-    assert f"effect ratio {ratio:.3f} over BASE" in said[1]
-    assert "effect ratio" not in said[0]
+    assert f"effect ratio {ratio:.3f} over BASE" in notes[1]
+    assert "effect ratio" not in notes[0]
 
 
 def test_the_measures_of_order_are_what_an_oracle_counts() -> None:

@@ -12,9 +12,8 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
-from encore.products.tables.plan import table_plan, table_reads, table_scores
+from encore.products.tables.plan import has_figure, table_plan, table_reads, table_scores
 from encore.products.tables.sources import reads as sources
-from encore.products.targets import has_figure
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
