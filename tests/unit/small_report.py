@@ -68,7 +68,11 @@ def lineage(name: str, seed: int, operations: float) -> Path:
     texts = artifact(Path(f"results/collections/{TEXTS}"), "collection.small", {"kind": "small"}, COUNTS, [])
     said = {"collection": texts.name}
     tokens = artifact(Path("results/tokens/small-22222222"), "tokens", said, {}, [texts])
-    said = {"backbone": {"layers": 2, "hidden": 8}, "seed": seed, "tokens": tokens.name}
+    said = {
+        "backbone": {"layers": 2, "hidden": 8, "pooling": ("cls", "mean")[seed % 2]},
+        "seed": seed,
+        "tokens": tokens.name,
+    }
     start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
     step = {"collection": "small", "batch": 8, "learning_rate": 0.001, **MASKING.get(name, {})}
     spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}

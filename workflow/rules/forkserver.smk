@@ -24,5 +24,6 @@ def start_forkserver():
     server = f"{prefix}exec python {quote(str(FORKSERVER / 'server.py'))} {quote(str(address))}"
     started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | one_thread)
     atexit.register(started.stdin.close)
+    # A function of the jobs' shells, so that their commands stay as a user types them, and fork from the server here.
     client = f"python() {{ command python -IS {quote(str(FORKSERVER / 'client.py'))} {quote(str(address))} \"$@\"; }}; "
     shell.prefix((prefix + client).replace("{", "{{").replace("}", "}}"))

@@ -74,7 +74,7 @@ class FigureContent:
     notes: list[str] = field(default_factory=list)
 
 
-def testable(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+def available(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[str]]:
     """The systems that this run can have, by label, and a sentence about each of the others."""
     reasons = {label: plan.resolve.missing_start(split_index(system)[0]) for label, system in systems.items()}
     found = {label: system for label, system in systems.items() if not reasons[label]}

@@ -18,8 +18,8 @@ from encore.products.figures.base import (
     PanelEntry,
     PointAxes,
     Systems,
+    available,
     measured,
-    testable,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plan_growth(plan: Plan, figure: GrowthFigure) -> FigureContent:
         EncoreError: a system is not a lineage that is searched exactly.
     """
     panels, absent = measured(plan, figure.dataset, figure.panels)
-    systems, notes = testable(plan, figure.systems)
+    systems, notes = available(plan, figure.systems)
     rows = []
     for label, system in systems.items():
         if system in plan.catalogue.systems or split_index(system)[1] is not None:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
-from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, testable
+from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, available
 from encore.products.slices import SlicePart
 from encore.storage.typed import REMAKE
 
@@ -58,7 +58,7 @@ def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[i
     """
     if reason := plan.resolve.datasets.absence(figure.dataset):
         raise EncoreError(f"dataset {figure.dataset!r} is not there: {reason}")
-    systems, notes = testable(plan, figure.systems)
+    systems, notes = available(plan, figure.systems)
     what, rows = {"kind": figure.kind, "length": figure.length, **what}, []
     for label, system in systems.items():
         lineage = plan.resolve.lineage(system)

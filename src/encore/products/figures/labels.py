@@ -16,8 +16,8 @@ from encore.products.figures.base import (
     FigureKind,
     PanelEntry,
     PointAxes,
+    available,
     measured,
-    testable,
 )
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
     """Scores of every line at each size, under each sample and seed, and what its fine-tuning is counted by."""
     panels, absent = measured(plan, figure.dataset, figure.panels)
     called = {line.label: line for line in figure.lines}
-    found, notes = testable(plan, {line.label: line.system for line in figure.lines})
-    levels, without = testable(plan, figure.levels)
+    found, notes = available(plan, {line.label: line.system for line in figure.lines})
+    levels, without = available(plan, figure.levels)
     rows = [_line(plan, figure, panels, called[label].model_dump()) for label in found]
     rows += [_level(plan, figure, panels, label, system) for label, system in levels.items()]
     shown = [

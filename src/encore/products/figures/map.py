@@ -10,7 +10,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.products.figures import style
-from encore.products.figures.base import FigureContent, FigureKind, testable
+from encore.products.figures.base import FigureContent, FigureKind, available
 from encore.products.figures.inspected import InspectedEntry, InspectionsSlice, inspected_row
 from encore.products.figures.style import INK, SOFT
 from encore.storage.csv_rows import number
@@ -55,7 +55,7 @@ def plan_map(plan: Plan, figure: MapFigure) -> FigureContent:
     if reason := plan.resolve.datasets.absence(figure.dataset, figure.split):
         raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
     what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})
-    systems, notes = testable(plan, figure.systems)
+    systems, notes = available(plan, figure.systems)
     seed, rows, trained = plan.config.seeds[0], [], []
     for label, system in systems.items():
         lineage = plan.resolve.lineage(system)

@@ -13,6 +13,7 @@ from encore.storage.files import canonical
 LATENCY = "latency.json"
 TRAINED = ("pretrain", "finetune", "train_doc2query")
 INDEXES = ("encode", "build_index", "lucene_index")
+SIZE = ("architecture", "layers", "hidden", "parameters")  # of a model
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,13 @@ def headline_data(shown: ShownTable, records: ArtifactRecords) -> dict[str, list
     searched = {each.inputs.get("collection", "") for each in made_of if each.kind == "evaluate"}
     cells = (row.cells[column.id] for column in shown.table.shown() for row in shown.table.rows)
     judged = dict.fromkeys(cell.ours.judged for cell in cells if cell.ours and cell.ours.judged is not None)
-    started = {canonical(each.spec["backbone"]): each for each in made_of if "backbone" in each.spec}
+    started = [each.spec["backbone"] | each.results for each in made_of if "backbone" in each.spec]
+    sizes = [{key: found[key] for key in SIZE if key in found} for found in started]
     return {
         "collections": records.of(sorted(searched - {""})),
         "queries": list(judged),
         "seeds": shown.table.seeds,
-        "backbones": [each.spec["backbone"] | each.results for each in started.values()],
+        "backbones": list({canonical(size): size for size in sizes}.values()),
     }
 
 

@@ -217,8 +217,8 @@ def test_the_first_screen_says_on_what_data_and_how_many_claims_came_out_how(mad
     text = page(made)
     first = words(text[text.index('id="summary"') : text.index('id="claims"')])
     assert "not the papers’ data" in first
-    assert "Searched small , 1,234 passages Queries 40 and 8 with judgments Models 2 layers of 8" in first
-    assert "Seeds 2 seeds: 0, 1" in first
+    assert "Searched small , 1,234 passages Queries 40 and 8 with judgments" in first
+    assert "Models 2 layers of 8 Seeds 2 seeds: 0, 1" in first, "models of one size are told once"
     assert "2 claims on printed numbers 1 holds 1 fails" in first
     assert "Not judged yet. To judge them: snakemake results/claims.csv" in first
     assert first.index("A <small> table") > first.index("The same claims")
