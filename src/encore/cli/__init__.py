@@ -18,7 +18,7 @@ COMMANDS = {
     "audit": "verify tables, figures, claims, the report and all that they were made from",
     "crate": "copy what was made, with all that it was made from, as an RO-Crate",
     "show": "print a table that was made, and where its files lie",
-    "explain": "print what stands behind a cell, down to the raw text",
+    "explain": "show how a number was computed, down to the raw text",
     "claims": "print what each claim of the papers says of their own numbers",
     "flops": "print the floating-point operations that each row of a table spent",
     "ledger": "print where the values of steps and objectives come from",

@@ -1,4 +1,4 @@
-"""``encore explain``: what stands behind a cell, down to the raw text."""
+"""``encore explain``: how a number was computed, down to the raw text."""
 
 import argparse
 import json
@@ -14,11 +14,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--row", required=True, help="a row's id or label, a figure's line, or a claim: C12")
     parser.add_argument("--column", help="a column's id or label, or the place of a figure's point")
     parser.add_argument("--setting", help="only under this setting, or in this panel, where there are several")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--long", action="store_true", help="the settings, machine and command of each folder too")
+    shown.add_argument("--json", action="store_true", help="all of that as JSON")
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
+    """What a cell was computed from: scores, run, index, models, negatives, corpus."""
     plan = plan_of(arguments)
     if explain_product.is_product(plan, arguments.table):
         return explain_product.show_product(plan, arguments)
@@ -30,5 +32,7 @@ def answer(arguments: argparse.Namespace) -> int:
         found = [explain.cell_json(*each) for each in chains]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
-        print("\n\n".join(explain.cell_text(cell, links, explain.shown_in(cell)) for cell, links in chains))
+        text = explain.chain_text if arguments.long else explain.chain_tree
+        told = ([*explain.cell_head(cell, links, explain.shown_in(cell)), *text(links)] for cell, links in chains)
+        print("\n\n".join(map("\n".join, told)))
     return 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from encore.commands.audit.artifacts import explained, problems
 from encore.config.published_counts import PublishedCount
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -155,19 +156,49 @@ def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]
         yield from _links(plan, plan.find(read["folder"]), role, 0, seen)
 
 
-def cell_text(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> str:
-    """The chain as people read it; ``shown`` is what the table shows in the cell, if it was made."""
+def cell_head(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> list[str]:
+    """What a cell is, line by line; ``shown`` is what the finished table shows in it."""
     lines = [str(cell), *([f"shows {shown}"] if shown else [])]
     if cell.row.get("reported_only"):
         lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
     elif not links and not cell.records:
         lines.append("nothing of ours stands there")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
-    return "\n".join([*lines, *chain_text(links)])
+    return lines
+
+
+def chain_tree(links: Iterable[ChainLink]) -> list[str]:
+    """What was built from what, a line for each stage: its folders, their bytes, and whether they are as recorded.
+
+    Each artifact is counted once, below the first that reads it.
+    """
+    own = {link.artifact.folder: link for link in links if not link.again}
+    if not own:
+        return []
+    lines = _tree([link.artifact for link in own.values() if link.depth == 0], 0, own, set())
+    total = sum(link.size or 0 for link in own.values())
+    return [*lines, f"{len(own)} folders, {total:,} bytes; settings, machine and command of each: --long"]
+
+
+def _tree(read: Iterable[Artifact], depth: int, own: dict[str, ChainLink], seen: set[str]) -> Iterator[str]:
+    stages: dict[str, list[Artifact]] = {}
+    for artifact in read:
+        if artifact.folder not in seen:
+            seen.add(artifact.folder)
+            stages.setdefault(artifact.stage, []).append(artifact)
+    for stage, found in stages.items():
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        made = [own[each.folder] for each in found if own[each.folder].record]
+        wrong = [reason for link in made for reason in explained(link.artifact.manifest, problems(link.artifact))]
+        says = [f"{sum(link.size or 0 for link in made):,} bytes", f"NOT VERIFIED: {wrong[0]}" if wrong else "verified"]
+        says = says if made else []
+        says += [f"{len(found) - len(made)} not made yet"] if len(made) < len(found) else []
+        yield f"{INDENT * depth}{stage}: {found[0].folder}{more} ({', '.join(says)})"
+        yield from _tree((parent for each in found for parent in each.inputs.values()), depth + 1, own, seen)
 
 
 def chain_text(links: Iterable[ChainLink]) -> list[str]:
-    """A chain, line by line."""
+    """All that is recorded of a chain, line by line."""
     return [line for link in links for line in _lines(link)]
 
 

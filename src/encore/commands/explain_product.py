@@ -57,7 +57,8 @@ def show_product(plan: Plan, arguments: argparse.Namespace) -> int:
             )
         )
     else:
-        print("\n".join([explained.title, *explained.lines, *explain.chain_text(links)]))
+        text = explain.chain_text if arguments.long else explain.chain_tree
+        print("\n".join([explained.title, *explained.lines, *text(links)]))
     return 0
 
 

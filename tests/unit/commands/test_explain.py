@@ -56,7 +56,7 @@ def test_what_is_named_wrongly_is_refused(plan, asked, message):
 
 def test_a_copied_row_says_whose_it_is(plan):
     (cell,) = explain.find_cells(plan, "costa/table3", "tas-b", "mrr10")
-    assert "copied from Hofst" in explain.cell_text(cell, list(explain.chain(plan, cell)), "")
+    assert "copied from Hofst" in "\n".join(explain.cell_head(cell, list(explain.chain(plan, cell)), ""))
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
@@ -79,7 +79,7 @@ def test_a_recorded_number_names_its_file():
     cell = explain.ExplainedCell(
         "t", {"label": "BoW", "setting": ""}, {"label": "Speed"}, [{"record": "README.md", "reads": []}]
     )
-    assert "recorded in README.md, sha256 " in explain.cell_text(cell, [], "")
+    assert "recorded in README.md, sha256 " in "\n".join(explain.cell_head(cell, [], ""))
 
 
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
@@ -93,7 +93,8 @@ def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tm
     first = next(iter(explain.chain(plan, cell)))
     assert first.size == 12
     assert first.digest == manifest.describe(folder / "manifest.json")["sha256"]
-    said = explain.cell_text(cell, list(explain.chain(plan, cell)), "ours 0.5")
+    links = list(explain.chain(plan, cell))
+    said = "\n".join([*explain.cell_head(cell, links, "ours 0.5"), *explain.chain_text(links)])
     assert said.startswith("costa/table1: BM25 [Traditional], MRR@10\nshows ours 0.5\n")
     assert f"1 file, 12 bytes, manifest sha256 {first.digest}" in said
     assert "\n  commit " in said
@@ -101,6 +102,26 @@ def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tm
     assert "not made yet" in said  # the run behind the scores
     data = explain.cell_json(cell, list(explain.chain(plan, cell)))
     assert json.loads(json.dumps(data))["chain"][0]["manifest_sha256"] == first.digest
+
+
+def test_a_tree_counts_each_artifact_once_and_says_which_are_verified(plan, tmp_path, monkeypatch):
+    (cell,) = explain.find_cells(plan, "costa/table1", "COSTA", "MRR@10", "BM25 negatives")
+    links = list(explain.chain(plan, cell))
+    monkeypatch.chdir(tmp_path)
+    lines = explain.chain_tree(explain.chain(plan, cell))
+    assert 8 <= len(lines) <= 20, lines
+    stages = {line.strip().partition(":")[0] for line in lines[:-1]}
+    assert stages == {link.artifact.stage for link in links}
+    assert all(line.endswith(" not made yet)") for line in lines[:-1])
+    assert lines[-1].startswith(f"{len({link.artifact.folder for link in links})} folders, 0 bytes; ")
+    texts = next(link.artifact for link in links if not link.artifact.inputs)
+    with record(Path(texts.folder), stage=texts.stage, spec=texts.spec, inputs=[]):
+        Path(texts.folder, "collection.jsonl").write_bytes(b"twelve bytes")
+    told = [line.strip() for line in explain.chain_tree(explain.chain(plan, cell))]
+    assert f"{texts.stage}: {texts.folder} (12 bytes, verified)" in told
+    Path(texts.folder, "collection.jsonl").write_bytes(b"other  bytes")
+    told = [line.strip() for line in explain.chain_tree(explain.chain(plan, cell))]
+    assert any(line.startswith(f"{texts.stage}: {texts.folder} (12 bytes, NOT VERIFIED: ") for line in told)
 
 
 def test_what_the_table_shows_is_read_from_it(plan, tmp_path, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     ids=["claim", "line", "figure"],
 )
 def test_what_is_named_wrongly_is_refused(plan, table, row, message):
-    asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False)
+    asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False, long=False)
     assert explain_product.is_product(plan, table)
     with pytest.raises(EncoreError, match=message):
         explain_product.show_product(plan, asked)

@@ -13,7 +13,7 @@ from encore.storage.code_digest import code_digest
 
 
 def check_artifact(artifact: Artifact, cells: tuple[str, ...], report: AuditReport) -> None:
-    reasons = list(explained(artifact.manifest, _problems(artifact)))
+    reasons = list(explained(artifact.manifest, problems(artifact)))
     report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
     report.verified += not reasons
     if not reasons and _code_of(Path(artifact.folder)) not in (None, code_digest(artifact.stage)):
@@ -33,7 +33,7 @@ def _code_of(folder: Path) -> str | None:
     return manifest.read_run(folder).get("code")
 
 
-def _problems(artifact: Artifact) -> Iterator[str]:
+def problems(artifact: Artifact) -> Iterator[str]:
     """Everything that is wrong with one artifact, in words."""
     record = yield from _own_problems(artifact.folder)
     if record is not None:
