@@ -75,7 +75,7 @@ def _rules(found: Forecast) -> str:
             f"{needs.gpu_hours:,.2f}" if needs.gpu_hours >= 0.01 else "",
             size(needs.ram),
             size(needs.gpu_memory) if needs.gpu_memory else "",
-            size(needs.disk),
+            size(needs.disk) if needs.disk else "",
         ]
         for rule, needs in shown
     ]
