@@ -28,7 +28,7 @@ def test_both_reports_show_what_is_there(nano: Clone) -> None:
     assert len(re.findall(r'class="item" id="k-', text)) == claims > 100
     assert f"{claims} claims on printed numbers" in screen
     stages = set(re.findall(r'data-stage="([\w.]+)"', text))
-    assert {"collection.pydocs", "pretrain.ict", "finetune", "encode", "search", "evaluate"} <= stages
+    assert {"collection.prepared", "pretrain.ict", "finetune", "encode", "search", "evaluate"} <= stages
     assert len(text) < 2_000_000
     (nano.root / PAGE).unlink()
     assert nano.built(PAGE) == {"report"}

@@ -33,7 +33,7 @@ CHANGES = [
     "tables={table1: [none, ict]}",
     "scale.backbones.bert-base=tiny-random",
     "backbones.tiny.layers=3",
-    "datasets.pydocs-stdlib.minimum_passages=1400",
+    "datasets.pydocs-stdlib.folder=one-package",
 ]
 
 

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kind concat: the collections")
     parser.add_argument("--data-root", type=Path, help="kind ir-datasets: where it was downloaded to")
     parser.add_argument("--output", type=artifact, required=True)
-    parser.add_argument("--processes", type=int, default=1, help="kinds pydocs and wikipedia: readers of the source")
+    parser.add_argument("--processes", type=int, default=1, help="kind wikipedia: readers of the source")
     arguments = parser.parse_args()
 
     spec = arguments.spec

@@ -143,7 +143,6 @@ class CollectionFields(Strict):
 
     only_passages: ClassVar[bool] = False  # no articles with sections and links, which some objectives read
     lists_negatives: ClassVar[bool] = False  # its training queries bring negatives
-    embedded: ClassVar[bool] = False  # every installation has it: nothing has to be obtained
 
     kind: str = Field(description="how it is built, and what else an entry has: one of docs/collections.md")
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
@@ -155,6 +154,15 @@ class CollectionFields(Strict):
         exclude=True,
         description="only models that learned from no query of it, or of what it is made of, are tested on it, and "
         "only where a table asks for it",
+    )
+    queries_of: str | None = Field(
+        None,
+        exclude=True,
+        description="the dataset that its queries are taken from or made of: what learned from one is not tested "
+        "zero-shot on the other",
+    )
+    apart_from: tuple[str, ...] = Field(
+        (), exclude=True, description="datasets that it shares no query with, though both are of one"
     )
     ignore_identical_ids: bool = Field(
         False, exclude=True, description="ignore a retrieved document with the query's own id, as BEIR's scores do"
@@ -186,6 +194,11 @@ class CollectionFields(Strict):
     def made_from(self) -> MadeFrom:
         """What its job reads; nothing by default."""
         return MadeFrom()
+
+    @property
+    def embedded(self) -> bool:
+        """True if it is shipped with Encore: nothing has to be obtained."""
+        return False
 
     @property
     def only_articles(self) -> bool:
@@ -220,10 +233,6 @@ class CollectionFields(Strict):
     def inheriting(self, base: "CollectionFields") -> Self:
         """These fields with what they leave out taken from the dataset that it is derived from."""
         return self
-
-    def is_apart_from(self, other: "CollectionFields") -> bool:
-        """True if it cannot share a query with another collection that is derived from the same one."""
-        return False
 
     def check_files(self) -> None:
         """Check in seconds, before any job, what can be known of the user's files.

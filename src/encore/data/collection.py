@@ -103,6 +103,16 @@ class Collection:
                 judged.setdefault(query, {})[document] = int(grade)
         return judged
 
+    def judgments(self, split: str) -> Iterator[Judgment]:
+        """The judgments of one split, in file order.
+
+        Raises:
+            EncoreError: the collection has no such split.
+        """
+        for query, grades in self.qrels(split).items():
+            for document, grade in grades.items():
+                yield Judgment(query, document, grade)
+
     def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
         """Query, document and rank of the negatives that were published with a split's questions, in file order.
 

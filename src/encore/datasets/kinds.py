@@ -15,14 +15,8 @@ from encore.config.datasets import CollectionFields
 from encore.config.validation import nearest
 from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.storage.code_digest import HERE
 
 STAGE = "collection."
-PYDOCS = {
-    stage.removeprefix(STAGE): declared["modules"][0]
-    for stage, declared in HERE.stages.items()
-    if stage.startswith(STAGE)
-}
 
 
 @dataclass(frozen=True)
@@ -116,7 +110,7 @@ def load_kind(kind: str) -> Kind:
 def modules() -> dict[str, str]:
     """The files of this folder that may be kinds, by the kind's name."""
     here = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    return {name.replace("_", "-"): f"{__package__}.{name}" for name in here} | PYDOCS
+    return {name.replace("_", "-"): f"{__package__}.{name}" for name in here}
 
 
 def is_parallel(stage: str) -> bool:

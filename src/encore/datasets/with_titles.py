@@ -12,7 +12,7 @@ from pydantic import Field
 
 from encore.config.datasets import MadeFrom, Split
 from encore.data import unpacked
-from encore.data.collection import Collection, Judgment, Row, write_collection
+from encore.data.collection import Row, write_collection
 from encore.data.text_fields import Form, FormFields
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
@@ -59,7 +59,7 @@ def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
         folder,
         _titled(base.corpus(), titles, counts),
         base.query_rows(),
-        {split: _judgments(base, split) for split in spec["splits"]},
+        {split: base.judgments(split) for split in spec["splits"]},
         form=Form.of_spec(spec),
         answers=base.answer_rows(),
     )
@@ -87,12 +87,6 @@ def _titled(corpus: Iterable[Row], titles: dict[str, str], counts: dict[str, int
         title = titles.pop(row["_id"], "")
         counts["titled" if title else "without_title"] += 1
         yield {**row, "title": title}
-
-
-def _judgments(base: Collection, split: str) -> Iterator[Judgment]:
-    for query, grades in base.qrels(split).items():
-        for name, grade in grades.items():
-            yield Judgment(query, name, grade)
 
 
 KIND = Kind(WithTitlesFields, build_with_titles)

@@ -47,7 +47,19 @@ class Dataset:
 
     def may_share_queries(self, learned: Dataset) -> bool:
         """True if a model that learned from the other one may have seen this one's queries."""
-        return bool({*self.derivation} & {*learned.derivation}) and not self.fields.is_apart_from(learned.fields)
+        return bool(self._origins & learned._origins) and learned.name not in self.fields.apart_from
+
+    @property
+    def _origins(self) -> set[str]:
+        """Its own name, and the names of all datasets that its queries may come from."""
+        found, waiting = set[str](), [self.name]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                fields = self._others.own(name).fields
+                waiting += [each for each in (fields.made_from.base, fields.queries_of) if each is not None]
+        return found
 
 
 class Datasets:

@@ -239,4 +239,4 @@ def test_a_step_of_a_lineage_says_so(make: Callable[..., Plan]) -> None:
 
 def test_every_kind_of_dataset_is_checked_for_its_measures() -> None:
     checked = {name for name in kinds.names() if "splits" in kinds.load_kind(name).fields.model_fields}
-    assert checked == set(kinds.names()) >= {"pydocs", "beir", "subset"}
+    assert checked == set(kinds.names()) >= {"prepared", "beir", "subset"}

@@ -10,15 +10,11 @@ from typing import Any
 
 import inside
 import pytest
-import small_pydocs
 from small_models import tokenizer_folder
 
-from encore.data import article_texts
 from encore.data.collection import Collection, Judgment, order, write_collection
 from encore.data.tokens import TokenStore, write_store
-from encore.datasets import kinds
-from encore.datasets.pydocs.splits import HeldOutQueries
-from encore.datasets.reqa import pydocs, tuples
+from encore.datasets.reqa import tuples
 from encore.datasets.reqa.build import split_questions, write_reqa
 from encore.datasets.reqa.distractors import distractors, ready
 from encore.datasets.reqa.fields import ReqaFields
@@ -270,108 +266,13 @@ def test_of_a_large_pool_few_passages_are_read_and_held() -> None:
     assert len(read) < 1000
 
 
-# Questions about docstrings
-
-
-@pytest.mark.parametrize(
-    ("summary", "name", "question"),
-    [
-        ("Sort an array", "axis", "To sort an array, what is axis?"),
-        ("Returns the sum", "a", "To return the sum, what is a?"),
-        ("Applies it twice", "n", "To apply it twice, what is n?"),
-        ("Matches a name", "n", "To match a name, what is n?"),
-        ("A sorted array", "axis", "For a sorted array, what is axis?"),
-        ("SVD of a matrix", "k", "For SVD of a matrix, what is k?"),
-    ],
-)
-def test_a_summary_and_a_name_make_a_question(summary: str, name: str, question: str) -> None:
-    assert pydocs.question(summary, name) == question
-
-
-@pytest.mark.parametrize(
-    ("sentence", "name"),
-    [
-        ("axis (int): Axis along which to sort.", "axis"),
-        ("**kwargs (dict, optional (default={})): What else is given.", "kwargs"),
-        ("X (array of shape (n, m)): The training data.", "X"),
-        ("k: Number of clusters.", "k"),
-        ("k: Number.", None),
-        ("Note: This is not a parameter.", None),
-        ("ValueError: If there is none.", None),
-        ("None: There is nothing given.", None),
-        ("__len__ (int): The number of rows.", None),
-        ("The axis along which to sort.", None),
-    ],
-)
-def test_sentences_that_explain_a_name_are_told_from_others(sentence: str, name: str | None) -> None:
-    assert pydocs.explained(sentence) == name
-
-
-def reqa_of_pydocs(folder: Path, base: Collection, **given: Any) -> Collection:
-    spec = {"kind": "pydocs-reqa", "packages": ["lib", "other"], "ratios": [50], "draws": 1, **given}
-    kinds.build_collection(
-        "pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder
-    )
-    return Collection(folder)
-
-
-LONG = ["n (int): How many there are.", *[f"{'word ' * 39}{number}." for number in range(4)]]
-OBJECTS: small_pydocs.Objects = {
-    **small_pydocs.OBJECTS,
-    "lib.long": ("test", {"f": ("Find one among many words", LONG)}),
-}
-
-
-def test_what_is_asked_about_are_held_out_objects_of_the_packages(tmp_path: Path) -> None:
-    base = small_pydocs.build(tmp_path / "base", OBJECTS)
-    found = reqa_of_pydocs(tmp_path / "reqa", base)
-    assert set(found.queries().values()) == {
-        "For Colour a fence in one afternoon, what is colour?",
-        "For Colour a fence in one afternoon, what is coats?",
-        "To sort fences by their values, what is by?",
-        "For Sound one note after another, what is tempo?",
-        "To find one among many words, what is n?",
-    }
-    assert set(found.clusters().values()) == {"lib.paint", "other.music", "lib.long"}
-
-
-def test_long_bodies_come_in_passages(tmp_path: Path) -> None:
-    found = reqa_of_pydocs(tmp_path / "reqa", small_pydocs.build(tmp_path / "base", OBJECTS))
-    rows = {row["_id"]: row for row in found.corpus() if row["_id"].startswith("lib.long.f")}
-    assert set(rows) == {"lib.long.f:0#0", "lib.long.f:0#1", "lib.long.f:0#2"}  # the second passage is not asked about
-    assert all(len(row["text"].split()) <= pydocs.PASSAGE_WORDS for row in rows.values())
-
-
-def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Path) -> None:
-    """Neither a body of the collection that objectives read, nor the texts of its vocabulary, nor a candidate."""
-    base = small_pydocs.build(tmp_path / "base", OBJECTS)
-    found = reqa_of_pydocs(tmp_path / "reqa", base)
-    summaries = [
-        text for query, text in base.queries().items() if any(query in base.qrels(s) for s in ("valid", "test"))
-    ]
-    said = HeldOutQueries([*summaries, *found.queries().values()])
-    read = [text for article in base.articles() for section in article["sections"] for text in section["sentences"]]
-    assert not said.containing(read)
-    assert not [text for text in article_texts.VocabularyTexts(base) if said.containing([text])]
-    assert not [name for name, texts in found.texts() if said.containing(texts)]
-    assert said.containing(["It can sort fences by their values."])  # the check itself finds what it looks for
-
-
-def test_distractors_come_from_the_other_group(tmp_path: Path) -> None:
-    base = small_pydocs.build(tmp_path / "base", OBJECTS)
-    found = reqa_of_pydocs(tmp_path / "reqa", base, packages=["lib"], distractors=2, distractors_from=["other"])
-    added = {row["_id"] for row in found.corpus() if row["_id"].startswith("other.")}
-    assert added == {"other.music.play:0#0", "other.music.play:0#1"}
-    assert not any(document in added for split in found.splits() for grades in found.qrels(split).values() for document in grades)  # fmt: skip  # noqa: E501
-
-
 def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program of the workflow hands Lucene both texts of the pair, so that the sentence's words count twice."""
     given: dict[str, str] = {}
     monkeypatch.setattr(
         "encore.retrieval.lucene.build_lucene_index", lambda texts, *_: given.update(texts) or len(given)
     )
-    with manifest.record(tmp_path / "c", stage="collection.pydocs-reqa", spec={}, inputs=[]):
+    with manifest.record(tmp_path / "c", stage="collection.squad-reqa", spec={}, inputs=[]):
         squad_like(tmp_path / "c")
     spec = [
         "--spec",

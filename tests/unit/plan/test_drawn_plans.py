@@ -7,6 +7,7 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
+from encore.plan.artifacts.collections import named_collection
 from encore.plan.artifacts.systems import shards
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -24,9 +25,9 @@ def default(catalogue):
 
 
 def test_a_collection_made_of_another_names_it(default):
-    made = default.collection("msmarco-document")
-    assert made.spec["collection"] == default.collection("pydocs").name
-    assert made.stage == "collection.pydocs-documents"
+    made = named_collection(default, "marco-documents-100k")
+    assert made.spec["collection"] == named_collection(default, "msmarco-document").name
+    assert made.stage == "collection.subset"
 
 
 def test_a_step_without_negatives_has_none_and_learns_from_its_own_split(default):

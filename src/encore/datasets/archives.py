@@ -1,0 +1,114 @@
+"""Folders of files that a collection is read from, as they are or together in an archive, ``.tar.xz``.
+
+Encore's own collections are shipped in one, in ``embedded/``. In ``datasets.yaml`` its path begins with ``{embedded}``,
+so that it is found from any working directory, in a clone and in an installed package.
+"""
+
+import json
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from lzma import LZMAError
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import Field
+
+from encore.config.datasets import CollectionFields, MadeFrom
+from encore.datasets.kinds import BuildInputs
+from encore.datasets.source_files import refuse_changed
+from encore.errors import EncoreError
+from encore.storage.files import contents, write_json
+
+EMBEDDED = "{embedded}/"
+EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
+STATISTICS = "statistics.json"
+_OF_A_RUN = ("manifest.json", "run.json")  # beside a collection of our own; they say how it was made, not what it is
+
+
+class FolderFields(CollectionFields):
+    """Fields of kinds of collections that are read from such a folder."""
+
+    path: str = Field(
+        exclude=True,
+        description="a folder, or an archive of folders, .tar.xz; `{embedded}/…` is shipped with Encore",
+    )
+    folder: str = Field("", description="the collection's folder in it; all of it without")
+
+    @property
+    def embedded(self) -> bool:
+        """True if it is shipped with Encore: nothing has to be obtained."""
+        return self.path.startswith(EMBEDDED)
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The folder or archive; what is shipped is a part of the library."""
+        return MadeFrom(path=None if self.embedded else self.path)
+
+    def content(self, *folders: str) -> dict[str, Any]:
+        """The part of a spec that identifies what is read.
+
+        Raises:
+            EncoreError: it is missing.
+        """
+        found: dict[str, Any] = {"content": _digests(_located(self.path), folders)}
+        return found | ({"path": self.path} if self.embedded else {})
+
+
+@contextmanager
+def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Iterator[Path]:
+    """The folder that holds ``folders``: that of the source, or a temporary one to which its archive is unpacked.
+
+    Raises:
+        EncoreError: the source is missing or not the planned one; or an archive is damaged or lacks a folder.
+    """
+    source = _located(spec["path"]) if "path" in spec else inputs.needed_source()
+    refuse_changed(source, _digests(source, folders), spec["content"])
+    if source.is_dir():
+        yield source
+        return
+    with TemporaryDirectory() as place:
+        _unpack(source, Path(place), folders)
+        yield Path(place)
+
+
+def add_statistics(folder: Path, source: Path, counts: dict[str, Any]) -> dict[str, Any]:
+    """The counts of a written collection, with others that its source states; also in its ``statistics.json``."""
+    if (source / STATISTICS).is_file():
+        counts = {**json.loads((source / STATISTICS).read_text(encoding="utf-8")), **counts}
+        write_json(folder / STATISTICS, counts)
+    return counts
+
+
+def _located(path: str) -> Path:
+    return EMBEDDED_FOLDER / path.removeprefix(EMBEDDED) if path.startswith(EMBEDDED) else Path(path)
+
+
+def _digests(source: Path, folders: tuple[str, ...]) -> dict[str, str]:
+    """Digests of what is read: of the archive as a whole, or of every file in the folders."""
+    if source.is_file():
+        return contents({"archive": source})
+    files = dict[str, Path]()
+    for folder in folders:
+        found = [each for each in sorted((source / folder).rglob("*")) if each.is_file() and each.name not in _OF_A_RUN]
+        if not found:
+            raise EncoreError(f"{source / folder} is missing or empty; name another `path` or `folder`")
+        files |= {each.relative_to(source).as_posix(): each for each in found}
+    return contents(files)
+
+
+def _unpack(archive: Path, place: Path, folders: tuple[str, ...]) -> None:
+    missing, known = set(folders), set[str]()
+    try:
+        with tarfile.open(archive) as packed:
+            for member in packed:  # once through: each look back would unpack all of it again
+                known.add(member.name.partition("/")[0])
+                for folder in folders:
+                    if not folder or member.name.startswith(f"{folder}/"):
+                        packed.extract(member, place, filter="data")
+                        missing.discard(folder)
+    except (tarfile.TarError, LZMAError, EOFError) as error:
+        raise EncoreError(f"{archive} is damaged or no .tar.xz ({error}); get it again") from error
+    if missing:
+        raise EncoreError(f"{archive} has no folder {min(missing)!r}; it has {', '.join(sorted(known))}")

@@ -1,0 +1,64 @@
+"""A collection that somebody has brought into the common form already, in a folder or in an archive of folders.
+
+The folder is one that ``data/collection.py`` describes, such as those in ``results/collections``; ``.jsonl`` may be
+packed (``.gz``) or not. Every row and judgment is checked as those of other kinds are.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from encore.data.collection import NEGATIVES, Collection, Row, write_collection
+from encore.data.text_fields import Form
+from encore.datasets.archives import FolderFields, add_statistics, opened
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.storage.files import read_jsonl
+
+
+class PreparedFields(FolderFields):
+    """An entry of the catalogue with ``kind: prepared``."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: the folder, and digests of the files or of the archive.
+
+        Raises:
+            EncoreError: they are missing.
+        """
+        return {"kind": self.kind, "folder": self.folder, **self.content(self.folder)}
+
+
+def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``PreparedFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: the source is missing, damaged or not the planned one, or a row or judgment is wrong.
+    """
+    with opened(spec, inputs, spec["folder"]) as place:
+        source = place / spec["folder"]
+        given = Collection(source)
+        judged = [split for split in given.splits() if given.is_judged(split)]
+        counts = write_collection(
+            folder,
+            _rows(source, "corpus"),
+            _rows(source, "queries"),
+            {split: given.judgments(split) for split in judged},
+            _rows(source, "articles"),
+            form=Form.read(source),
+            answers=_rows(source, "answers"),
+            questions={split: given.query_ids(split) for split in given.splits() if split not in judged},
+        )
+        if (source / NEGATIVES).is_dir():
+            shutil.copytree(source / NEGATIVES, folder / NEGATIVES)
+        return add_statistics(folder, source, counts)
+
+
+def _rows(source: Path, name: str) -> Iterator[Row]:
+    """Rows of a file, packed or not; none if there is no such file."""
+    for path in (source / f"{name}.jsonl", source / f"{name}.jsonl.gz"):
+        if path.is_file():
+            yield from read_jsonl(path)
+            return
+
+
+KIND = Kind(PreparedFields, build_prepared)

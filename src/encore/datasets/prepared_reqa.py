@@ -1,0 +1,106 @@
+"""ReQA of your own passages and questions: a file of passages in sentences, each with what is asked about it.
+
+``{"_id", "title", "sentences": [text], "questions": [{"text", "sentence"}]}``: sentence number ``sentence``, counted
+from 0, answers the question. Only passages that are asked about are candidates; others can be distractors. Questions
+about passages of one title are a cluster.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from encore.datasets.archives import FolderFields, add_statistics, opened
+from encore.datasets.kinds import BuildInputs, Kind
+from encore.datasets.reqa.build import write_reqa
+from encore.datasets.reqa.distractors import ready
+from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
+from encore.errors import EncoreError
+from encore.storage.text_files import numbered_objects
+
+FILE = "passages.jsonl"
+
+
+class PreparedReqaFields(ReqaFields, FolderFields):
+    """An entry of the catalogue with ``kind: prepared-reqa``."""
+
+    distractors_from: str | None = Field(None, description="the folder whose passages are distractors; its own without")
+
+    @property
+    def questions_identity(self) -> dict[str, Any]:
+        """What decides the questions and their splits."""
+        return {**super().questions_identity, "path": self.path}
+
+    @property
+    def folders(self) -> list[str]:
+        """The folder of the questions, and that of the distractors if there are any."""
+        others = self.folder if self.distractors_from is None else self.distractors_from
+        return [self.folder, *([others] if self.distractors else [])]
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: the fields, and digests of the files or of the archive.
+
+        Raises:
+            EncoreError: they are missing.
+        """
+        return {**super().resolve(), **self.content(*self.folders)}
+
+
+class _Question(BaseModel):
+    text: str
+    sentence: int = Field(ge=0)
+
+
+class _Row(BaseModel):
+    id: str = Field(alias="_id")
+    title: str = ""
+    sentences: tuple[str, ...]
+    questions: tuple[_Question, ...] = ()
+
+
+def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the collection that ``spec``, resolved ``PreparedReqaFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
+            distractors.
+    """
+    known = {name: spec[name] for name in PreparedReqaFields.model_fields if name in spec}
+    fields = PreparedReqaFields.model_validate({"path": str(inputs.source), **known})
+    with opened(spec, inputs, *fields.folders) as place:
+        asked, *others = (place / name for name in fields.folders)
+        questions = [question for passage, about in _passages(asked / FILE) for question in _questions(passage, about)]
+        pool = (passage for other in others for passage, _ in _passages(other / FILE))
+        counts = write_reqa(folder, questions, ready(pool), fields)
+        return add_statistics(folder, asked, counts)
+
+
+def _passages(path: Path) -> Iterator[tuple[Passage, tuple[_Question, ...]]]:
+    """Every passage of a file, with what is asked about it.
+
+    Raises:
+        EncoreError: with file and line, a row is no passage, or names a sentence that it does not have.
+    """
+    for number, row in numbered_objects(path):
+        try:
+            read = _Row.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise EncoreError(f"{path}, line {number}: {field}: {first['msg']}; correct the row") from error
+        if beyond := [each.sentence for each in read.questions if each.sentence >= len(read.sentences)]:
+            raise EncoreError(
+                f"{path}, line {number}: sentence {beyond[0]} answers, and there are {len(read.sentences)}, counted "
+                "from 0; correct the row"
+            )
+        yield Passage(read.id, read.title, read.sentences), read.questions
+
+
+def _questions(passage: Passage, about: tuple[_Question, ...]) -> Iterator[AnsweredQuestion]:
+    for each in about:
+        yield AnsweredQuestion(each.text, passage, each.sentence, passage.title)
+
+
+KIND = Kind(PreparedReqaFields, build_prepared_reqa)
