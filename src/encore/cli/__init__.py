@@ -22,6 +22,7 @@ COMMANDS = {
     "claims": "print what each claim of the papers says of their own numbers",
     "flops": "print the floating-point operations that each row of a table spent",
     "ledger": "print where the values of steps and objectives come from",
+    "show-config": "print each value of a lineage's steps, and where it comes from",
     "new": "write a run's file for a collection of your own: config/NAME.yaml",
     "preflight": "print what a run needs and what is missing, before it starts",
     "whatif": "print the jobs, cells and claims that a change would change",
@@ -64,7 +65,7 @@ def _add(command: argparse.ArgumentParser, name: str) -> None:
     made = " (default: that of the run that made the table or figure, else config/config.yaml)"
     if name not in OF_NO_RUN:
         command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
-    module = import_module(f"encore.cli.{name}")
+    module = import_module(f"encore.cli.{name.replace('-', '_')}")
     command.set_defaults(answer=module.answer)
     if hasattr(module, "add_flags"):
         module.add_flags(command)

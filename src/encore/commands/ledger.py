@@ -7,7 +7,7 @@ run's file, which is its user's to change and is not checked. Braces list severa
 is every name without an entry of its own. The values stand in the configuration alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -91,8 +91,8 @@ def changed_source(before: Catalogue, after: Catalogue, folder: Path) -> str:
     for name, entry in sources(read(folder), set(new)).items():
         if name in old and old[name] != new[name]:
             return (
-                f"{_ledger(entry.paper)} says where {name}={_short(old[name])} comes from; write there where "
-                f"{_short(new[name])} does"
+                f"{_ledger(entry.paper)} says where {name}={short(old[name])} comes from; write there where "
+                f"{short(new[name])} does"
             )
     return ""
 
@@ -173,13 +173,16 @@ def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
     run = with_single_names(read_run(folder / "config.yaml"), catalogue).model_dump() if _about_a_run(entries) else {}
     lines = [("field", "value", "from", "place", "why")]
     lines += [
-        (name, _short(_value(name, entry, configured, run)), entry.origin, _place(entry), entry.why)
+        (name, short(_value(name, entry, configured, run)), entry.origin, place_of(entry), entry.why)
         for name, entry in _each(entries)
     ]
-    widths = [max(len(line[column]) for line in lines) for column in range(4)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
-    )
+    return "\n".join(aligned(lines))
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of cells as text in columns, of which the last one may be ragged."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
+    return ["  ".join([*map(str.ljust, line, widths), line[-1]]) for line in lines]
 
 
 def _about_a_run(entries: list[Entry]) -> bool:
@@ -231,7 +234,7 @@ def _uncited(name: str, value: Any) -> str:
     fix = f"add `{name}` with its reason under its source to {PLACE}"
     entries = "its steps" if kind == "objectives" else "it"
     own = f", or begin the `source:` of {entries} with `{OURS};` where it is no paper's"
-    return f"{what}: no ledger says where {field}={_short(value)} comes from; {fix}{own}"
+    return f"{what}: no ledger says where {field}={short(value)} comes from; {fix}{own}"
 
 
 def _ledger(paper: str) -> str:
@@ -239,13 +242,13 @@ def _ledger(paper: str) -> str:
 
 
 def _fields(place: str, model: BaseModel) -> dict[str, Any]:
-    return {f"{place}.{key}": _plain(getattr(model, key)) for key in type(model).model_fields}
+    return {f"{place}.{key}": plain(getattr(model, key)) for key in type(model).model_fields}
 
 
 def _defaults(fields: type[Step]) -> dict[str, Any]:
     """The fields of an objective that have a default value."""
     return {
-        key: _plain(field.get_default())
+        key: plain(field.get_default())
         for key, field in fields.model_fields.items()
         if not field.is_required() and key not in PLUMBING
     }
@@ -256,15 +259,15 @@ def _written_values(system: System) -> set[str]:
     return {key for key in system.model_fields_set if not isinstance(getattr(system, key), str)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(by_alias=True)
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, list | tuple) else str(value)
 
 
-def _place(entry: Entry) -> str:
+def place_of(entry: Entry) -> str:
     return f"{entry.paper}: {entry.place}" if entry.place else entry.paper

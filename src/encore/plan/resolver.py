@@ -113,7 +113,7 @@ class Resolver:
         return self._steps[named]
 
     def _read_step(self, named: StepName) -> Step:
-        scaled = self._scaled(named.name)
+        scaled = _merged(self.step_layers(StepName(named.name)))
         known = read_step(scaled)
         for key, value in named.values().items():
             fields = type(known).model_fields
@@ -202,10 +202,7 @@ class Resolver:
         Raises:
             EncoreError: an unknown type or field, or an override that changes nothing.
         """
-        known = self.catalogue.indexes
-        if named.name not in known:
-            raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
-        scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
+        scaled = _merged(self.index_layers(StepName(named.name)))
         known_type: IndexType = index_types.read_index_type(scaled)
         for key, value in named.values().items():
             fields = type(known_type).model_fields
@@ -216,11 +213,35 @@ class Resolver:
         read: IndexType = explained(index_types.read_index_type, {**scaled, **named.values()}, f"index {named}")
         return read
 
-    def _scaled(self, name: str) -> dict[str, Any]:
+    def index_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
+        """The fields of an index type by the place that sets them; a later place overrides an earlier one.
+
+        Raises:
+            EncoreError: an unknown type.
+        """
+        known, name = self.catalogue.indexes, named.name
+        if name not in known:
+            raise EncoreError(f"unknown index {name!r}, not in config/indexes.yaml{nearest(name, known)}")
+        scaled = self.config.scale.indexes.get(name, {})
+        at = self.config.at(f"scale.indexes.{name}")
+        return {"config/indexes.yaml": known[name], at: scaled, "the lineage's name": named.values()}
+
+    def step_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
+        """The fields of a step by the place that sets them; a later place overrides an earlier one.
+
+        Raises:
+            EncoreError: an unknown step.
+        """
+        name, scale = named.name, self.config.scale
         if name not in self.catalogue.steps:
             raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")
-        entry, scale = self.catalogue.steps[name], self.config.scale
-        return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
+        entry = self.catalogue.steps[name]
+        return {
+            "config/steps.yaml": entry,
+            self.config.at(f"scale.{entry['kind']}"): getattr(scale, entry["kind"]),
+            self.config.at(f"scale.steps.{name}"): scale.steps.get(name, {}),
+            "the lineage's name": named.values(),
+        }
 
     def _check_scale(self) -> None:
         """Refuse steps and systems that a scale makes invalid, before anything is planned."""
@@ -231,7 +252,7 @@ class Resolver:
                     f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one of the two out"
                 )
         for name, step in self.catalogue.steps.items():
-            explained(read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+            explained(read_step, _merged(self.step_layers(StepName(name))), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
             self.system(name)
         for name in scale.figures:
@@ -259,3 +280,7 @@ class Resolver:
         if name in self.catalogue.systems:
             for part in self.system(name).parts:
                 self._refuse_circle(part, (*above, name))
+
+
+def _merged(layers: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {key: value for fields in layers.values() for key, value in fields.items()}

@@ -1,0 +1,65 @@
+"""The resolved configuration of a lineage: each value of its backbone, steps and index, and where it comes from."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from encore.commands import ledger
+from encore.config.lineage import split_index
+from encore.plan.plan import Plan
+
+
+def config_text(plan: Plan, text: str, folder: Path) -> str:
+    """A paragraph for the backbone, each step and the index of a lineage, with a line for each value.
+
+    Args:
+        text: the lineage, with or without an index.
+        folder: of the catalogue, whose ledgers say where its values come from.
+
+    Raises:
+        EncoreError: something in the lineage is unknown or wrong.
+    """
+    resolve, (name, index) = plan.resolve, split_index(text)
+    lineage = resolve.lineage(name)
+    cited = ledger.sources(ledger.read(folder), set(ledger.values(plan.catalogue)))
+    backbone = resolve.backbone(lineage)
+    layers = {"config/backbones.yaml": {key: getattr(backbone, key) for key in backbone.model_fields_set}}
+    found = [_told(f"backbone {lineage.backbone}", backbone, layers, cited, [f"backbones.{lineage.backbone}"])]
+    for named in lineage.steps:
+        step, layers = resolve.step(named), resolve.step_layers(named)
+        if step.collection != plan.catalogue.steps[named.name]["collection"]:
+            layers[plan.config.at("scale.datasets")] = {"collection": step.collection}
+        places = [f"steps.{named.name}", f"objectives.{getattr(step, 'objective', '')}"]
+        found.append(_told(f"step {named}", step, layers, cited, places))
+    if index:
+        found.append(_told(f"index {index}", resolve.index_type(index), resolve.index_layers(index), cited, []))
+    replaced = [] if str(lineage) == name else [plan.config.at(f"`scale:` makes {lineage} of {name}")]
+    return "\n\n".join([*replaced, *found])
+
+
+def _told(
+    title: str,
+    model: BaseModel,
+    layers: dict[str, dict[str, Any]],
+    cited: Mapping[str, ledger.Entry],
+    places: Sequence[str],
+) -> str:
+    """The values of a model, each with the last layer that sets it, or the ledgers' source of the catalogue's value.
+
+    Args:
+        places: how the ledgers name the model.
+    """
+    first, lines = next(iter(layers)), []
+    for key in type(model).model_fields:
+        value = ledger.plain(getattr(model, key))
+        if value in (None, "") or key == "source":
+            continue
+        origin = next((where for where in reversed(layers) if key in layers[where]), "default")
+        entries = [cited[name] for place in places if (name := f"{place}.{key}") in cited]
+        if entries and origin in (first, "default"):
+            origin += f" ({entries[0].origin}; {ledger.place_of(entries[0])})"
+        lines.append((f"  {key}", ledger.short(value), origin))
+    source = getattr(model, "source", "")
+    return "\n".join([f"{title}: {source}" if source else title, *ledger.aligned(lines)])
