@@ -27,12 +27,12 @@ def role_of(split: str) -> str:
 
 
 def is_reported(split: str) -> bool:
-    """Whether a split's queries are reported, and do not train or choose a model."""
+    """True if a split's queries are reported, and do not train or choose a model."""
     return role_of(split) not in ("train", "valid")
 
 
 def draw_of(split: str) -> str | None:
-    """``train-80-s1`` -> ``80-s1``: which of several ways to part the queries a split belongs to; None with one way.
+    """``train-80-s1`` -> ``80-s1``: which of several ways to split the queries it belongs to; None for one way.
 
     A second measure's judgments of the same queries are named behind a full stop, ``test-80.sentence``.
     """
@@ -41,12 +41,12 @@ def draw_of(split: str) -> str | None:
 
 
 def serves(split: str, other: str) -> bool:
-    """Whether a split, which trains or chooses a model, may do so for another: it is of that one's draw, or of none."""
+    """True if a split that trains or chooses a model may do so for another: it is of that one's draw, or of none."""
     return draw_of(split) in (None, draw_of(other))
 
 
 def same_draw(one: str, other: str) -> bool:
-    """Whether two splits go together, so that what trains in one must not be tested in the other.
+    """True if two splits go together, so that what trains in one must not be tested in the other.
 
     ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with ``test-80``, whose model is another one.
     A split without a draw goes with all.
@@ -77,7 +77,7 @@ class Split(Strict):
 
     @model_validator(mode="after")
     def _measure_what_answers_tell(self) -> "Split":
-        """Nobody knows how many passages of a collection have an answer, so nothing can be divided by it."""
+        """How many passages of a collection have an answer is unknown, so nothing can be divided by it."""
         wrong = [measure for measure in self.measures.values() if not _OF_THE_RETRIEVED.fullmatch(measure)]
         if self.judged_by == "answers" and wrong:
             raise ValueError(f"{wrong[0]!r} cannot be measured by answers; Success@k, RR@k and P@k can")

@@ -16,7 +16,7 @@ WORD, NOTHING = frozenset("LNM"), frozenset("ZC")  # general categories: letters
 
 
 class _Parted(dict[int, str]):
-    """What a sign becomes so that blanks part the tokens, by its number; filled as signs are met."""
+    """What a character becomes so that blanks separate the tokens, by its number; filled as characters are met."""
 
     def __missing__(self, number: int) -> str:
         sign = chr(number)
@@ -29,12 +29,12 @@ _PARTED = _Parted()
 
 
 def spread(text: str) -> str:
-    """The tokens of a text, parted by single blanks and with one at either end, so that tokens compare as texts."""
+    """The tokens of a text, separated by single blanks and with one at either end, so tokens compare as texts."""
     return f" {' '.join(unicodedata.normalize('NFD', text).translate(_PARTED).lower().split())} "
 
 
 def contains(passage: str, answers: Iterable[str]) -> bool:
-    """Whether any of the answers stands in a passage; both as ``spread`` gives them. Nothing is no answer."""
+    """True if any of the answers is in a passage; both as ``spread`` returns them. An empty text is not an answer."""
     return any(answer.strip() and answer in passage for answer in answers)
 
 

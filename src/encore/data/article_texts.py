@@ -9,7 +9,7 @@ from encore.data.sentences import split
 
 
 def articles(collection: Collection) -> Iterator[Row]:
-    """A collection's articles; where it has none, each passage as an article of one section, split by rule."""
+    """A collection's articles; if it has none, each passage as an article of one section, split by rule."""
     if collection.has_articles():
         yield from collection.articles()
         return

@@ -71,7 +71,7 @@ def _pieces(folder: Path) -> list[str]:
     first: dict[str, int] = {}
     for number, piece in enumerate(pieces, 1):
         if first.setdefault(piece, number) != number:
-            raise EncoreError(f"{path}, line {number}: {piece!r} stands in line {first[piece]} already; fix the file")
+            raise EncoreError(f"{path}, line {number}: {piece!r} is in line {first[piece]} already; fix the file")
     return pieces
 
 

@@ -1,4 +1,4 @@
-"""The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
+"""The common form of a collection: passages, queries, graded judgments and, if there are any, linked articles.
 
 The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and next to it
 where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``) and for splits that answers judge
@@ -73,7 +73,7 @@ class Collection:
         return sorted(path.stem for path in (*judged, *questions))
 
     def is_judged(self, split: str) -> bool:
-        """Whether people have judged a split's documents; if not, answers do."""
+        """True if people have judged a split's documents; if not, answers do."""
         return not (self.folder / QUESTIONS / f"{split}.txt").is_file()
 
     def query_ids(self, split: str) -> list[str]:
@@ -132,7 +132,7 @@ class Collection:
         """Right answers, as strings, by the id of the query that asks for them.
 
         Raises:
-            EncoreError: the collection's queries are no questions.
+            EncoreError: the collection's queries are not questions.
         """
         path = self.folder / ANSWERS
         if not path.is_file():
@@ -143,7 +143,7 @@ class Collection:
         return {row["_id"]: row["answers"] for row in read_jsonl(path)}
 
     def has_articles(self) -> bool:
-        """Whether the collection has articles, which pre-training objectives read."""
+        """True if the collection has articles, which pre-training objectives read."""
         return (self.folder / "articles.jsonl.gz").is_file()
 
     def articles(self) -> Iterator[Row]:
@@ -151,11 +151,11 @@ class Collection:
         return read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
 
     def query_rows(self) -> Iterator[Row]:
-        """Queries as they stand in the file: id, text and perhaps metadata."""
+        """Queries as stored: id, text and perhaps metadata."""
         return read_jsonl(self.folder / "queries.jsonl.gz")
 
     def answer_rows(self) -> Iterator[Row]:
-        """Right answers as they stand in the file; none where the queries are no questions."""
+        """Right answers as stored; none if the queries are not questions."""
         return read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
 
 
@@ -202,7 +202,7 @@ def write_collection(
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
-    Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
+    Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments are in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
     is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more
     than one of ``processes`` a second one reads and writes the articles meanwhile, and then takes the ``statistics``.

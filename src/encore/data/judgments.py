@@ -31,7 +31,7 @@ class JudgedFields(FormFields):
     )
 
     def to_spec(self) -> dict[str, str]:
-        """What a collection's spec says of it: nothing where it is the usual one, so that old names stay."""
+        """Its part of a collection's spec: nothing if it is the usual one, so folders keep their names."""
         return {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
 
 
@@ -48,7 +48,7 @@ class Judging:
     def judged(self, split: str, judgments: Iterable[Judgment]) -> tuple[Grades, dict[str, int]]:
         """Grades in the order of their queries' first mention, and what there is to count.
 
-        Always ``queries`` and ``judgments``; and where there are any, judgments ``repeated``, ``of_empty_documents``,
+        Always ``queries`` and ``judgments``; and if there are any, judgments ``repeated``, ``of_empty_documents``,
         ``of_unknown_queries`` and ``of_unknown_documents``, and ``queries_without_relevant`` (no grade above 0).
 
         Raises:

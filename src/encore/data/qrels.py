@@ -51,17 +51,17 @@ def _lines(path: Path) -> Iterator[Judgment]:
             continue
         else:
             raise EncoreError(
-                f"{place}: the header must be query-id, corpus-id and score, parted by tabs; add it, or give TREC's "
+                f"{place}: the header must be query-id, corpus-id and score, tab-separated; add it, or give TREC's "
                 "four columns, which have none"
             )
         if not _GRADE.fullmatch(grade):
-            raise EncoreError(f"{place}: grade {quoted(grade)} is no whole number; give one, such as 1")
+            raise EncoreError(f"{place}: grade {quoted(grade)} is not a whole number; give one, such as 1")
         yield Judgment(query, document, int(grade), place)
 
 
 def _columns(place: str, fields: list[str], count: int, between: str) -> list[str]:
     if len(fields) != count:
         raise EncoreError(
-            f"{place}: {len(fields)} fields, {count} parted by {between} are expected; fix or remove the line"
+            f"{place}: {len(fields)} fields, {count} separated by {between} are expected; fix or remove the line"
         )
     return fields

@@ -76,7 +76,7 @@ class RunMatrices(Mapping[str, Ranking]):
         """Any run, put into the order of ``rank``; queries without an answer are left out.
 
         Raises:
-            EncoreError: a document's id is no column of a run, or as ``rank``.
+            EncoreError: a document's id cannot be a column of a run, or as ``rank``.
         """
         if isinstance(run, RunMatrices):
             return run
@@ -107,7 +107,7 @@ class RunMatrices(Mapping[str, Ranking]):
             scores: [lines].
 
         Raises:
-            EncoreError: a document's id is no column of a run, or as ``rank``.
+            EncoreError: a document's id cannot be a column of a run, or as ``rank``.
         """
         check_columns(documents, "document id")
         rounded = _float32(scores)
@@ -170,7 +170,7 @@ class RunMatrices(Mapping[str, Ranking]):
         return Ranking(self._names[self.rows[place, :end]].tolist(), self.scores[place, :end])
 
     def places(self, queries: Sequence[str]) -> NDArray[np.int64]:
-        """Where queries stand among those that are answered, [queries]; -1 for one that is not."""
+        """Positions of queries among those that are answered, [queries]; -1 for one that is not."""
         return np.array([self._place.get(query, -1) for query in queries], dtype=np.int64)
 
     @cached_property
@@ -267,7 +267,7 @@ def _empty(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.fl
 
 
 def _in_order(documents: Sequence[str], scores: NDArray[np.float32]) -> bool:
-    """Whether a ranking stands as ``rank`` would put it, which most do."""
+    """True if a ranking is in the order of ``rank``, as most are."""
     falls = scores[:-1] > scores[1:]
     return all(
         scores[place] == scores[place + 1] and documents[place] > documents[place + 1]
@@ -276,7 +276,7 @@ def _in_order(documents: Sequence[str], scores: NDArray[np.float32]) -> bool:
 
 
 def _lines_in_order(of_query: NDArray[np.int64], scores: NDArray[np.float32], rows: NDArray[np.int32]) -> bool:
-    """Whether lines stand query by query, each in the order of ``rank``."""
+    """True if lines come query by query, each in the order of ``rank``."""
     later, same = of_query[1:] > of_query[:-1], of_query[1:] == of_query[:-1]
     falls = (scores[:-1] > scores[1:]) | ((scores[:-1] == scores[1:]) & (rows[:-1] >= rows[1:]))
     return bool((later | (same & falls)).all())

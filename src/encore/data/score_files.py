@@ -22,7 +22,7 @@ def score_files(source: str) -> dict[str, Path]:
         found = {path.name: path} if path.is_file() else {}
     if not found:
         raise EncoreError(
-            f"`teacher_scores: {source}` is no file and no folder of files that end in {', '.join(ENDINGS)}; "
+            f"`teacher_scores: {source}` is neither a file nor a folder of files that end in {', '.join(ENDINGS)}; "
             "put the published scores there, or name `teachers` instead"
         )
     return found

@@ -52,7 +52,7 @@ def _split_paragraph(paragraph: str) -> list[str]:
 
 
 def _is_abbreviated(before: str, following: str) -> bool:
-    """Whether the full stop that ends ``before`` belongs to its last word; ``following`` is the next character."""
+    """True if the full stop that ends ``before`` belongs to its last word; ``following`` is the next character."""
     found = _LAST_WORD.search(before)
     if found is None:
         return False

@@ -1,7 +1,7 @@
 """What of a document a model reads: which of its fields, in which order, as one text or as a pair of texts.
 
 Most collections search `title text`. A web document has an address too, and a ReQA candidate is a pair, a sentence and
-the passage that it stands in. A collection that differs from the usual says so in ``form.json``, so whatever reads it
+the passage around it. A collection that differs from the usual says so in ``form.json``, so whatever reads it
 (the token store, Lucene) makes the same text of a document.
 """
 
@@ -40,7 +40,7 @@ class Form:
         return {name for names in self.segments for name in names}
 
     def to_spec(self) -> dict[str, Any]:
-        """What a collection's spec says of it: nothing where it is the usual one, so that old names stay."""
+        """Its part of a collection's spec: nothing if it is the usual one, so folders keep their names."""
         return {} if self.segments == USUAL else {"segments": [list(names) for names in self.segments]}
 
     @classmethod

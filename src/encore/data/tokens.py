@@ -157,7 +157,7 @@ def copy_tokenizer(source: Path, folder: Path) -> None:
 
 
 def passages_without_tokens(folder: Path) -> dict[str, int]:
-    """How many passages of a store are empty; nothing where none is."""
+    """How many passages of a store are empty; nothing if none is."""
     silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
     return {"passages_without_tokens": silent} if silent else {}
 
@@ -263,6 +263,6 @@ def _ids(path: Path, expected: int) -> Any:
     """The ids of all texts, memory-mapped; an empty file, which cannot be mapped, gives an empty array."""
     size = path.stat().st_size if path.is_file() else -1
     if size != expected * TYPE.itemsize:
-        raise EncoreError(f"{path} does not hold the {expected} tokens that its offsets tell of; make the store again")
+        raise EncoreError(f"{path} does not hold the {expected} tokens of its offsets; make the store again")
     # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
     return np.memmap(path, dtype=TYPE, mode="r").view(np.ndarray) if size else np.empty(0, dtype=TYPE)

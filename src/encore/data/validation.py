@@ -22,7 +22,7 @@ class Located:
     def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
         self.path = path
         self._rows = rows
-        self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row stand between
+        self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row come between
         self._row = self._line = 0
 
     @property
@@ -45,7 +45,7 @@ class Located:
 
 
 def place_of(rows: Iterable[Row], number: int, what: str) -> str:
-    """Where row ``number`` stands: in its file, where it has one."""
+    """The place of row ``number``: in its file, if it has one."""
     return rows.place_of(number) if isinstance(rows, Located) else f"{what}, row {number}"
 
 
@@ -75,7 +75,7 @@ def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text holds more than white space and control characters."""
+    """True if a text holds more than white space and control characters."""
     return _SAYS.search(text) is not None
 
 

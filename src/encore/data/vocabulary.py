@@ -114,7 +114,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # the library raises nothing narrower
-        raise EncoreError(f"{path} is no tokenizer ({error}); replace the file") from error
+        raise EncoreError(f"{path} is not a tokenizer ({error}); replace the file") from error
     if not isinstance(tokenizer.model, models.WordPiece):
         raise EncoreError(
             f"{path} is not a WordPiece tokenizer; only BERT's kind is supported, choose such a checkpoint"
@@ -181,6 +181,6 @@ def _code_points(texts: Iterable[str]) -> dict[int, int]:
 
 
 def _continues(character: str) -> bool:
-    """Whether a word can go on with this character: punctuation and ideographs are words by themselves."""
+    """True if a word can continue with this character: punctuation and ideographs are words by themselves."""
     normalized = normalizers.BertNormalizer(lowercase=True).normalize_str(f"a{character}a")
     return len(pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normalized)) == 1

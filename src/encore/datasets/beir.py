@@ -1,6 +1,6 @@
 """A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
 
-Beside them may lie ``answers.jsonl``, the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
+``answers.jsonl`` beside them may have the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
 
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
@@ -196,13 +196,13 @@ def _qrels(split: str) -> str:
 def _data_file(folder: Path, name: str) -> Path:
     plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
     if plain.exists() and packed.exists():
-        raise EncoreError(f"{plain} lies beside {packed.name}, and only one can be meant; move the other away")
+        raise EncoreError(f"{plain} and {packed.name} both exist, and only one can be read; move the other away")
     return _existing(packed if packed.exists() else plain)
 
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        fault = "is no file" if path.exists() else "is missing"
+        fault = "is not a file" if path.exists() else "is missing"
         raise EncoreError(f"{path} {fault}; a collection of kind beir needs it, so name the right folder or split file")
     return path
 
@@ -226,14 +226,14 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
 
 
 def _documents(path: Path, others: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
-    """``_id``, ``title`` and ``text``, and ``others``: the further fields that a document's text is made of."""
+    """``_id``, ``title`` and ``text``, and ``others``: the further fields of a document's text."""
     for number, row in _rows(path, others):
         found = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
         yield number, {**found, **{name: row.get(name, "") for name in others}} if others else found
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Row]]:
-    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text where there is one.
+    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text if present.
 
     Raises:
         EncoreError: a cluster is neither a text nor a whole number.

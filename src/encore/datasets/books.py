@@ -1,7 +1,7 @@
 """Books as articles of sections of sentences, to pre-train on: BookCorpus' one file, or a folder of plain texts.
 
 BookCorpus (Zhu et al. 2015) has one sentence a line. A blank line ends a section, two a book; copies without blank
-lines are parted by count. A folder has a book in each ``.txt``, in prose, whose blank lines end paragraphs.
+lines are split by count. A folder has a book in each ``.txt``, in prose, whose blank lines end paragraphs.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ class BooksFields(CollectionFields):
     """An entry of the catalogue with ``kind: books``."""
 
     books: str | None = Field(None, description="the source that has them, in one .txt")
-    path: str | None = Field(None, description="or a file of one's own, or a folder with a book in each .txt")
-    lines: Literal["sentences", "prose"] = Field("sentences", description="what stands in a line")
+    path: str | None = Field(None, description="or your own file, or a folder with a book in each .txt")
+    lines: Literal["sentences", "prose"] = Field("sentences", description="what a line holds")
     section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
@@ -48,11 +48,11 @@ class BooksFields(CollectionFields):
 
     @property
     def only_articles(self) -> bool:
-        """There are no queries."""
+        """True: there are no queries."""
         return True
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity: the digests of files of one's own; a source is known by its folder."""
+        """The content's identity: the digests of the user's files; a source is identified by its folder."""
         named = self.model_dump(include={"kind", "lines", "section_sentences", "article_sentences"})
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 

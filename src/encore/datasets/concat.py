@@ -34,11 +34,11 @@ class ConcatFields(CollectionFields):
 
     @property
     def only_articles(self) -> bool:
-        """There are no queries."""
+        """True: there are no queries."""
         return True
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, in addition to the collections that it is made of: their order."""
+        """The content's identity, besides the collections that are joined: their order."""
         return {"kind": self.kind, "of": list(self.parts)}
 
 

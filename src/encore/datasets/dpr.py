@@ -29,7 +29,7 @@ class DprSplit(Split):
 
     @property
     def with_passages(self) -> bool:
-        """Whether the file lists passages for each question, so that the split has judgments."""
+        """True if the file lists passages for each question, so the split has judgments."""
         return self.judged_by == "judgments"
 
 
@@ -39,7 +39,7 @@ class DprFields(CollectionFields):
     only_passages: ClassVar[bool] = True
     lists_negatives: ClassVar[bool] = True
 
-    path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
+    path: str | None = Field(None, exclude=True, description="the folder of your own files")
     passages: str = Field(description="the file of passages: `source:file`, or a file in `path`")
     splits: Mapping[str, DprSplit] = Field(description="the splits that are used, by name")
     expected: dict[str, int] = Field(
@@ -84,7 +84,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     """Write the collection that ``spec``, a resolved ``DprFields``, describes; returns its counts.
 
     Questions are numbered in the order of their file: ``train-0``, ``test-0``. A question whose file lists no positive
-    passage has no judgments, so it stands in no split. Passages that say nothing are left out and counted.
+    passage has no judgments, so it is in no split. Empty passages are left out and counted.
 
     Raises:
         EncoreError: a file is missing or not the planned one, a line of it is wrong, or it holds other counts than

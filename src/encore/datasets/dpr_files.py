@@ -26,7 +26,7 @@ DEEPEST = 100  # brackets within brackets: what ijson's own ``items`` keeps grow
 
 @dataclass
 class DprQuestion:
-    """A question, where it stands, and the passages that its file lists, by id."""
+    """A question, its place in the file, and the passages that the file lists for it, by id."""
 
     text: str
     answers: list[str]
@@ -44,10 +44,10 @@ def passages(path: Path) -> Iterator[tuple[int, Row]]:
     for number, row in columns(path):
         if number == 1:
             if row != HEADER:
-                raise EncoreError(f"{path}, line 1: the header must be id, text and title, parted by tabs; add it")
+                raise EncoreError(f"{path}, line 1: the header must be id, text and title, tab-separated; add it")
         elif len(row) != len(HEADER):
             raise EncoreError(
-                f"{path}, line {number}: {len(row)} columns, 3 parted by tabs are expected; fix or remove the line"
+                f"{path}, line {number}: {len(row)} columns, 3 separated by tabs are expected; fix or remove the line"
             )
         else:
             yield number, {"_id": row[0], "title": row[2], "text": row[1]}
@@ -62,18 +62,20 @@ def with_answers(path: Path) -> Iterator[DprQuestion]:
     for number, row in columns(path):
         place = f"{path}, line {number}"
         if len(row) != 2:
-            raise EncoreError(f"{place}: {len(row)} columns, a question and its answers parted by a tab are expected")
+            raise EncoreError(
+                f"{place}: {len(row)} columns, a question and its answers separated by a tab are expected"
+            )
         try:
             answers = ast.literal_eval(row[1])
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-            raise EncoreError(f"{place}: {row[1][:60]!r} is no Python list of answers; fix or remove it") from error
+            raise EncoreError(f"{place}: {row[1][:60]!r} is not a Python list of answers; fix or remove it") from error
         yield _question(row[0], answers, place)
 
 
 def with_passages(path: Path) -> Iterator[DprQuestion]:
     """Elements ``{"question", "answers", "positive_ctxs", "hard_negative_ctxs", …}`` of a JSON array.
 
-    A passage that is listed twice counts where it stands first, positives before negatives.
+    A passage that is listed twice counts where it comes first, positives before negatives.
 
     Raises:
         EncoreError: with its number, an element is not that.
@@ -99,7 +101,7 @@ def _question(text: Any, answers: Any, place: str) -> DprQuestion:
     if not isinstance(text, str) or not text.strip():
         raise EncoreError(f"{place}: the question is empty; fix or remove it")
     if not isinstance(answers, list | tuple) or not all(isinstance(each, str) for each in answers):
-        raise EncoreError(f"{place}: the answers of {text!r} are no list of texts; fix or remove it")
+        raise EncoreError(f"{place}: the answers of {text!r} are not a list of texts; fix or remove it")
     kept = [each for each in answers if each.strip()]
     if not kept:
         raise EncoreError(f"{place}: {text!r} has no answer, so nothing can be right; add one or remove it")
@@ -121,7 +123,7 @@ def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, next(csv.reader([line], delimiter="\t", strict=True), [])
         except csv.Error as error:
             raise EncoreError(
-                f"{path}, line {number}: cannot be parted ({error}); fix its quotes, or remove the line"
+                f"{path}, line {number}: cannot be split into columns ({error}); fix its quotes, or remove the line"
             ) from error
 
 
@@ -130,7 +132,7 @@ def elements(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises:
         EncoreError: with the number of the element, from 1: something is no UTF-8, no JSON or no object, is nested too
-            deeply, or the file is cut short or goes on.
+            deeply, or the file is cut short or continues after the array.
     """
     number = 1
     with open_text(path) as file:

@@ -36,7 +36,7 @@ class EncyclopediaFields(CollectionFields):
 
     @property
     def only_articles(self) -> bool:
-        """There are no queries."""
+        """True: there are no queries."""
         return True
 
     def resolve(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
 def _links(
     row: Row, sections: list[tuple[str, list[str]]], titles: dict[str, str], removed: Counter[str]
 ) -> Iterator[Row]:
-    """A link stands in the first section that says the title it leads to; one that no section says is none."""
+    """A link belongs to the first section that names the title it leads to; without such a section it is removed."""
     texts = [" ".join(sentences).lower() for _, sentences in sections]
     for to in dict.fromkeys(row["links"]):
         if to not in titles or to == row["id"]:

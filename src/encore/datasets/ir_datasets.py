@@ -1,6 +1,6 @@
 """A collection that the library ir_datasets knows: documents by one id, queries and judgments of a split by another.
 
-What it needs is fetched by a rule of its own (``download/ir_datasets.py``); here nothing is downloaded.
+A separate rule fetches what it needs (``download/ir_datasets.py``); here nothing is downloaded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,9 +40,7 @@ class IrDatasetsFields(JudgedFields):
 
     id: str = Field(description="whose documents these are")
     splits: Mapping[str, IrDatasetsSplit] = Field(description="the splits that are used, by name")
-    rename: dict[str, str] = Field(
-        {}, description="a document's field here: its name at ir_datasets, where it is other"
-    )
+    rename: dict[str, str] = Field({}, description="a document's field here: its name at ir_datasets, if it differs")
     valid_queries: Positive | None = Field(
         None, description="training queries held out, by hash of their id, as the split `valid`, which then has no `id`"
     )

@@ -2,8 +2,8 @@
 
 A row counts if its annotation has exactly one short answer, and a long answer that is a ``<P>`` block; HTML tokens are
 dropped (google/retrieval-qa-eval, nq_to_squad.py). Two forms are read. In the original one each token has its bytes in
-the page, so that blanks stand where the page has white space between two tokens. The simplified one says tokens alone:
-there a blank stands between two tokens, unless one of them is a mark that clings to the other.
+the page, so blanks are put where the page has white space between two tokens. The simplified one has tokens alone:
+there a blank is put between two tokens, unless one of them is a mark that clings to the other.
 """
 
 import html
@@ -89,7 +89,7 @@ def _read_tokens(row: dict[str, Any], first: int, last: int, words: list[str]) -
 
 
 def _blanks(tokens: list[dict[str, Any]], page: bytes) -> list[bool]:
-    """Whether the page has white space, outside of tags, between a word and the next one."""
+    """True for each word if the page has white space, outside of tags, before the next one."""
     found = [False] * len(tokens)
     words = [place for place, token in enumerate(tokens) if not token["html_token"]]
     for place, following in pairwise(words):
@@ -99,7 +99,7 @@ def _blanks(tokens: list[dict[str, Any]], page: bytes) -> list[bool]:
 
 
 def _usual_blanks(words: list[str], tags: list[bool]) -> list[bool]:
-    """Whether a blank usually stands between a word and the next one."""
+    """True for each word if there usually is a blank before the next one."""
     found = [False] * len(words)
     kept = [place for place, tag in enumerate(tags) if not tag]
     for place, following in pairwise(kept):

@@ -51,7 +51,7 @@ class SubsetFields(CollectionFields):
 
     @property
     def only_articles(self) -> bool:
-        """Where whole articles are chosen, there are no queries."""
+        """True if whole articles are chosen: they have no queries."""
         return self.articles is not None
 
     def inheriting(self, base: CollectionFields) -> "SubsetFields":
@@ -86,7 +86,7 @@ class SubsetFields(CollectionFields):
         return replace(base, **kept, queries=queries)
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, in addition to the collection that it is made of."""
+        """The content's identity, besides the collection that it is derived from."""
         if self.articles:
             return {"kind": self.kind, "articles": self.articles, "salt": self.salt}
         chosen = {name: getattr(self, name) for name in ("passages", "train_queries", "articles", "salt")}

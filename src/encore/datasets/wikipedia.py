@@ -24,7 +24,7 @@ class WikipediaFields(CollectionFields):
     path: str = Field(
         pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
         description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
-        "multistream dump lies next to it and lets several processes read",
+        "multistream dump, next to it, lets several processes read",
     )
     sha256: str | None = Field(
         None,
@@ -40,12 +40,12 @@ class WikipediaFields(CollectionFields):
 
     @property
     def only_articles(self) -> bool:
-        """There are no queries."""
+        """True: there are no queries."""
         return True
 
     @property
     def missing(self) -> str | None:
-        """What to do where the dump is not there; None where it is."""
+        """What to do about a missing dump, or None if it exists."""
         if Path(self.path).is_file():
             return None
         return (

@@ -44,7 +44,7 @@ class Resolver:
         return self.datasets.own(name)
 
     def missing_start(self, system: str) -> str | None:
-        """Why the backbone that a system starts from is absent at this scale; None where it is not."""
+        """Reason why the backbone that a system starts from is unavailable at this scale, or None."""
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
         parts, starts = naming.split_index(system)[0].split("+"), self.config.scale.replace_prefix
@@ -97,10 +97,10 @@ class Resolver:
         return read
 
     def _no_lineage(self, text: str, read: Lineage) -> str:
-        """Why what was named starts from no backbone."""
+        """What is wrong with a name that starts from no backbone."""
         backbones, systems = self.catalogue.backbones, self.catalogue.systems
         if read.backbone in systems:
-            return f"{read.backbone!r} is a system, and here only a lineage can stand: a model that is trained"
+            return f"{read.backbone!r} is a system, and only a lineage can be here: a model that is trained"
         if not read.steps:
             known = {*backbones, *systems}
             return f"lineage {text!r}: unknown backbone {text!r}, and no system either{nearest(text, known)}"
@@ -120,7 +120,7 @@ class Resolver:
             if key not in fields:
                 raise EncoreError(f"step {named.name!r} has no field {key!r}{nearest(key, fields)}")
             if isinstance(getattr(known, key), list | tuple | dict):
-                raise EncoreError(f"step {named.name!r}: {key!r} is a list; give it an entry of its own in steps.yaml")
+                raise EncoreError(f"step {named.name!r}: {key!r} is a list; give it a separate entry in steps.yaml")
             if getattr(known, key) == value:
                 raise EncoreError(
                     f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
@@ -142,7 +142,7 @@ class Resolver:
         return self.catalogue.backbones[lineage.backbone]
 
     def has_chance(self, system: str) -> bool:
-        """Whether a system's run depends on a seed: whether anything in it was trained."""
+        """True if a system's run depends on a seed: if anything in it was trained."""
         if system not in self.catalogue.systems:
             return True
         return any(map(self.has_chance, self.system(system).parts))
@@ -272,11 +272,9 @@ class Resolver:
                     self.index_type(index)
 
     def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
-        """Refuse a system that is made of itself, however many systems are between."""
+        """Refuse a system that contains itself, however many systems are between."""
         if name in above:
-            raise EncoreError(
-                f"system {name!r} is made of itself ({' of '.join([*above, name])}); correct systems.yaml"
-            )
+            raise EncoreError(f"system {name!r} contains itself ({' of '.join([*above, name])}); correct systems.yaml")
         if name in self.catalogue.systems:
             for part in self.system(name).parts:
                 self._refuse_circle(part, (*above, name))

@@ -158,7 +158,7 @@ BAD = [
     ({"train": judged(0, 300, 0), "test": judged(300, 400)}, (), "train.tsv has no grade above 0"),
     ({"train": [*judged(0, 50), *judged(50, 300, 0)], "test": judged(300, 400)}, (), "50 training queries are too few"),
     ({"train": judged(0, 300), "test": judged(0, 1)}, (), "test.tsv, line 2: 1 queries of split 'test' also train"),
-    ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is no whole number"),
+    ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is not a whole number"),
     ({"train": judged(0, 300), "test": ["q301\td99\t1"]}, (), "drop` (here: `--drop`)"),
     ({"train": judged(0, 50), "test": judged(300, 301)}, (), "50 training queries are too few"),
     ({}, (), "data/own/qrels holds no .tsv of judgments"),

@@ -166,7 +166,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"tokenizer\.json is missing"):
         vocabulary.load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(EncoreError, match="is no tokenizer"):
+    with pytest.raises(EncoreError, match="is not a tokenizer"):
         vocabulary.load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text(Tokenizer(models.BPE()).to_str())
     with pytest.raises(EncoreError, match="not a WordPiece tokenizer"):

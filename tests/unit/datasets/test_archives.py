@@ -126,7 +126,7 @@ def test_no_name_leaves_the_folder_even_of_what_is_not_wanted(kind: str, name: s
 )
 @pytest.mark.parametrize("kind", ["tar", "zip"])
 def test_odd_names_are_one_line(kind: str, name: str, tmp_path: Path) -> None:
-    refused(named(tmp_path / f"a.{kind}", name), kind, r"is no name of a file|is damaged \(")
+    refused(named(tmp_path / f"a.{kind}", name), kind, r"is not the name of a file|is damaged \(")
 
 
 def named(path: Path, name: str) -> Path:
@@ -188,13 +188,13 @@ def test_an_archive_of_very_many_files_is_refused(kind: str, tmp_path: Path, mon
 def test_lengths_that_cannot_be_are_one_line(kind: bytes, size: int, tmp_path: Path) -> None:
     head = member("set/file", kind, size=size).tobuf(tarfile.GNU_FORMAT)
     (tmp_path / "a.tar").write_bytes(head + bytes(2048))
-    refused(tmp_path / "a.tar", "tar", "is no tar archive or is damaged|unpacks to more than")
+    refused(tmp_path / "a.tar", "tar", "is not a tar archive or is damaged|unpacks to more than")
 
 
 def test_headers_without_end_are_one_line(tmp_path: Path) -> None:
     head = member("x", tarfile.GNUTYPE_LONGNAME, size=1).tobuf(tarfile.GNU_FORMAT) + bytes(512)
     (tmp_path / "a.tar").write_bytes(head * 5000)
-    refused(tmp_path / "a.tar", "tar", "is no tar archive or is damaged")
+    refused(tmp_path / "a.tar", "tar", "is not a tar archive or is damaged")
 
 
 def test_a_damaged_header_is_not_taken_for_the_end(tmp_path: Path) -> None:

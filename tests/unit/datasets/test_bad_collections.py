@@ -57,12 +57,12 @@ def counts(collection: Collection) -> dict:
         ),
         ({"test": []}, "test.tsv has no judgment"),
         ({"test": ["q2\td2\t0", "q2\td1\t-1"]}, "test.tsv has no grade above 0, so nothing is relevant"),
-        ({"test": ["q2\td2\t1e3"]}, "line 2: grade '1e3' is no whole number"),
-        ({"test": ["q2\td2\t٣"]}, "line 2: grade '٣' is no whole number"),
+        ({"test": ["q2\td2\t1e3"]}, "line 2: grade '1e3' is not a whole number"),
+        ({"test": ["q2\td2\t٣"]}, "line 2: grade '٣' is not a whole number"),
         ({"test": ["q2\td2\t" + "9" * 5000]}, "line 2: grade '9999"),
-        ({"test": ["q2\td2\t"]}, "line 2: grade '' is no whole number"),
-        ({"test": ["q2\td2\t1\t"]}, "line 2: 4 fields, 3 parted by tabs are expected"),
-        ({"test": ["q2\td2\t1", ""]}, "line 3: 1 fields, 3 parted by tabs are expected"),
+        ({"test": ["q2\td2\t"]}, "line 2: grade '' is not a whole number"),
+        ({"test": ["q2\td2\t1\t"]}, "line 2: 4 fields, 3 separated by tabs are expected"),
+        ({"test": ["q2\td2\t1", ""]}, "line 3: 1 fields, 3 separated by tabs are expected"),
         ({"test": ["\td2\t1"]}, "line 2: query '' is not among the queries"),
         ({"test": ["q2\td2\t1", "q2\td2\t1", "q2\td2\t0"]}, "line 4: 'q2' and 'd2' are judged twice, with other"),
     ],
@@ -155,7 +155,7 @@ def test_judgments_may_be_trecs(tmp_path, end):
     (folder / "qrels/test.tsv").write_text(f"q2 Q0  d2 3{end}q2\t0\td1\t0{end}", newline="")
     assert build(folder, tmp_path / "out").qrels("test") == {"q2": {"d2": 3, "d1": 0}}
     (folder / "qrels/test.tsv").write_text("q2 0 d2 3\nq2 0 d1\n")
-    assert "test.tsv, line 2: 3 fields, 4 parted by blanks" in refusal(folder, tmp_path / "out")
+    assert "test.tsv, line 2: 3 fields, 4 separated by blanks" in refusal(folder, tmp_path / "out")
     (folder / "qrels/test.tsv").write_text("q2 d2 3\n")
     assert "line 1: the header must be query-id, corpus-id and score" in refusal(folder, tmp_path / "out")
 
@@ -186,7 +186,7 @@ def test_a_folder_in_a_file_s_place_is_named_before_any_job(tmp_path, name):
     for path in folder.glob(f"{name.removesuffix('.gz')}*"):
         path.unlink()
     (folder / name).mkdir()
-    with pytest.raises(EncoreError, match=f"{name} is no file"):
+    with pytest.raises(EncoreError, match=f"{name} is not a file"):
         fields(folder).resolve()
 
 

@@ -82,8 +82,8 @@ def test_packed_files_are_read(tmp_path):
         ({"queries": [QUERIES[0], '{"_id": "q 2", "text": "x"}']}, "queries.jsonl, line 2: id 'q 2' is empty or holds"),
         ({"test": ["q2\td2\t1", "q9\td1\t1"]}, "test.tsv, line 3: query 'q9' is not among the queries"),
         ({"test": ["q2\td9\t1"]}, "test.tsv, line 2: document 'd9' is not in the corpus"),
-        ({"test": ["q2\td2\t0.5"]}, "test.tsv, line 2: grade '0.5' is no whole number"),
-        ({"test": ["q2 0 d2 1"]}, "test.tsv, line 2: 1 fields, 3 parted by tabs are expected"),
+        ({"test": ["q2\td2\t0.5"]}, "test.tsv, line 2: grade '0.5' is not a whole number"),
+        ({"test": ["q2 0 d2 1"]}, "test.tsv, line 2: 1 fields, 3 separated by tabs are expected"),
         ({"test": ["q2\td2\t1", "q2\td2\t2"]}, "test.tsv, line 3: 'q2' and 'd2' are judged twice"),
     ],
 )
@@ -108,7 +108,9 @@ def test_a_cut_archive_is_named(tmp_path):
 def test_a_file_plain_and_packed_is_refused(tmp_path):
     folder = write(tmp_path / "in")
     (folder / "queries.jsonl.gz").write_bytes(gzip.compress((folder / "queries.jsonl").read_bytes()))
-    with pytest.raises(EncoreError, match=r"queries\.jsonl lies beside queries\.jsonl\.gz, and only one can be meant"):
+    with pytest.raises(
+        EncoreError, match=r"queries\.jsonl and queries\.jsonl\.gz both exist, and only one can be read"
+    ):
         fields(folder).resolve()
 
 
@@ -128,7 +130,7 @@ BEFORE_ANY_JOB = [
     ({"corpus": []}, {}, "corpus.jsonl holds no document"),
     ({"test": ["q2\td2\t1", "q1\td2\t1"]}, {}, "test.tsv, line 3: 1 queries of split 'test' also train, such as 'q1'"),
     ({"train": ["q1\td1\t0"]}, {}, "train.tsv has no grade above 0, so nothing is relevant"),
-    ({"test": ["q2\td2\tx"]}, {}, "test.tsv, line 2: grade 'x' is no whole number"),
+    ({"test": ["q2\td2\tx"]}, {}, "test.tsv, line 2: grade 'x' is not a whole number"),
     ({}, {"valid_queries": 1}, "train.tsv, line 2: valid_queries is 1, but train ends with query 1"),
 ]
 

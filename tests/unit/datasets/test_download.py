@@ -315,7 +315,7 @@ def test_a_link_that_leads_outside_is_refused(tmp_path):
 @pytest.mark.parametrize("kind", ["gz", "tar", "zip"])
 def test_a_damaged_archive_is_said_so(tmp_path, kind):
     (tmp_path / "a.gz").write_bytes(gzip.compress(CONTENT)[:500])
-    with pytest.raises(EncoreError, match=rf"a\.gz is no {kind} archive or is damaged"):
+    with pytest.raises(EncoreError, match=rf"a\.gz is not a {kind} archive or is damaged"):
         unpack(tmp_path / "a.gz", kind, (), tmp_path / "set")
     assert left(tmp_path) == ["a.gz"]
 

@@ -103,13 +103,13 @@ def test_only_what_is_counted_can_be_expected() -> None:
     [
         (["who\t['he']", "who no answers"], r"test\.qa\.csv, line 2: 1 columns"),
         (["who\t['he']\tmore"], r"line 1: 3 columns"),
-        (["who\t['he'"], r"line 1: \"\['he'\" is no Python list"),
-        (["who\t__import__('os')"], "line 1: .* is no Python list"),
-        (["who\t'he'"], "line 1: the answers of 'who' are no list"),
+        (["who\t['he'"], r"line 1: \"\['he'\" is not a Python list"),
+        (["who\t__import__('os')"], "line 1: .* is not a Python list"),
+        (["who\t'he'"], "line 1: the answers of 'who' are not a list"),
         (["who\t[]"], "line 1: 'who' has no answer"),
         (["who\t['  ']"], "line 1: 'who' has no answer"),
         (["\t['he']"], "line 1: the question is empty"),
-        (["a\t['b']", "\"who\t['he']", "c\t['d']"], "line 2: cannot be parted"),
+        (["a\t['b']", "\"who\t['he']", "c\t['d']"], "line 2: cannot be split into columns"),
     ],
 )
 def test_wrong_questions_are_named_by_their_line(files: Path, tmp_path: Path, lines: list[str], said: str) -> None:
@@ -123,10 +123,10 @@ def test_wrong_questions_are_named_by_their_line(files: Path, tmp_path: Path, li
     [
         ("id\ttext\ttitle\n1\ta\tb\n1\tc\td\n", r"psgs_w100\.tsv\.gz, line 3: id '1' occurs twice"),
         ("id\ttext\ttitle\n1\ta\n", "line 2: 2 columns"),
-        ('id\ttext\ttitle\n1\t"a" b\tc\n', "line 2: cannot be parted"),
-        ('id\ttext\ttitle\n1\t"a\tc\n2\tb\tc\n', "line 2: cannot be parted"),
+        ('id\ttext\ttitle\n1\t"a" b\tc\n', "line 2: cannot be split into columns"),
+        ('id\ttext\ttitle\n1\t"a\tc\n2\tb\tc\n', "line 2: cannot be split into columns"),
         ("1\ta\tb\n", "line 1: the header must be id, text and title"),
-        (f"id\ttext\ttitle\n1\t{'a' * 200_000}\tb\n", "line 2: cannot be parted .field larger"),
+        (f"id\ttext\ttitle\n1\t{'a' * 200_000}\tb\n", "line 2: cannot be split into columns .field larger"),
     ],
 )
 def test_wrong_passages_are_named_by_their_line(files: Path, tmp_path: Path, text: str, said: str) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_is_no_utf8_is_named_by_its_line(files: Path, tmp_path: Path
     ("change", "said"),
     [
         ({"positive_ctxs": [{"title": "no id"}]}, r"train\.json, element 1: needs .question."),
-        ({"answers": None}, "element 1: the answers of 'who said no' are no list"),
+        ({"answers": None}, "element 1: the answers of 'who said no' are not a list"),
         ({"question": ""}, "element 1: the question is empty"),
         ({"positive_ctxs": [{"passage_id": "99", "score": 1}]}, "element 1: document '99' is not in the corpus"),
     ],

@@ -176,7 +176,7 @@ def test_other_counts_than_published_are_said_and_stay_on_record(
 ) -> None:
     build(files, tmp_path / "c", expected={"queries": 28, "candidates": 99})
     assert capsys.readouterr().out.splitlines() == [
-        f"warning: 42 candidates, 99 are published; sentences are parted by {sentences.RULES}"
+        f"warning: 42 candidates, 99 are published; sentences are split by {sentences.RULES}"
     ]
     kept = json.loads((tmp_path / "c/statistics.json").read_text())
     assert (kept["published"], kept["sentence_rules"]) == ({"queries": 28, "candidates": 99}, sentences.RULES)

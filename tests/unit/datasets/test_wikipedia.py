@@ -214,7 +214,7 @@ def test_a_dump_that_was_cut_short_is_refused(tmp_path):
 
 
 def test_what_is_no_dump_is_refused(tmp_path):
-    assert "line 1: <html> is no MediaWiki export" in damaged(tmp_path, b"<html></html>")
+    assert "line 1: <html> is not a MediaWiki export" in damaged(tmp_path, b"<html></html>")
 
 
 @pytest.mark.parametrize("lost", ["<id>12</id>", "<ns>0</ns>", "<title>Cat</title>"])
@@ -249,12 +249,12 @@ def streams(tmp_path: Path, change) -> str:
     ("change", "said"),
     [
         (lambda lines: lines[1:], "more pages where the index has 1"),
-        (lambda lines: lines[2:], "pages stand before the first block"),
+        (lambda lines: lines[2:], "pages come before the first block"),
         (lambda lines: lines[:-1], "more pages where the index has"),
         (lambda lines: lines[:1] + lines[2:], "more pages where the index has 1"),
         (lambda lines: [*lines, lines[-1]], "1 pages where the index has 2"),
         (lambda lines: ["7" + line for line in lines], "can begin at byte"),
-        (lambda lines: [lines[-1], *lines], "pages stand before the first block"),
+        (lambda lines: [lines[-1], *lines], "pages come before the first block"),
         (lambda lines: ["x" + lines[0], *lines[1:]], "line 1: begins with no byte number"),
         (lambda lines: [], "is empty"),
     ],

@@ -187,7 +187,7 @@ def test_bad_lists_of_pieces_are_refused(tmp_path: Path) -> None:
     path = place / "vocab.txt"
     good = path.read_text()
     path.write_text(good + "stack\n")
-    with pytest.raises(EncoreError, match=r"line 12: 'stack' stands in line 8 already"):
+    with pytest.raises(EncoreError, match=r"line 12: 'stack' is in line 8 already"):
         checkpoint_vocabulary.load_checkpoint_tokenizer(place)
     path.write_text(good.replace("[MASK]", "mask"))
     with pytest.raises(EncoreError, match=r"vocab\.txt lacks \[MASK\]"):

@@ -69,7 +69,7 @@ def test_a_name_overrides_no_field_that_changes_nothing(
 WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning stands before it"),
-    "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and here only a lineage can stand"),
+    "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and only a lineage can be here"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),
     "a pool": (
         "bert-base+marco-bm25~in_batch_group=5",

@@ -194,5 +194,5 @@ def test_the_scores_of_a_system_are_found_by_its_name(make):
 
 
 def test_a_system_that_is_made_of_itself_is_refused(make):
-    with pytest.raises(EncoreError, match=r"'hybrid' is made of itself \(hybrid of hybrid-doct5 of hybrid\)"):
+    with pytest.raises(EncoreError, match=r"'hybrid' contains itself \(hybrid of hybrid-doct5 of hybrid\)"):
         make(**{"hybrid": {"sparse": "hybrid-doct5"}, "hybrid-doct5": {"dense": "hybrid"}})

@@ -164,7 +164,7 @@ def test_scores_of_a_source_are_fetched_first(make: Make) -> None:
 def test_published_scores_stand_for_a_teacher(make: Make, tmp_path: Path) -> None:
     published = {"teachers": [], "negatives": "none"}
     plan = make(kd_t2=published | {"teacher_scores": str(tmp_path)})
-    with pytest.raises(EncoreError, match=r"step 'kd-t2': .teacher_scores: .* is no file and no folder of files"):
+    with pytest.raises(EncoreError, match=r"step 'kd-t2': .teacher_scores: .* is neither a file nor a folder of files"):
         model(plan, f"{COLBERT}+kd-t2")
     (tmp_path / "one.tsv").write_text("1\t2\tq\td\te\n")
     (said,) = teacher_outputs(plan, f"{COLBERT}+kd-t2")

@@ -55,7 +55,7 @@ class _Published(Strict):
 def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
     """Fill ``folder`` with the files of a checkpoint; returns its commit, and digest and bytes of each file.
 
-    Files that lie in ``data_root/checkpoints/`` already are used without any question to the hub. The hub publishes the
+    Files that are in ``data_root/checkpoints/`` already are used without any question to the hub. The hub publishes the
     digests of weights; of the other files the first download counts.
 
     Args:
@@ -88,13 +88,13 @@ def lies_at(checkpoint: str, revision: str | None, data_root: Path) -> Path:
 
 
 def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
-    """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what lies in it."""
+    """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what is in it."""
     note = place / PUBLISHED
     if note.is_file():
         try:
             content = json.loads(note.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub anew") from error
+            raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub again") from error
         return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
     if staged := _staged(place):
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
@@ -108,7 +108,7 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
 
 
 def _staged(place: Path) -> list[str]:
-    """The files of a checkpoint that lie there, all that are read of one; none where some are missing."""
+    """The files of a stored checkpoint, all that are read of one; none if some are missing."""
     names = {path.name for path in place.iterdir()} if place.is_dir() else set()
     try:
         return checkpoints.chosen(names, str(place))

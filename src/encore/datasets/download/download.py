@@ -1,4 +1,4 @@
-"""Downloading one file: to ``<name>.part``, which a later call goes on with; it gets its name when it is verified.
+"""Downloading one file: to ``<name>.part``, which a later call resumes; it gets its name when it is verified.
 
 A part is continued only if the server still has the same file (``If-Range`` with the entity tag or date that the part
 began with), so two versions are never joined.
@@ -80,7 +80,7 @@ def _explained(remote: Remote, target: Path) -> Iterator[None]:
         ) from error
     except (ValueError, HTTPException) as error:
         reason = " ".join(str(error).split())[:160]
-        raise EncoreError(f"{remote.url} answers what is no HTTP ({reason}); see {remote.terms}") from error
+        raise EncoreError(f"{remote.url} does not answer in HTTP ({reason}); see {remote.terms}") from error
 
 
 class WrongDigestError(EncoreError):

@@ -55,7 +55,7 @@ def offline(data_root: Path) -> Callable[[str], Any]:
 
 
 def library(home: Path, stream: Stream) -> Callable[[str], Any]:
-    """The library's ``load``, with a home of its own and our hands on its downloads.
+    """The library's ``load``, with its files in ``data_root`` and downloads done in our way.
 
     Raises:
         EncoreError: it was opened with another home before.

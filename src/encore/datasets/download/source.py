@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict[str, Any]:
     """Fill ``folder`` with what the files of a source hold; returns the digest and the bytes of each file.
 
-    A file that lies in ``data_root/<name>/`` already is used, if its digest is right, without a download.
+    A file that is in ``data_root/<name>/`` already is used, if its digest is right, without a download.
 
     Raises:
         EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.

@@ -18,7 +18,7 @@ def held_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
     """The digest of a file: the published one, or its own, if that is the one that ``data_root/trusted.json`` has.
 
     Args:
-        path: the file, verified against what is published; it lies below ``data_root``, which names it in the record.
+        path: the file, verified against what is published; its path below ``data_root`` names it in the record.
 
     Raises:
         EncoreError: it is not the file that came first, or the record is damaged.
@@ -38,7 +38,7 @@ def trust(path: Path, digest: str, data_root: Path) -> None:
     """Write down the digest of a file of which none is published, once it was read as what it should be.
 
     A folder that can only be read, such as an administrator's of a cluster, is used as it is: where nothing can be
-    written, nothing is added to the record, and the digest stays in the manifest of what was made of the file.
+    written, nothing is added to the record, and the digest stays in the manifest of what was built from the file.
     """
     if _read(data_root / NAME).get(_key(path, data_root)) == digest:
         return
@@ -63,9 +63,9 @@ def _read(path: Path) -> dict[str, str]:
     except OSError as error:
         raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
     except (ValueError, RecursionError) as error:
-        raise EncoreError(f"{path} is not JSON ({error}); fix it, or remove it to trust anew") from error
+        raise EncoreError(f"{path} is not JSON ({error}); fix it, or remove it to trust again") from error
     if not isinstance(trusted, dict) or not all(isinstance(digest, str) for digest in trusted.values()):
-        raise EncoreError(f"{path} must be an object of files and digests; fix it, or remove it to trust anew")
+        raise EncoreError(f"{path} must be an object of files and digests; fix it, or remove it to trust again")
     return trusted
 
 

@@ -178,9 +178,9 @@ def _place(archive: Path, name: str, folder: Path) -> Path:
     """Where a member belongs, below the folder."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
-        raise EncoreError(f"{archive} names {quoted(name)}, which lies outside of its folder; do not use this file")
+        raise EncoreError(f"{archive} names {quoted(name)}, which is outside of its folder; do not use this file")
     if not name.isprintable() or len(path.parts) > DEEPEST:  # half characters, line breaks, NUL
-        raise EncoreError(f"{archive} names {quoted(name)}, which is no name of a file; do not use this file")
+        raise EncoreError(f"{archive} names {quoted(name)}, which is not the name of a file; do not use this file")
     return folder / name
 
 
@@ -212,5 +212,5 @@ def _explained(archive: Path, kind: Kind) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in _DISK:
             raise EncoreError(f"cannot unpack {archive}: {reason}; make room or give access, then repeat") from error
         raise EncoreError(
-            f"{archive} is no {kind} archive or is damaged ({reason}); remove it and fetch it again"
+            f"{archive} is not a {kind} archive or is damaged ({reason}); remove it and fetch it again"
         ) from error

@@ -21,7 +21,7 @@ _WANTED = {(_OF_PAGE, "title"), (_OF_PAGE, "ns"), (_OF_PAGE, "id"), (_OF_REVISIO
 
 
 class Page(NamedTuple):
-    """A page as the export has it; ``text`` is wiki markup, None where there was more than ``LARGEST`` of it."""
+    """A page as the export has it; ``text`` is wiki markup, None if there was more than ``LARGEST`` of it."""
 
     title: str
     namespace: int
@@ -69,7 +69,7 @@ class PageParser:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth == _ROOT and name != "mediawiki":
-            raise EncoreError(f"line {self.line}: <{name}> is no MediaWiki export; name a pages-articles dump")
+            raise EncoreError(f"line {self.line}: <{name}> is not a MediaWiki export; name a pages-articles dump")
         if self._depth == _PAGE:
             self._fields = {}
         elif self._depth == _OF_PAGE and name == "redirect":
@@ -95,7 +95,7 @@ class PageParser:
         title, number, space = (self._fields.get(name) or "" for name in ("title", "id", "ns"))
         if not (title.strip() and number.isdigit() and space.lstrip("-").isdigit()):
             raise EncoreError(
-                f"line {self.line}: a page ends here that has no title, id or ns; make the export anew with all three"
+                f"line {self.line}: a page ends here that has no title, id or ns; make the export again with all three"
             )
         fields = self._fields
         return Page(
@@ -151,7 +151,7 @@ class StreamBlock(NamedTuple):
 
 
 def index_of(path: Path) -> Path | None:
-    """The index next to a dump, packed or not; None where there is none."""
+    """The index next to a dump, compressed or not, or None."""
     if "-multistream" not in path.name or path.suffix != ".bz2":
         return None
     named = path.name.replace("-multistream", "-multistream-index", 1).replace(".xml", ".txt", 1)
@@ -170,15 +170,15 @@ def read_blocks(path: Path, index: Path) -> Iterator[StreamBlock]:
     for place, offset in _offsets(index):
         if offset != begin:
             if not begin < offset < size:
-                raise EncoreError(f"{place}: no block of {path} can begin at byte {offset}; fetch index and dump anew")
+                raise EncoreError(f"{place}: no block of {path} can begin at byte {offset}; fetch index and dump again")
             if count:
                 yield StreamBlock(path, begin, offset, count, last=False)
             elif _has_pages(path, offset):
-                raise EncoreError(f"{place}: pages stand before the first block of {path}; fetch index and dump anew")
+                raise EncoreError(f"{place}: pages come before the first block of {path}; fetch index and dump again")
             begin, count = offset, 0
         count += 1
     if not count:
-        raise EncoreError(f"{index} is empty; fetch it anew, or remove it to read the dump without it")
+        raise EncoreError(f"{index} is empty; fetch it again, or remove it to read the dump without it")
     yield StreamBlock(path, begin, size, count, last=True)
 
 
@@ -197,7 +197,7 @@ def read_pages(block: StreamBlock) -> list[Page]:
             found += parser.feed(data)
             if len(found) > block.pages:
                 break
-        # The dump's own end stands in its last block; what is missing there was cut off.
+        # The last block has the end of the dump; what is missing there was cut off.
         parser.feed(b"" if block.last else b"</mediawiki>", last=True)
     except EncoreError as error:
         if len(found) <= block.pages:
@@ -206,7 +206,7 @@ def read_pages(block: StreamBlock) -> list[Page]:
         raise EncoreError(f"{place}: cannot be read ({error}); replace the dump or its index") from error
     if len(found) != block.pages:
         more = "more" if len(found) > block.pages else f"{len(found)}"
-        raise EncoreError(f"{place}: {more} pages where the index has {block.pages}; fetch index and dump anew")
+        raise EncoreError(f"{place}: {more} pages where the index has {block.pages}; fetch index and dump again")
     return found
 
 
@@ -217,14 +217,14 @@ def _offsets(index: Path) -> Iterator[tuple[str, int]]:
             for number, line in enumerate(file, 1):
                 offset = line.partition(b":")[0]
                 if not offset.isdigit():
-                    raise EncoreError(f"{index}, line {number}: begins with no byte number; fetch the index anew")
+                    raise EncoreError(f"{index}, line {number}: begins with no byte number; fetch the index again")
                 yield f"{index}, line {number}", int(offset)
     except (OSError, EOFError) as error:
-        raise EncoreError(f"{index}, after line {number}: cannot be read ({error}); fetch the index anew") from error
+        raise EncoreError(f"{index}, after line {number}: cannot be read ({error}); fetch the index again") from error
 
 
 def _has_pages(path: Path, end: int) -> bool:
-    """Whether a dump has pages before byte ``end``, where its first block should begin."""
+    """True if a dump has pages before byte ``end``, where its first block should begin."""
     try:
         return any(b"<page>" in data for data in _unpacked(StreamBlock(path, 0, end, 0, last=False)))
     except (OSError, EOFError) as error:
@@ -234,7 +234,7 @@ def _has_pages(path: Path, end: int) -> bool:
 
 
 def _unpacked(block: StreamBlock) -> Iterator[bytes]:
-    """What the streams of a block hold; the last block has the dump's end as a stream of its own."""
+    """The uncompressed streams of a block; the last block has the dump's end as a separate stream."""
     with block.path.open("rb") as file:
         file.seek(block.begin)
         left, data = block.end - block.begin, b""

@@ -50,7 +50,7 @@ class LinkedParagraph(NamedTuple):
 
 @dataclass
 class Section:
-    """What stands below a heading; the lead has level 0 and no title."""
+    """The text below a heading; the lead has level 0 and no title."""
 
     level: int
     title: str
@@ -87,7 +87,7 @@ _Piece = str | _Label | _Heading
 def read_markup(markup: str) -> PageText:
     """The text of a page.
 
-    Sentences that end like one stay. Lines of lists, tables and indented formulas are no prose, nor is what introduces
+    Sentences that end like one stay. Lines of lists, tables and indented formulas are not prose, nor is what introduces
     them with a colon: it ends a paragraph, whose whole sentences before it stay.
     """
     code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
@@ -126,7 +126,7 @@ def _paragraphs(pieces: Iterable[_Piece]) -> Iterator[_Heading | _Found]:
 
 
 def _prose(line: list[str | _Label]) -> list[str | _Label]:
-    """A line, or nothing where it is blank or belongs to a list or a table."""
+    """A line, or nothing if it is blank or belongs to a list or a table."""
     start = next((text for piece in line if (text := (piece if isinstance(piece, str) else piece.text).strip())), "")
     return [] if not start or start.startswith(_LIST) or start.startswith(("{|", "|}", "----")) else line
 
@@ -200,7 +200,7 @@ def _link(link: nodes.Wikilink) -> Iterator[_Piece]:
 
 
 def _flat(code: Wikicode) -> str:
-    """Markup as one string, what cannot stand in a label left out."""
+    """Markup as one string, without what a label cannot have."""
     pieces = (piece for piece in _pieces(code) if not isinstance(piece, _Heading))
     return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
 
@@ -213,7 +213,7 @@ def _clean(text: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """A paragraph's sentences; the last only where it ends like one. Nothing where none has a word."""
+    """A paragraph's sentences; the last only if it ends like one. Nothing if none has a word."""
     ended = text.rstrip(_AFTER_END).endswith(_ENDS)
     kept = text if ended else " ".join(split(text)[:-1])
     return kept if any(map(str.isalpha, kept)) else ""
@@ -264,7 +264,7 @@ def template_name(name: str) -> str:
 
 
 def tells_disambiguation(name: str) -> bool:
-    """Whether a page that uses a template of this (normal) name only lists what a name may mean."""
+    """True if a page that uses a template of this (normal) name only lists what a name may mean."""
     return _DISAMBIGUATION.fullmatch(name) is not None
 
 

@@ -115,7 +115,7 @@ def _redirected(page: Page) -> Target | None:
 
 
 def _row(page: Page, title: str, text: PageText, extracted: Extracted) -> str:
-    """An article as a JSON line; nothing where it has no sentence. The lead stays, even without a sentence."""
+    """An article as a JSON line, or nothing if it has no sentence. The lead stays, even without a sentence."""
     sections = _without_apparatus(text.sections)
     sentences = [[sentence for paragraph in each.paragraphs for sentence in split(paragraph.text)] for each in sections]
     if not any(sentences):
@@ -149,7 +149,7 @@ def _without_apparatus(sections: list[Section]) -> list[Section]:
 def _anchors(sections: list[Section], place: dict[int, int]) -> Iterator[tuple[str, int]]:
     """Headings as fragments name them, each with the section that it leads to.
 
-    A heading without text of its own leads to the first section below it that has some. Of equal headings the second
+    A heading without text leads to the first section below it that has some. Of equal headings the second
     is named with a 2 behind it.
     """
     seen: Counter[str] = Counter()

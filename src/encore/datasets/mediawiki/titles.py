@@ -60,7 +60,7 @@ def is_date(title: str) -> bool:
 
 
 def number(text: str) -> int:
-    """The number of a title or a heading; never 0, which means that there is none."""
+    """The number of a title or a heading; never 0, which means none."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
 
 

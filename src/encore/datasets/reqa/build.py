@@ -50,7 +50,7 @@ def write_reqa(
 
 
 def _article(passage: Passage) -> Row:
-    """A passage as an article, so that each sentence stands once in what a vocabulary or an objective may read."""
+    """A passage as an article, so that a vocabulary or an objective reads each sentence once."""
     section = {"title": "", "sentences": list(passage.sentences)}
     return {"_id": passage.id, "title": passage.title, "sections": [section], "links": []}
 

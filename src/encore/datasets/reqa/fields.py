@@ -47,7 +47,7 @@ class ReqaFields(FormFields):
 
     @property
     def questions_identity(self) -> dict[str, Any]:
-        """What decides the questions and how they are parted: with other distractors they are the same ones."""
+        """What decides the questions and how they are split: with other distractors they are the same."""
         others = {"splits", "absent", "segments", "distractors", "distractors_from"}
         return self.model_dump(exclude=others, mode="json")
 

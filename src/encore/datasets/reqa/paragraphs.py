@@ -3,7 +3,7 @@
 The rules are those of google/retrieval-qa-eval, squad_eval.py (Ahmad et al. 2019). Every answer of a question counts,
 not the first alone; it is in the sentence that holds its first character. A question has each answering sentence once,
 and a paragraph each sentence; paragraphs of one text are one passage. Nothing is left out for being ambiguous or short:
-an answer whose text stands in several sentences has the place that its author marked, and a paragraph of one sentence
+an answer whose text is in several sentences has the place that its author marked, and a paragraph of one sentence
 has one candidate. The paper counts a tuple (question, sentence, passage) once (Chang et al. 2020, table 2).
 
 A paragraph is split into sentences by our rules or by those published with the evaluation, on which the number of
@@ -110,7 +110,7 @@ def _answering(
 
 
 def _ambiguous(question: ParagraphQuestion, sentences: list[str]) -> bool:
-    """Whether an answer's text stands in more than one sentence, so that its place alone tells which is meant."""
+    """True if an answer's text is in more than one sentence, so only its place shows which is meant."""
     return any(sum(answer in sentence for sentence in sentences) > 1 for _, answer in question.answers)
 
 

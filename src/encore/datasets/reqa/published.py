@@ -28,10 +28,10 @@ Reader = Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]
 class PublishedReqaFields(ReqaFields):
     """An entry of the catalogue with ``kind: squad-reqa`` or ``kind: nq-reqa``."""
 
-    path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
+    path: str | None = Field(None, exclude=True, description="the folder of your own files")
     files: tuple[str, ...] = Field(min_length=1, description="each `source:file`, or a file in `path`; read in order")
     sentences: str = Field(
-        OWN, description="the rules that part sentences: `encore`, or a file with the published ones, `source:file`"
+        OWN, description="the rules that split sentences: `encore`, or a file with the published ones, `source:file`"
     )
     of: str | None = Field(None, description="the collection that distractors are drawn from")
     expected: dict[Count, int] = Field(
@@ -41,7 +41,7 @@ class PublishedReqaFields(ReqaFields):
     @model_validator(mode="before")
     @classmethod
     def _say_whose_sentences_they_are(cls, given: Any) -> Any:
-        """Tables say it where sentences are parted by other rules than those that the published counts are of."""
+        """Note in tables if sentences are split by other rules than those of the published counts."""
         if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
             return given
         note = (
@@ -109,7 +109,7 @@ def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, input
 
 
 def _pool(base: Collection, spans: Spans) -> Pool:
-    """Passages of a collection, or of its articles, parted into sentences when they are wanted."""
+    """Passages of a collection, or of its articles, split into sentences when they are wanted."""
     for row in passages_of(base):
         yield row["_id"], lambda row=row: _passage(row, spans)  # type: ignore[misc]  # bound now
 
@@ -130,14 +130,14 @@ def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Ite
     ours = {"queries": files["published_queries"], "tuples": files["published_tuples"]}
     for name, published in fields.expected.items():
         if (found := ours.get(name, written["candidates"])) != published:
-            yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"
+            yield f"{found} {name}, {published} are published; sentences are split by {_named(fields)}"
 
 
 WORDS = 100  # of a passage at most
 
 
 def passages_of(collection: Collection) -> Iterator[dict[str, Any]]:
-    """A collection's passages; those that its articles are cut into where it has articles alone."""
+    """A collection's passages; if it has articles only, those that they are cut into."""
     corpus = collection.corpus()
     if (first := next(corpus, None)) is not None:
         yield from chain([first], corpus)
@@ -156,7 +156,7 @@ def passages(page: str, title: str, sections: Iterable[list[str]], words: int) -
 
 
 def packed(sentences: list[str], words: int) -> Iterator[str]:
-    """Sentences joined as long as they fit; one that is too long stands alone and whole."""
+    """Sentences joined as long as they fit; one that is too long stays whole, alone."""
     taken: list[str] = []
     size = 0
     for sentence in sentences:

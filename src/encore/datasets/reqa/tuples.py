@@ -87,7 +87,7 @@ def candidates(passages: Iterable[Passage]) -> Iterator[Row]:
 def queries(questions: Iterable[AnsweredQuestion]) -> list[Row]:
     """One row a distinct string, in order of first mention; its cluster is that of the first mention.
 
-    A question that several passages answer may stand in several clusters, of which this is one.
+    A question that several passages answer may be in several clusters, of which this is one.
     """
     rows: dict[str, Row] = {}
     for each in questions:
