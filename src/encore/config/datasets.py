@@ -246,7 +246,7 @@ class CollectionFields(Strict):
         return KnownSize()
 
     def derived_size(self, base: KnownSize) -> KnownSize | None:
-        """Its size as it follows from that of the dataset that it is derived from; None if nothing follows."""
+        """Its size as it follows from that of the dataset that it is derived from, or whose queries it has, or None."""
         return base
 
     def resolve(self) -> dict[str, Any]:

@@ -159,10 +159,11 @@ class CollectionSizes:
         return size
 
     def _base(self, fields: CollectionFields) -> CollectionSize | None:
-        """The size of a derived collection as it follows from that of its base."""
-        if fields.made_from.base is None:
+        """The size as it follows from that of the dataset that it is derived from, or whose queries it has."""
+        name = fields.made_from.base or fields.queries_of
+        if name is None:
             return None
-        base = self.of(named_collection(self.plan, fields.made_from.base))
+        base = self.of(named_collection(self.plan, name))
         follows = fields.derived_size(base.known)
         return base.counting(follows) if follows else None
 
