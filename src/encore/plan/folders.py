@@ -96,14 +96,6 @@ def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
                     scores.latency(plan, system, seed, dataset, fields.topics or split)
 
 
-def unknown(plan: Planner, folder: str) -> str:
-    """What is wrong with a folder that nothing makes, in one line."""
-    return (
-        f"{folder} is nothing that this configuration makes{nearest(folder, plan.made)}; "
-        "`encore targets` prints what a lineage or a system has"
-    )
-
-
 def named(plan: Planner, name: str) -> list[str]:
     """The targets of Snakemake that make a dataset, a source or a checkpoint.
 

@@ -7,7 +7,6 @@ the folder. A job of a cluster looks its folder up there and plans nothing.
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +78,6 @@ class Index:
             run: the run's file.
         """
         return self.patterns.get(called(run), {})
-
-    @cached_property
-    def targets(self) -> dict[str, list[str]]:
-        """For each folder the targets that need it."""
-        return {folder: entry["targets"] for folder, entry in self.entries.items()}
 
 
 def read(path: Path = INDEX) -> Index:

@@ -4,14 +4,14 @@ A folder's name ends with the digest of its spec, and a spec names the folders i
 everything upstream of it. What names mean is in ``resolver.py``, each kind of artifact in a file of ``artifacts/``.
 """
 
-from encore.config.entries import Backbone
-from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
+from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan import folders, index
-from encore.plan.artifact import Artifact, Spec
-from encore.plan.artifacts import inspections, models, scores, systems
-from encore.plan.artifacts.collections import collection, tokens
+from encore.plan.artifact import Artifact
+from encore.plan.artifacts import collections as texts
+from encore.plan.artifacts import inspections, models, systems
+from encore.plan.artifacts import scores as measured
 from encore.plan.catalogue import Catalogue
 from encore.plan.planner import Planner
 from encore.plan.resolver import Resolver
@@ -19,34 +19,17 @@ from encore.plan.stages import impl
 
 
 class Plan(Planner):
-    """The plan of one run: every artifact that its configuration makes from the catalogue."""
+    """The plan of one run: every artifact that its configuration makes from the catalogue.
+
+    What others ask for by name is a method: a collection, its tokens, scores, latency and inspections (``artifacts/``).
+    """
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
         super().__init__(Resolver(config, catalogue), impl, models.model, systems.run)
 
-    def collection(self, dataset: str) -> Artifact:
-        """The dataset that has a name at this scale, in the common form."""
-        return collection(self, dataset)
-
-    def tokens(self, dataset: str, backbone: Backbone) -> Artifact:
-        """A dataset's texts as token ids of a backbone's vocabulary."""
-        return tokens(self, dataset, backbone)
-
-    def scores(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact:
-        """The measures of a system's run; see ``artifacts/scores.py``."""
-        return scores.scores(self, system, seed, dataset, split)
-
-    def latency(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
-        """The latency of a system; see ``artifacts/scores.py``."""
-        return scores.latency(self, system, seed, dataset, split)
-
-    def inspect_texts(self, lineage: Lineage, seed: int, dataset: str, what: Spec) -> Artifact:
-        """A model's outputs on texts; see ``artifacts/inspections.py``."""
-        return inspections.of_texts(self, lineage, seed, dataset, what)
-
-    def inspect_candidates(self, lineage: Lineage, seed: int, dataset: str, what: Spec) -> Artifact:
-        """A query among the candidates of a model's run; see ``artifacts/inspections.py``."""
-        return inspections.of_candidates(self, lineage, seed, dataset, what)
+    collection, tokens = texts.collection, texts.tokens
+    scores, latency = measured.scores, measured.latency
+    inspect_texts, inspect_candidates = inspections.of_texts, inspections.of_candidates
 
     def find(self, folder: str) -> Artifact:
         """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.
@@ -60,5 +43,8 @@ class Plan(Planner):
             for artifact in earlier.ancestors():
                 self.keep(artifact)
         if folder not in self.made:
-            raise EncoreError(folders.unknown(self, folder))
+            raise EncoreError(
+                f"{folder} is nothing that this configuration makes{nearest(folder, self.made)}; "
+                "`encore targets` prints what a lineage or a system has"
+            )
         return self.made[folder]

@@ -55,7 +55,7 @@ def test_every_folder_has_its_stage_spec_inputs_and_targets(plan: Plan, tmp_path
         entry = content["artifacts"][artifact.folder]
         assert (entry["stage"], entry["spec"]) == (artifact.stage, json.loads(json.dumps(artifact.spec)))
         assert entry["inputs"] == {role: parent.folder for role, parent in artifact.inputs.items()}
-        assert known.targets[artifact.folder] == [table]
+        assert known.entries[artifact.folder]["targets"] == [table]
         assert json.loads((tmp_path / index.spec_file(artifact.folder)).read_text()) == entry["spec"]
 
 
@@ -117,7 +117,7 @@ def test_the_index_has_what_further_jobs_make(plan: Plan, tmp_path: Path, monkey
     index.write(RUN, {}, [scores])
     known = index.read()
     assert known.find(scores.folder) == scores
-    assert known.targets[scores.folder] == []
+    assert known.entries[scores.folder]["targets"] == []
     assert all(index.spec_file(made.folder).is_file() for made in scores.ancestors())
 
 
