@@ -59,7 +59,7 @@ def content(folder: Path) -> dict[str, str]:
 
 
 def given(spec: dict[str, Any], fetched: Path | None, own: Path | None) -> Path | None:
-    """The folder of a checkpoint that a job was given: fetched, or the user's own; None where there is none of both.
+    """The folder of a checkpoint that a job was given: fetched, or the user's own; None if there is neither.
 
     Raises:
         EncoreError: the user's is not the one that ``spec`` was planned with.

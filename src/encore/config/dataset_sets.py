@@ -1,7 +1,7 @@
 """Reading ``datasets.yaml``: an entry with ``sets:`` is one dataset for each of them, such as those of BEIR.
 
 The entry's name has one placeholder, ``beir-{set}``, for the name of a set. That and the values that a set gives, or
-``vars:`` for all, stand in the fields wherever their name is in braces.
+``vars:`` for all, replace their name in braces in the fields.
 """
 
 import re
@@ -26,7 +26,7 @@ def read_datasets(path: Path) -> dict[str, Any]:
         several = isinstance(entry, dict) and SETS in entry
         for own, fields in (_each(name, entry, f"{path}: {name}") if several else {name: entry}).items():
             if own in found:
-                raise EncoreError(f"{path}: {own} stands twice, once under `{SETS}`; keep one of them")
+                raise EncoreError(f"{path}: {own} is there twice, once under `{SETS}`; keep one of them")
             found[own] = fields
     return found
 

@@ -35,8 +35,8 @@ class Published(Expansion):
         """
         if not Path(self.path).is_file():
             raise EncoreError(
-                f"{self.path} is missing: the predicted queries; download them there, or have another entry of "
-                "doc2query.yaml stand for this one (`scale: doc2query:`)"
+                f"{self.path} is missing: the predicted queries; download them there, or replace this entry "
+                "by another of doc2query.yaml (`scale: doc2query:`)"
             )
         return content(Path(self.path))
 

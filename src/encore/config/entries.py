@@ -1,4 +1,4 @@
-"""The typed entries that the catalogue and a lineage are made of: backbones, steps, systems.
+"""The typed entries of the catalogue: backbones, steps, systems.
 
 Nothing here imports torch, since the workflow is parsed twice for every SLURM job.
 """
@@ -172,5 +172,5 @@ class System(Strict):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The systems and lineages that it is made of."""
+        """The systems and lineages that it consists of."""
         return ()

@@ -87,7 +87,7 @@ class FinetuneStep(Step):
         30, description="The number of negatives that are sampled once and kept for each query."
     )
     per_query: Positive = Field(
-        7, description="The number of negatives of each query in a batch, sampled anew from those kept."
+        7, description="The number of negatives of each query in a batch, sampled again from those kept for each batch."
     )
     replacement: bool = Field(False, description="Whether a query's negatives in a batch are sampled with replacement.")
     in_batch_group: Positive | None = Field(
@@ -102,7 +102,7 @@ class FinetuneStep(Step):
     exclude_judged: bool = Field(True, description="Whether a judged document is never taken as a negative.")
     exclude_relevant: bool = Field(
         True,
-        description="Whether what another query brings to a batch and is relevant for this one is no negative of it.",
+        description="Whether what another query brings to a batch and is relevant for this one is not its negative.",
     )
     exclude_answers: bool = Field(
         False, description="Whether a passage that contains an answer to the question is never taken as a negative."
@@ -204,9 +204,9 @@ class FinetuneStep(Step):
         if self.mined_by and not self.mines:
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
         if self.triples and "bm25" not in self.negatives.split("+"):
-            raise ValueError(f"triples stand for BM25's negatives, not for `negatives: {self.negatives}`")
+            raise ValueError(f"triples replace BM25's negatives, not those of `negatives: {self.negatives}`")
         if self.published_negatives and (self.triples or "bm25" not in self.negatives.split("+")):
-            raise ValueError("published negatives stand for BM25's, and so do triples; leave `published_negatives` out")
+            raise ValueError("published negatives replace BM25's, and so do triples; leave `published_negatives` out")
         if self.systems_file and self.negatives != "systems":
             raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
         if self.positives == "answers" and self.negatives in ("systems", "none"):
@@ -230,7 +230,7 @@ class FinetuneStep(Step):
         if self.teacher_temperature != 1 and not self.is_distillation:
             raise ValueError(f"loss {self.loss} has no teacher to divide by; leave `teacher_temperature` out")
         if len(set(self.teachers)) < len(self.teachers):
-            raise ValueError("a teacher stands twice in `teachers`, whose scores are averaged; name each once")
+            raise ValueError("a teacher is twice in `teachers`, whose scores are averaged; name each once")
         return self
 
     @model_validator(mode="after")

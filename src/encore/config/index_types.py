@@ -1,7 +1,7 @@
-"""Indexes that a model's vectors can lie in besides the exact one: the kinds of entries in ``indexes.yaml``.
+"""Indexes that a model's vectors can be searched in besides the exact one: the kinds of entries in ``indexes.yaml``.
 
 A system named ``<lineage>@<entry>`` is searched in one; recall against exact search is part of every such run. What
-decides the search alone (``SEARCH``) is no part of an index's identity, so that one index serves several settings.
+decides the search alone (``SEARCH``) is not part of an index's identity, so that one index serves several settings.
 """
 
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 
 
 class IndexType(Strict):
-    """What every entry says."""
+    """Fields of every entry."""
 
     SEARCH: ClassVar[frozenset[str]] = frozenset()
 

@@ -23,7 +23,7 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
 
 
 def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a run's file says, with what it takes over from the run that it extends.
+    """The content of a run's file, with what it takes from the run that it extends.
 
     Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one. A run with
     ``tables`` of its own makes no figure, lineage or comparison that it does not name itself.

@@ -16,7 +16,7 @@ DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
 class Remote(Strict):
     """One file that others publish. Of an entry of ``sources.yaml``."""
 
-    url: str | None = Field(None, description="its address: http, https or file; none where `access` says more")
+    url: str | None = Field(None, description="its address: http, https or file; none if `access` says more")
     name: str | None = Field(
         None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", description="the file's; the end of its address without"
     )
@@ -27,7 +27,7 @@ class Remote(Strict):
     unpack: Literal["none", "gz", "tar", "zip"] = "none"
     members: tuple[str, ...] = Field((), description="what is wanted of an archive; all of it without")
     licence: str = Field(description="in a few words")
-    terms: str = Field(description="the address of the page where it is offered and its terms stand")
+    terms: str = Field(description="the address of the page that offers it and has its terms")
     access: str = Field("", description="what to do where it cannot simply be downloaded")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
@@ -67,7 +67,7 @@ class SourceEntry(Strict):
     """Files that belong together, under one licence. An entry of ``sources.yaml``."""
 
     licence: str = Field(description="in a few words")
-    terms: str = Field(description="the address of the page where they are offered and their terms stand")
+    terms: str = Field(description="the address of the page that offers them and has their terms")
     access: str = Field("", description="what to do where they cannot simply be downloaded")
     files: tuple[Remote, ...] = Field(
         min_length=1, description="without their own licence, terms or access, the source's"

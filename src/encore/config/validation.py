@@ -29,7 +29,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping.
 
     Raises:
-        EncoreError: it is missing, cannot be read, is no YAML, no mapping, or says one key twice; with its line.
+        EncoreError: it is missing, cannot be read, is not YAML, no mapping, or has a key twice; with its line.
     """
     content = load_yaml(path)
     if not isinstance(content, dict):
@@ -44,7 +44,7 @@ def load_yaml(path: Path, called: str = "") -> Any:
         called: what messages call the file, if not by its path.
 
     Raises:
-        EncoreError: it is missing, cannot be read, is no YAML, or says one key twice; with its line.
+        EncoreError: it is missing, cannot be read, is not YAML, or has a key twice; with its line.
     """
     name = called or str(path)
     try:
@@ -95,7 +95,7 @@ def _refuse_repetitions_and_nul(root: yaml.Node | None, name: str) -> None:
             waiting.append(value)
             if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
                 line = key.start_mark.line + 1
-                raise EncoreError(f"{name}, line {line}: the key `{key.value}` stands twice; keep one of them")
+                raise EncoreError(f"{name}, line {line}: the key `{key.value}` is there twice; keep one of them")
             if isinstance(key, yaml.ScalarNode):
                 keys.add((key.tag, key.value))
 
@@ -109,8 +109,8 @@ def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> No
     if not isinstance(name, str) or not form.fullmatch(name):
         letters = "A-Z, a-z" if form is DATASET else "a-z"
         raise EncoreError(
-            f"{quoted(name)} cannot be the name of {what}; begin with {letters} or 0-9, go on with {letters}, 0-9, _, "
-            f". and -, {LONGEST_NAME} characters at most"
+            f"{quoted(name)} cannot be the name of {what}; begin with {letters} or 0-9, continue with {letters}, 0-9, "
+            f"_, . and -, {LONGEST_NAME} characters at most"
         )
 
 

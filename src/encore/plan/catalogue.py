@@ -26,7 +26,7 @@ from encore.errors import EncoreError
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
-# What weights have the form of; everything else a backbone may say anew of the model that it takes.
+# Fields that shape the weights; a backbone may change all others of the model that it takes.
 SHAPE = (
     *("architecture", "vocabulary", "collection", "layers", "hidden", "heads", "intermediate", "max_length"),
     *("projection_dim", "encoders"),
@@ -146,7 +146,7 @@ def check_starts(backbones: dict[str, Backbone], steps: dict[str, dict[str, Any]
     """Check the lineage of every backbone with ``start: lineage``.
 
     Raises:
-        EncoreError: it is no lineage of pre-training steps that are known, its backbone has another shape, or it leads
+        EncoreError: it is not a lineage of known pre-training steps, its backbone has another shape, or it leads
             back to the backbone itself; one line with file and entry.
     """
     for name, backbone in backbones.items():

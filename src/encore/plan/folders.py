@@ -45,7 +45,7 @@ def lineages(resolve: Resolver) -> str:
 
 
 def systems(resolve: Resolver, kind: str) -> str:
-    """A regular expression of the folders of systems that are no lineages, of a kind."""
+    """A regular expression of the folders of a kind of systems that are not lineages."""
     names = _alternatives(name for name, system in resolve.catalogue.systems.items() if system.kind == kind)
     return rf"{names}(?:-s\d+)?-[0-9a-f]{{8}}"
 
@@ -120,7 +120,7 @@ def misspelt(plan: Planner, name: str) -> str | None:
     near = difflib.get_close_matches(name, sorted(everything), n=1, cutoff=0.7)
     if name in models or not near or near[0] in models:
         return None
-    return f"{name!r} is no source, dataset, backbone or system{nearest(name, everything)}"
+    return f"{name!r} is not a source, dataset, backbone or system{nearest(name, everything)}"
 
 
 def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:

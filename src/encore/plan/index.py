@@ -1,7 +1,7 @@
 """The plan on disk: which folder is made from which spec and which other folders, for jobs and for people.
 
 The process that plans writes it when a run starts: ``results/plan/index.json`` has every folder with its stage, spec,
-inputs and the targets that need it, and each spec lies by itself in ``results/plan/specs/`` for the program that makes
+inputs and the targets that need it, and each spec is a file in ``results/plan/specs/`` for the program that makes
 the folder. A job of a cluster looks its folder up there and plans nothing.
 """
 
@@ -81,7 +81,7 @@ class Index:
 
 
 def read(path: Path = INDEX) -> Index:
-    """The index of earlier plans; empty where there is none that can be read: the next run writes it anew."""
+    """The index of earlier plans; empty if it cannot be read: the next run writes it again."""
     return _readable(path) or Index({})
 
 
@@ -107,7 +107,7 @@ def _readable(path: Path) -> Index | None:
 
 
 def spec_file(folder: str) -> Path:
-    """Where the spec of a folder of results lies."""
+    """The path of the spec of a folder of results."""
     return SPECS / f"{folder.removeprefix('results/')}.json"
 
 

@@ -196,7 +196,7 @@ def test_a_record_reads_back_and_is_sorted(tmp_path):
     tuning.write_trials(tmp_path / "trials.csv", tried)
     assert tuning.read_trials(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
     (tmp_path / "trials.csv").write_text((tmp_path / "trials.csv").read_text().replace("yes", "perhaps"))
-    with pytest.raises(EncoreError, match="line 2: no trial"):
+    with pytest.raises(EncoreError, match="line 2: not a trial"):
         tuning.read_trials(tmp_path / "trials.csv")
 
 

@@ -63,7 +63,7 @@ def test_beir_has_its_thirty_sets_with_the_numbers_that_were_published() -> None
         ({"my-{set}": ENTRY | {"vars": "x"}}, "my-{set}.vars: must be a mapping"),
         ({"my-{set}": ENTRY | {"sets": {"one": 3}}}, "my-{set}.sets.one: must be a mapping of values"),
         ({"my-{set}": ENTRY | {"sets": {"one": {"passage": 3}}}}, "my-{set}.sets.one: no field has {passage}"),
-        ({"my-one": {"kind": "a"}, "my-{set}": ENTRY}, "my-one stands twice, once under `sets`; keep one of them"),
+        ({"my-one": {"kind": "a"}, "my-{set}": ENTRY}, "my-one is there twice, once under `sets`; keep one of them"),
     ],
 )
 def test_a_wrong_entry_for_many_is_one_line(entries: object, says: str, tmp_path: Path) -> None:

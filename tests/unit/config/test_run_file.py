@@ -143,9 +143,9 @@ def test_what_cannot_be_extended_is_refused_in_one_line(text: str, says: str, wr
         (
             "depth: 5\n",
             "seeds: [1]\n",
-            f"config/base.yaml, line {LINES + 1}: the key `depth` stands twice; keep one of them",
+            f"config/base.yaml, line {LINES + 1}: the key `depth` is there twice; keep one of them",
         ),
-        ("", "depth: 5\ndepth: 6\n", "config/mine.yaml, line 3: the key `depth` stands twice; keep one of them"),
+        ("", "depth: 5\ndepth: 6\n", "config/mine.yaml, line 3: the key `depth` is there twice; keep one of them"),
         ("a: [\n", "seeds: [1]\n", "config/base.yaml is not YAML: "),
         ("", "a: [\n", "config/mine.yaml is not YAML: "),
         (None, "seeds: [1]\n", "config/base.yaml must hold a mapping of names"),

@@ -209,5 +209,5 @@ def test_the_program_fetches_an_entry(tmp_path):
 )
 def test_a_misspelt_source_or_dataset_has_its_own_nearest_names(name, meant):
     said = folders.misspelt(load_plan(ROOT / "config/nano.yaml"), name)
-    wanted = f"{name!r} is no source, dataset, backbone or system; did you mean {meant}"
+    wanted = f"{name!r} is not a source, dataset, backbone or system; did you mean {meant}"
     assert said is None if meant is None else said.startswith(wanted)

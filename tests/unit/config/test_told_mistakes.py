@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("depth: 1\nseeds: [0]\ndepth: 2\n", r"run\.yaml, line 3: the key `depth` stands twice"),
-        ("scale:\n  steps:\n    mlm: {steps: 1, steps: 2}\n", r"run\.yaml, line 3: the key `steps` stands twice"),
-        ("a: [{b: 1, b: 1}]\n", r"run\.yaml, line 1: the key `b` stands twice"),
+        ("depth: 1\nseeds: [0]\ndepth: 2\n", r"run\.yaml, line 3: the key `depth` is there twice"),
+        ("scale:\n  steps:\n    mlm: {steps: 1, steps: 2}\n", r"run\.yaml, line 3: the key `steps` is there twice"),
+        ("a: [{b: 1, b: 1}]\n", r"run\.yaml, line 1: the key `b` is there twice"),
         ("a: &x {b: 1}\nc: *y\n", r"run\.yaml is not YAML: .*undefined alias.*line 2"),
         ("a: [1\nb: 2\n", r"run\.yaml is not YAML: .*line 2"),
         ("a:\tb:\n\tc", r"run\.yaml is not YAML: .*line [12]"),
@@ -73,12 +73,12 @@ def test_keys_of_different_mappings_merges_and_aliases_are_read(tmp_path: Path) 
     assert load_yaml(tmp_path / "a.yaml")["a"]
 
 
-def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_stand_twice(
+def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_are_there_twice(
     tmp_path: Path, nano_config: dict[str, Any]
 ) -> None:
     path = tmp_path / "run.yaml"
     path.write_text((ROOT / "config/nano.yaml").read_text() + "\ntitle: another\n")
-    with pytest.raises(EncoreError, match=r"run\.yaml, line \d+: the key `title` stands twice"):
+    with pytest.raises(EncoreError, match=r"run\.yaml, line \d+: the key `title` is there twice"):
         read_run(path, nano_config)
     path.unlink()
     assert read_run(path, nano_config).title == nano_config["title"]

@@ -182,7 +182,7 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
         ({"logq_correction": True}, "needs `negatives: none`"),
         ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
         ({"first_rank": 201}, "below the depth of 200"),
-        ({"negatives": "mined", "triples": "x"}, "triples stand for BM25's negatives"),
+        ({"negatives": "mined", "triples": "x"}, "triples replace BM25's negatives"),
         ({"systems_file": "x"}, "not for `negatives: bm25`"),
         ({"negatives": "none", "positives": "answers"}, "are retrieved"),
     ],

@@ -115,9 +115,9 @@ def test_question_answering_learns_from_the_negatives_that_dpr_publishes(make):
     assert plan.find(listed.folder) is listed
 
 
-def test_published_negatives_stand_for_bm25s_alone(make):
+def test_published_negatives_replace_bm25s_alone(make):
     for other in ({"triples": "msmarco-triples-small"}, {"negatives": "none"}, {"negatives": "mined"}):
-        with pytest.raises(EncoreError, match="published negatives stand for BM25's"):
+        with pytest.raises(EncoreError, match="published negatives replace BM25's"):
             make({"bow-qa-1": other})
 
 

@@ -26,7 +26,7 @@ STEP = {
         ({"scorer": "cross-encoder", "negatives": "none"}, "reads its own negatives only"),
         ({"scorer": "cross-encoder", "in_batch_group": 4}, "reads no passages of other queries"),
         ({"teacher_temperature": 0.25}, "has no teacher to divide by"),
-        ({"loss": "kl-pairwise", "teachers": ("parent", "parent")}, "a teacher stands twice"),
+        ({"loss": "kl-pairwise", "teachers": ("parent", "parent")}, "a teacher is twice"),
     ],
 )
 def test_what_would_do_nothing_is_refused(fields: dict[str, object], says: str) -> None:
@@ -68,7 +68,7 @@ def test_a_name_overrides_no_field_that_changes_nothing(
 
 WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
-    "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning stands before it"),
+    "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning comes before it"),
     "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and only a lineage can be here"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),
     "a pool": (

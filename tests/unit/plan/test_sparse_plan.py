@@ -140,7 +140,7 @@ def test_an_expander_that_would_learn_from_other_queries_is_refused(make, monkey
     plan = make()
     changed = plan.catalogue.doc2query["tiny-t5"].model_copy(update={"train_split": split})
     monkeypatch.setitem(plan.catalogue.doc2query, "tiny-t5", changed)
-    with pytest.raises(EncoreError, match=f"{split!r} is no split of role train of 'pydocs-stdlib'; it has train"):
+    with pytest.raises(EncoreError, match=f"{split!r} is not a split of role train of 'pydocs-stdlib'; it has train"):
         run_of(plan, "bm25-doct5")
 
 

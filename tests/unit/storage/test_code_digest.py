@@ -104,6 +104,12 @@ def test_an_import_for_type_checkers_does_not_count():
     assert "encore.plan.plan" not in HERE.modules("draw")
 
 
+def test_claims_are_judged_without_the_planner():
+    """An edit of how jobs are planned does not change how claims on runs are judged."""
+    assert "encore.products.claims.judging" in HERE.modules("claims")
+    assert [name for name in HERE.modules("claims") if name.startswith("encore.plan")] == []
+
+
 @pytest.mark.parametrize("stage", all_stages())
 def test_every_stage_has_a_program(stage):
     program = HERE.stages.get(stage, {}).get("program", f"{stage.partition('.')[0]}.py")

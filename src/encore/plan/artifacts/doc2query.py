@@ -63,7 +63,7 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     if fields.train_split not in splits or role_of(fields.train_split) != "train":
         train = ", ".join(split for split in splits if role_of(split) == "train") or "none"
         raise EncoreError(
-            f"expansion {name!r}: {fields.train_split!r} is no split of role train of "
+            f"expansion {name!r}: {fields.train_split!r} is not a split of role train of "
             f"{plan.resolve.dataset(fields.collection).name!r}; it has {train}"
         )
     inputs = {"collection": collection(plan, fields.collection)}

@@ -50,7 +50,7 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
 
 
 def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Artifact:
-    """How a model's vectors of passages of a dataset lie; the same passages for all models.
+    """How a model's vectors of passages of a dataset are distributed; the same passages for all models.
 
     Raises:
         EncoreError: the model is a bag of words, which has no states to pool.

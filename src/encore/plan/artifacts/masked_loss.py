@@ -25,7 +25,7 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
     """
     how = plan.resolve.step(StepName(step))
     if getattr(how, "objective", None) != "mlm":
-        raise EncoreError(f"{step!r} is no step of MLM, so it does not say how words are masked; name one that is")
+        raise EncoreError(f"{step!r} is not a step of MLM, so it does not say how words are masked; name one that is")
     if plan.resolve.backbone(lineage).architecture != "bert":
         raise EncoreError(
             f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `not_applicable`"

@@ -104,13 +104,13 @@ def _check_length(plan: Planner, lineage: Lineage, step: Step) -> None:
 
 
 def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
-    """Refuse a miner that is no lineage, and a new start where that is the parent."""
+    """Refuse a miner that is not a lineage, and a new start from the parent itself."""
     name, parent = lineage.steps[-1].name, lineage.parent
     if step.mined_by:
         explained(plan.resolve.lineage, step.mined_by, f"step {name!r}, mined_by")
     if step.start == "pretrained" and _weights(plan, lineage, step) == parent:
         raise EncoreError(
-            f"{lineage}: {name!r} starts again from the pre-trained model, and no fine-tuning stands before it; "
+            f"{lineage}: {name!r} starts again from the pre-trained model, and no fine-tuning comes before it; "
             "put its first stage there, or let `start` be parent"
         )
 
@@ -142,7 +142,7 @@ def _prepared(plan: Planner, step: PretrainStep, inputs: dict[str, Artifact]) ->
 
 
 def _attention(plan: Planner, step: PretrainStep, preparation: Preparation, inputs: dict[str, Artifact]) -> Artifact:
-    """What the model that a step goes on from attends to in the texts that a preparation reads."""
+    """What the model that a step starts from attends to in the texts that a preparation reads."""
     used = {role: inputs[role] for role in ("tokens", "weights")}
     texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
     spec = {"impl": plan.impl("attend"), "texts": texts.model_dump(mode="json"), **names(used)}
@@ -150,7 +150,7 @@ def _attention(plan: Planner, step: PretrainStep, preparation: Preparation, inpu
 
 
 def _weights(plan: Planner, lineage: Lineage, step: Step) -> Lineage:
-    """Whose weights the last step goes on from: the parent's, or the last pre-trained ancestor's."""
+    """The lineage whose weights the last step starts from: the parent, or the last pre-trained ancestor."""
     parent = lineage.parent
     if isinstance(step, FinetuneStep) and step.start == "pretrained":
         while parent.steps and isinstance(plan.resolve.step(parent.steps[-1]), FinetuneStep):

@@ -146,7 +146,7 @@ def _of_all(step: FinetuneStep) -> FinetuneStep:
 
 
 def _judged_positives(step: FinetuneStep) -> FinetuneStep:
-    """The recipe without further positives; what answers a question is no negative all the same."""
+    """The recipe without further positives; what answers a question is still not a negative."""
     if step.positives == "judged":
         return step
     return step.model_copy(update={"positives": "judged", "exclude_answers": True})

@@ -9,7 +9,7 @@ from encore.plan.artifacts import teachers
 from encore.plan.artifacts.collections import collection
 from encore.plan.planner import Planner
 
-# What a measurement reads of a system whose runs the stage makes, by role; shards are read where there are any.
+# What a measurement reads of a system whose runs the stage makes, by role; and shards if there are any.
 READS: dict[str, tuple[str, ...]] = {
     "lucene_search": ("collection", "index"),
     "search": ("collection", "model", "tokens"),
@@ -17,7 +17,7 @@ READS: dict[str, tuple[str, ...]] = {
     "fuse": ("sparse", "dense"),
     "rerank": ("first", "model", "tokens"),
 }
-# The systems that it is made of, whose own measurements it reads, as its entry calls them.
+# Its parts, whose own measurements it reads, as its entry calls them.
 PARTS: dict[str, tuple[str, ...]] = {"fuse": ("sparse", "dense"), "rerank": ("first",)}
 
 

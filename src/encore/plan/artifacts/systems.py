@@ -62,7 +62,7 @@ def _bm25(plan: Planner, system: str, fields: Bm25, seed: int | None, dataset: s
 
 
 def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact:
-    """Lucene's index of a dataset's passages, each with its predicted queries where there are any."""
+    """Lucene's index of a dataset's passages, each with its predicted queries, if there are any."""
     inputs = {"collection": collection(plan, dataset)}
     folder = f"indexes/lucene/{plan.resolve.dataset(dataset).name}"
     if expansion is not None:
@@ -103,7 +103,7 @@ def _indexed(plan: Planner, lineage: Lineage, index: StepName, seed: int, datase
 
 
 def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset: str) -> Artifact:
-    """One index of a type over a dataset's vectors; how it will be searched is no part of it."""
+    """One index of a type over a dataset's vectors; how it will be searched is not part of it."""
     fields, backbone = plan.resolve.index_type(index), plan.resolve.backbone(lineage)
     fields.check(backbone.projection_dim or backbone.hidden)
     vectors = shards(plan, lineage, seed, dataset)
@@ -178,7 +178,7 @@ def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, datase
 def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, requested: str) -> Artifact:
     """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
 
-    Where the queries are parted in several ways, they are those of the way that ``requested`` belongs to.
+    If several splits exist, they are those of the draw that ``requested`` belongs to.
 
     Raises:
         EncoreError: the dataset has no such queries, or does not know the measure.

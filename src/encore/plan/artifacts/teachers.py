@@ -19,7 +19,7 @@ PUBLISHED = "published"  # the model's name in folders, where scores come from f
 def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
     """The outputs of the teachers of a lineage's last step, by role; nothing where it has none.
 
-    A student's temperature, rate or length is no part of it, so students that see the same passages share it.
+    A student's temperature, rate or length is not part of it, so students that see the same passages share it.
 
     Raises:
         EncoreError: a teacher is unknown, of another vocabulary, descends from its own student, or scores no batch.
@@ -105,7 +105,7 @@ def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negat
 
 
 def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
-    """The scores of published files: of a source that is fetched, or of the user's own, wherever they lie."""
+    """The scores of published files: of a source that is fetched, or of the user's own, wherever they are."""
     assert step.teacher_scores is not None
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}

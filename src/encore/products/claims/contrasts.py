@@ -98,7 +98,7 @@ def table_of(name: str, tables: Tables) -> Shape | Table:
     """The rows and columns of a table, or of a figure with points.
 
     Raises:
-        EncoreError: there is no such table or figure.
+        EncoreError: the table or figure is unknown.
     """
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")

@@ -29,7 +29,7 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
         run: the run's file, as commands name it.
 
     Raises:
-        EncoreError: there is no such claim.
+        EncoreError: the claim is unknown.
     """
     claims = read_claims(PAPERS)
     if name not in claims:
@@ -85,7 +85,7 @@ def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
 
 
 def _on_runs(name: str, run: str) -> str:
-    """What ``claims.csv`` says, if it was made."""
+    """The verdict in ``claims.csv``, if it was made."""
     if RUNS.is_file():
         with RUNS.open(newline="", encoding="utf-8") as file:
             for line in csv.DictReader(file):

@@ -130,7 +130,7 @@ class AboveTest(ClaimTest):
     or_equal: bool = Field(False, description="Whether equality fulfils the test.")
     at_least: Positive | None = Field(None, description="How many of the comparisons must hold; without it, all.")
     significantly: bool = Field(
-        False, description="Whether the paper says so with a test: on printed numbers its marker must stand there."
+        False, description="Whether the paper says so with a test: on printed numbers its marker must be there."
     )
 
     @model_validator(mode="after")

@@ -55,7 +55,7 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
     Student's one-sample t-test of the seeds' weighted sums (Biometrika 6, 1908) with n - 1 degrees of freedom.
 
     Args:
-        cells: what a cell of ours is made of; None for one that was not run.
+        cells: the parts of a cell of ours; None for one that was not run.
         printed: what the paper prints in a cell, in the measure's own unit (0 to 1).
         shares: of a copied cell, the variance of a paired difference over that of both systems, from 0 to 1.
 

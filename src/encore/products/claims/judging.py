@@ -67,7 +67,7 @@ class EvaluatedTest:
 
     @property
     def held(self) -> int:
-        """Inequalities whose estimate lies on the claim's side."""
+        """How many inequalities have an estimate on the claim's side."""
         return sum(one.holds for one in self.estimates)
 
     @property

@@ -40,7 +40,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
 
     Raises:
-        EncoreError: a claim is wrong, or the run names one that there is not.
+        EncoreError: a claim is wrong, or the run names an unknown one.
     """
     claims = chosen_claims(plan, read_claims(papers))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
@@ -126,7 +126,7 @@ def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
 
 
 def refuse_unknown_claims(plan: Plan, papers: Path = PAPERS) -> None:
-    """Refuse a run that names a claim which there is not.
+    """Refuse a run that names an unknown claim.
 
     Raises:
         EncoreError: as ``chosen_claims``.
@@ -139,7 +139,7 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[s
     """Those that the run judges, in their own order.
 
     Raises:
-        EncoreError: it names one that there is not.
+        EncoreError: it names an unknown one.
     """
     wanted = plan.config.claims
     for name in wanted if wanted != "all" else ():
@@ -149,7 +149,7 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[s
 
 
 def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
-    """A table's slice in which only the cells that are wanted, and those that they are made of, read anything."""
+    """A table's slice in which only the cells that are wanted, and their parts, read anything."""
     read = {
         (at.setting, row, column)
         for at in wanted
@@ -217,7 +217,7 @@ def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
     if column.mean_of:
         known = {each.id: each for each in table.columns}
         parts = [_why(plan, table, row, known[part]) for part in column.mean_of]
-        return parts[0] if all(parts) else ""  # a mean of some is shown, and the table says of which
+        return parts[0] if all(parts) else ""  # a mean of some is shown, and the table notes of which
     needs = SOURCES[column.source]
     dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
     gone = plan.resolve.datasets.absence(dataset, split) if "dataset" in needs else None

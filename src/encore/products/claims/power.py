@@ -25,7 +25,7 @@ from encore.products.tables.entries import TESTED, Table, fill_vars
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py
 CUTOFF = 20  # measures of recall to this rank and from beyond it are families of their own
 Family = Literal["RR", "nDCG", "R to 20", "R from 50", "R of many"]
-GRADED = "graded"  # the split whose queries have many judged passages, so that recall is no yes or no
+GRADED = "graded"  # the split whose queries have many judged passages, so that recall is not yes or no
 Run = tuple[str, str]
 Share = Annotated[float, Field(gt=0, le=1)]
 _MEASURE = re.compile(r"(RR|nDCG|R)(?:\(rel=\d\))?@(\d+)")

@@ -80,7 +80,7 @@ class FigurePoint(Entry):
 
 
 class ClaimsSlice(Product):
-    """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
+    """The slice: claims, the tables and figures that they are about, and why some of those are unavailable here."""
 
     claims: dict[str, Claimed]
     shapes: dict[str, Shape]
@@ -128,13 +128,13 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
 
 
 def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
-    """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
+    """The judgement of tests whose table or figure is unavailable here; None if all are available."""
     why = next((claims.unavailable[table] for table in named_by(*tests) if table in claims.unavailable), None)
     return None if why is None else Judgement(UNTESTED, why=why)
 
 
 def _cells(claims: ClaimsSlice) -> Cells:
-    """What cells are made of; each table or figure is read once, when its first cell is asked for."""
+    """The parts of each cell; a table or figure is read once, when its first cell is asked for."""
     tables = claims.tables
 
     @cache

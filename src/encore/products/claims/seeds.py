@@ -1,6 +1,6 @@
 """How many seeds a claim needs, before any run: if differences are as printed, and systems vary as assumed.
 
-The variance over queries is that of ``power.py``, a part of it anew with each seed. How far a system deviates from
+The variance over queries is that of ``power.py``, a part of which changes with the seed. How far a system deviates from
 seed to seed no paper prints; ``papers/encore/spread.yaml`` has what is assumed. A comparison is expected to be shown
 with 80 % power where its difference exceeds the test's critical distance by 0.84 standard errors (Bloom, Evaluation
 Review 19, 1995).
@@ -36,17 +36,17 @@ class ExpectedDifference:
     mean: float
     of_queries: float  # variance with one seed
     queries: int
-    by_seed: float  # part of it that is anew with each seed
+    by_seed: float  # share of it that changes with the seed
     trained: float  # variance of the systems trained here with one seed
     copied: float  # variance of the printed trainings
 
     def shown_with(self, seeds: int, level: float) -> bool:
         """Whether a two-tailed test at ``level`` finds it with 80 % power."""
-        anew = self.of_queries * self.by_seed
-        of_queries = self.of_queries - anew + anew / seeds
-        of_seeds = (self.trained + anew) / seeds + self.copied
+        changing = self.of_queries * self.by_seed
+        of_queries = self.of_queries - changing + changing / seeds
+        of_seeds = (self.trained + changing) / seeds + self.copied
         components = (Component(of_queries, self.queries - 1), Component(of_seeds, seeds - 1))
-        error = (of_queries + of_seeds - anew / seeds) ** 0.5
+        error = (of_queries + of_seeds - changing / seeds) ** 0.5
         return self.mean >= critical_distance(level, components) + NormalDist().inv_cdf(POWER) * error
 
     def ratio(self) -> float:

@@ -4,7 +4,7 @@ A test of n inequalities of which k must hold is shown when the partial-conjunct
 one-sided tests is small enough (Benjamini & Heller, Biometrics 64, 2008): with k = n that is the largest p, the
 intersection-union test. It is refuted when so many inequalities are shown to go the other way that k cannot hold, by
 the same rule; with k = n that is n times the smallest p (Bonferroni). Each inequality is tested at half of 5 %, as a
-two-tailed test would; equivalences at 5 % on either side, so that the 90 % interval must lie inside the margin (two
+two-tailed test would; equivalences at 5 % on either side, so that the 90 % interval must be inside the margin (two
 one-sided tests, TOST: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). The intersection-union
 test is Berger's (Technometrics 24, 1982).
 """
@@ -147,7 +147,7 @@ PREMISE = "premise not met"
 def claim_verdict(evidence: Sequence[Evidence], *, proxy_data: bool) -> str:
     """The verdict on a claim from the evidence on each of its tests.
 
-    Data that stand in for the papers' never confirm or contradict a paper, and the words say so.
+    Proxy data never confirm or contradict a paper, and the words say so.
     """
     if Evidence.REFUTED in evidence:
         return FAILS_HERE if proxy_data else CONTRADICTED

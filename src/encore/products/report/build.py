@@ -35,7 +35,7 @@ def _verify(record: Path) -> None:
     try:
         outputs = json.loads(record.read_text())["outputs"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{record} is no manifest ({error}); remove it and run snakemake again") from error
+        raise EncoreError(f"{record} is not a manifest ({error}); remove it and run snakemake again") from error
     for name, expected in outputs.items():
         path = record.parent / name
         if not path.is_file() or sha256(path) != expected["sha256"]:

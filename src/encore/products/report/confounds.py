@@ -88,7 +88,7 @@ def _texts(made: RowOrigin, kind: str) -> str:
 
 
 def _packing(step: dict[str, Any]) -> str:
-    """How single texts are made of articles; nothing for pairs."""
+    """How single texts are cut from articles; empty for pairs."""
     if "packing" not in step:
         return ""
     short = step.get("short_texts", 0)

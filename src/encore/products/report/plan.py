@@ -1,6 +1,6 @@
 """The report's slice of the plan: which products it shows, and what the papers print of all that was not run.
 
-It shows what the configuration declares, and of the other tables of the catalogue those that lie there as this
+It shows what the configuration declares, and of the other tables of the catalogue those that exist as this
 configuration makes them; it never requests another table.
 """
 

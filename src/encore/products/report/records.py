@@ -1,4 +1,4 @@
-"""Every artifact that the page's numbers were made from, as its ``manifest.json`` and ``run.json`` tell of it."""
+"""Every artifact that the page's numbers were made from, from its ``manifest.json`` and ``run.json``."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +56,7 @@ class RecordedArtifact:
 
     @property
     def seed(self) -> int | None:
-        """The seed that it was made under; None where there is no chance in it."""
+        """Its seed; None if there is no chance in it."""
         return self.spec.get("seed")
 
     @property
@@ -128,7 +128,7 @@ def _environment(artifact: RecordedArtifact) -> str:
 
 
 def _reached(folders: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The manifests of folders and of all that these were made from; an empty one where there is none."""
+    """The manifests of folders and of all that these were made from; empty if one is missing."""
     found: dict[str, dict[str, Any]] = {}
     waiting = list(folders)
     while waiting:

@@ -1,4 +1,4 @@
-"""What the report is made of: its slice of the plan, ``results/plan/report.json``."""
+"""What the report is built from: its slice of the plan, ``results/plan/report.json``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ class ReportSlice(Product):
     trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """It reads products, which lie next to one another, and no folder of its own."""
+        """Nothing: it reads products, which are compared with their manifests."""
         return {}
 
     def beside(self, folder: Path) -> list[Path]:
@@ -49,7 +49,7 @@ class ReportSlice(Product):
 
     @property
     def audit(self) -> str:
-        """The command that compares the page with the files that it is made of."""
+        """The command that compares the page with the files that it was built from."""
         return typed.encore("audit", run=self.run)
 
     def explain(self, question: Sequence[str]) -> str:
