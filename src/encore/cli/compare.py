@@ -1,17 +1,10 @@
 """``encore compare``: a run next to the one that it should reproduce, and their baselines if there are any."""
 
-from __future__ import annotations
-
 import argparse
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from encore.storage.program import positive
-
-if TYPE_CHECKING:
-    from encore.evaluation.reproducibility import Closeness, RankAgreement
 
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]
 
@@ -28,49 +21,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Read all files and print how close the runs are.
+    """Read all files and print how close the runs are."""
+    from encore.commands.compare import compare_runs
 
-    Raises:
-        EncoreError: a file is damaged, a measure is unknown, or the runs have nothing in common.
-    """
-    from collections import Counter
-
-    from encore.data import qrels
-    from encore.data.trec_runs import read_trec
-    from encore.evaluation.measures import parse_measure
-    from encore.evaluation.reproducibility import DEPTH, closeness, order
-
-    grades: dict[str, dict[str, int]] = {}
-    for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
-        grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
-    measures = [parse_measure(expression) for expression in arguments.measure]
-    ours, theirs = read_trec(arguments.run), read_trec(arguments.reference)
-    baselines = tuple(map(read_trec, arguments.baseline)) if arguments.baseline else None
-    ranked = order(ours, theirs, arguments.depth or DEPTH)
-    close = closeness(ours, theirs, grades, measures, baselines)  # type: ignore[arg-type]  # argparse took two
-    if arguments.json:
-        print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in close]}))
-    else:
-        print("\n".join(closeness_lines(ranked, close, len(grades))))
+    runs = arguments.run, arguments.reference
+    found = compare_runs(runs, arguments.qrels, arguments.baseline, arguments.measure, arguments.depth)
+    print(json.dumps(found.data()) if arguments.json else found.text())
     return 0
-
-
-def closeness_lines(ranked: RankAgreement, close: list[Closeness], judged: int) -> list[str]:
-    """What people read."""
-    from encore.evaluation.reproducibility import PERSISTENCE
-
-    sentences = [
-        f"order, of {ranked.queries:,} queries that both answer:",
-        f"  Kendall's tau over unions  {ranked.tau:.4f}",
-        f"  rank-biased overlap        {ranked.overlap:.4f}  (p = {PERSISTENCE:g})",
-        f"effectiveness, of {judged:,} judged queries:",
-    ]
-    return sentences + [f"  {_line(one)}" for one in close]
-
-
-def _line(one: Closeness) -> str:
-    parts = [f"{one.measure:<10} {one.ours:.4f}, reference {one.theirs:.4f}"]
-    parts.append(f"RMSE {one.error:.4f}, p {one.p:.3g}")
-    if one.effect_ratio is not None and one.relative is not None:
-        parts.append(f"effect ratio {one.effect_ratio:.3f}, difference of relative improvements {one.relative:+.4f}")
-    return "; ".join(parts)
