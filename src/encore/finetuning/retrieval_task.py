@@ -44,19 +44,14 @@ class RetrievalTask(Task):
         """A positive and the step's negatives, both drawn; where negatives are too few, any unjudged passages."""
         query = self.queries[index]
         positive = int(rng.choice(query.positives))
-        negatives = self._negatives(query, rng)
-        while len(negatives) < self.step.negatives_per_query:
+        own, count = np.array(query.negatives, dtype=np.int64), self.step.negatives_per_query
+        drawn = rng.choice(own, count) if self.step.replacement and len(own) else rng.permutation(own)[:count]
+        negatives: list[int] = drawn.tolist()
+        while len(negatives) < count:
             passage = int(rng.integers(len(self.store.passages)))
             if passage not in query.judged:
                 negatives.append(passage)
         return Example(query, [positive, *negatives])
-
-    def _negatives(self, query: Query, rng: np.random.Generator) -> list[int]:
-        """Of a query's own negatives as many as the step brings, or all there are."""
-        own, count = np.array(query.negatives, dtype=np.int64), self.step.negatives_per_query
-        if self.step.replacement and len(own):
-            return [int(negative) for negative in rng.choice(own, count)]
-        return [int(negative) for negative in rng.permutation(own)[:count]]
 
     def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
         """Tokens of each query and its passages together, without a model's own markers, [n]."""

@@ -25,7 +25,7 @@ FIELDS = {
 }
 WORDS = "embeddings.word_embeddings.weight"
 ENCODER = ("embeddings.", "encoder.")  # how names of an encoder's own parameters begin
-REPEATED = ("cls.predictions.decoder.", "embeddings.position_ids")  # what stands elsewhere too, or is no weight
+REPEATED = ("cls.predictions.decoder.", "embeddings.position_ids")  # stored elsewhere too, or not a weight
 PER_PIECE = {WORDS, "cls.predictions.bias"}
 
 
@@ -59,7 +59,7 @@ def check_checkpoint(folder: Path, backbone: Backbone) -> dict[str, Any]:
 
 
 def read_weights(folder: Path, vocabulary: int) -> Weights:
-    """A checkpoint's tensors, under whatever prefix its encoder stands.
+    """A checkpoint's tensors, whatever the prefix of its encoder.
 
     Some checkpoints have more embeddings than pieces, up to a round number; only those of the ``vocabulary`` are kept.
 
@@ -70,7 +70,7 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     if is_seed_encoder(stored_config):
         stored = seed_encoder.renamed(stored, stored_config.get("pad_token_id", seed_encoder.PADDING))
     prefix = _prefix(stored, folder)
-    found = {_modern(_without(name, prefix)): tensor for name, tensor in stored.items()}
+    found = {_our_name(name, prefix): tensor for name, tensor in stored.items()}
     for name in PER_PIECE & found.keys():
         found[name] = found[name][:vocabulary]
     used = {name: tensor.float() for name, tensor in found.items() if not name.startswith(REPEATED)}
@@ -127,7 +127,7 @@ def _stored(folder: Path) -> dict[str, Tensor]:
 
 
 def _prefix(tensors: dict[str, Tensor], folder: Path) -> str:
-    """What stands before the names of the encoder's parameters, such as ``bert.``."""
+    """The prefix of the names of the encoder's parameters, such as ``bert.``."""
     prefixes = [name.removesuffix(WORDS) for name in tensors if name == WORDS or name.endswith(f".{WORDS}")]
     if len(prefixes) != 1:
         found = f"several encoders ({', '.join(sorted(prefixes))})" if prefixes else f"no {WORDS}"
@@ -135,14 +135,10 @@ def _prefix(tensors: dict[str, Tensor], folder: Path) -> str:
     return prefixes[0]
 
 
-def _without(name: str, prefix: str) -> str:
-    """A name below the encoder's prefix, or next to it, where the vocabulary head stands."""
-    outer = prefix.removesuffix("bert.")
-    return name.removeprefix(prefix) if name.startswith(prefix) else name.removeprefix(outer)
-
-
-def _modern(name: str) -> str:
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+def _our_name(name: str, prefix: str) -> str:
+    """A parameter's name in our encoder or its vocabulary head, which is stored next to the encoder."""
+    inner = name.removeprefix(prefix if name.startswith(prefix) else prefix.removesuffix("bert."))
+    return inner.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _shape(tensor: Tensor) -> str:

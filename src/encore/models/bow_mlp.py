@@ -28,6 +28,7 @@ class BowMlp(Encoder):
     def __init__(self, config: EncoderConfig) -> None:
         nn.Module.__init__(self)  # none of a transformer's parts
         self.config = config
+        self.query_encoder = None
         self.words = nn.Embedding.from_pretrained(torch.randn(config.vocabulary, config.hidden), freeze=False)
         self.projector = nn.Identity()
         self.inner = nn.Linear(config.hidden, config.intermediate)

@@ -60,7 +60,11 @@ def save_model(
     _save_tower(encoder, folder, tokenizer_folder, length, query_length, scorer)
     if encoder.query_tower is not encoder:
         _save_tower(encoder.query_tower, folder / QUERY, tokenizer_folder, query_length or length, query_length, scorer)
-    _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
+    tensors = heads.state_dict() if isinstance(heads, nn.Module) else heads
+    (folder / HEADS).unlink(missing_ok=True)
+    if tensors:
+        named = {_renamed(name, OUR_NAME, USUAL_NAME): tensor for name, tensor in tensors.items()}
+        write_tensors(folder / HEADS, named)
 
 
 def load_encoder(folder: Path) -> Encoder:
@@ -109,7 +113,7 @@ def load_use(folder: Path) -> ModelUse:
 def _description(folder: Path) -> dict[str, Any]:
     path = folder / SHAPE
     if not path.is_file():
-        raise EncoreError(f"{path} is missing: {folder} is no model folder of ours; make the model again")
+        raise EncoreError(f"{path} is missing: {folder} is not a model folder of ours; make the model again")
     try:
         return dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
@@ -131,7 +135,7 @@ def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
     """Set the modules of ``heads`` that ``folder`` holds with the same parameters; returns the names of these.
 
     A module of another kind under the same name gives nothing, though some of its parameters might fit. The vocabulary
-    head alone goes on from a part of it, since a start may give its bias only.
+    head alone is restored in part, since a start may give its bias only.
     """
     saved, own = load_heads(folder), heads.state_dict()
     fits = {name for name in own if name in saved and saved[name].shape == own[name].shape}
@@ -214,12 +218,6 @@ def _tower(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
         linear = read_tensors(folder / layer.folder / WEIGHTS)
         tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
     return tensors
-
-
-def _save_heads(tensors: Mapping[str, Tensor], path: Path) -> None:
-    path.unlink(missing_ok=True)
-    if tensors:
-        write_tensors(path, {_renamed(name, OUR_NAME, USUAL_NAME): tensor for name, tensor in tensors.items()})
 
 
 def _renamed(name: str, old: str, new: str) -> str:

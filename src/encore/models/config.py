@@ -15,8 +15,6 @@ Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
 Encoders = Literal["shared", "separate"]
 Architecture = Literal["bert", "bow-mlp"]
-OLDER_NAMES = {"head": "projection_dim", "towers": "encoders"}  # of fields, in folders of older versions
-OLDER_ENCODERS = {"tied": "shared", "untied": "separate"}
 READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
 
 
@@ -116,20 +114,11 @@ class EncoderConfig:
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> EncoderConfig:
-        """The configuration that ``to_json`` wrote, now or in a version with older names of fields."""
-        values: dict[str, Any] = {
-            OLDER_NAMES.get(name, name): tuple(value) if isinstance(value, list) else value
-            for name, value in written.items()
-        }
-        if "encoders" in values:
-            values["encoders"] = OLDER_ENCODERS.get(values["encoders"], values["encoders"])
-        return cls(**values)
+        """The configuration that ``to_json`` wrote."""
+        lists = {name: tuple(value) for name, value in written.items() if isinstance(value, list)}
+        return cls(**{**written, **lists})
 
     def to_json(self) -> dict[str, Any]:
-        """By name; how texts are read is left out where they are read plainly, as in folders older than that.
-
-        So is the architecture of a transformer.
-        """
-        values = asdict(self)
-        older = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
-        return {name: value for name, value in values.items() if name not in older}
+        """Values by name, without how texts are read if that is plainly, and without the architecture of a BERT."""
+        usual = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
+        return {name: value for name, value in asdict(self).items() if name not in usual}

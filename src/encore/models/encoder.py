@@ -1,7 +1,7 @@
 """A compact BERT whose parameters are named as Hugging Face's ``BertModel`` names them, and the vector of a text.
 
 Architecture: Devlin et al. (2019), post-norm layers, exact GELU, learned positions. Attention runs through PyTorch's
-own kernels; ``packing.py`` says which, and how a batch of texts of different lengths lies in memory.
+own kernels; ``packing.py`` says which, and how a batch of texts of different lengths is laid out in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Embeddings(nn.Module):
         """ids int64 [B, L] -> [B, L, H], or [T] -> [T, H] with the ``positions`` [T].
 
         Without ``segments`` (of the shape of ``ids``) all tokens are of segment 0; without ``positions`` a row's tokens
-        stand at 0 to L - 1.
+        have the positions 0 to L - 1.
         """
         kinds = self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
         first = self.position_embeddings.weight[: ids.shape[-1]]
@@ -164,6 +164,7 @@ class Encoder(nn.Module):
         self.encoder = Stack(config)
         self.projector = projector(config.projector, config.hidden)
         self.head = nn.Linear(config.hidden, config.projection_dim) if config.projection_dim else None
+        self.query_encoder: Encoder | None = None  # of two towers; this is then the one of passages
 
     @property
     def dimension(self) -> int:
@@ -172,8 +173,8 @@ class Encoder(nn.Module):
 
     @property
     def query_tower(self) -> Encoder:
-        """What embeds queries: the encoder itself, unless it has a second tower for them."""
-        return self
+        """The encoder of queries: the encoder itself, unless it has a second tower for them."""
+        return self if self.query_encoder is None else self.query_encoder
 
     @property
     def word_embeddings(self) -> Tensor:
@@ -247,7 +248,7 @@ class Encoder(nn.Module):
         return hidden.mean(1) if mask is None else mean(hidden, mask)
 
     def _embedded(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None) -> tuple[Layout, Tensor]:
-        """How the texts lie in memory, and their embeddings there."""
+        """The layout of the texts in memory, and their embeddings in it."""
         if ids.shape[1] > self.config.max_length:
             raise EncoreError(
                 f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.config.max_length} positions; "

@@ -7,26 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from encore.data.vocabulary import SpecialTokens
 from encore.models.config import EncoderConfig
 
-
-class Special(Protocol):
-    """Where the ids of [CLS], [SEP] and padding are known: a ``EncoderConfig`` or ``SpecialTokens``."""
-
-    @property
-    def cls(self) -> int:
-        """The id of [CLS]."""
-        ...
-
-    @property
-    def sep(self) -> int:
-        """The id of [SEP]."""
-        ...
-
-    @property
-    def pad(self) -> int:
-        """The id of padding."""
-        ...
+Special = EncoderConfig | SpecialTokens  # what knows the ids of [CLS], [SEP] and padding
 
 
 def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:

@@ -44,7 +44,7 @@ def dense_layers(config: EncoderConfig) -> list[Dense]:
 def write_sentence_transformer(folder: Path, config: EncoderConfig, length: int) -> None:
     """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
-    without_pooler = {"add_pooling_layer": False}  # BERT's own, which would be missed: ours is a module of its own
+    without_pooler = {"add_pooling_layer": False}  # BERT's own, which has no weights here: ours is a separate module
     use = {"max_seq_length": length, "do_lower_case": False, "model_args": without_pooler}
     write_json(folder / "sentence_bert_config.json", use)
     write_json(folder / POOLING / "config.json", _pooling(config))
@@ -53,19 +53,21 @@ def write_sentence_transformer(folder: Path, config: EncoderConfig, length: int)
         write_json(folder / WEIGHTS / "config.json", _content_weights(folder, config))
     for layer in dense_layers(config):
         modules.append((layer.folder, "Dense"))
-        write_json(folder / layer.folder / "config.json", _dense(config.hidden, layer))
+        # Only a head, the last layer, changes the size: so what a layer is given has always the hidden size.
+        shape = {"in_features": config.hidden, "out_features": layer.outer, "bias": True}
+        write_json(folder / layer.folder / "config.json", {**shape, "activation_function": layer.activation})
     if config.similarity == "cosine":
         modules.append((NORMALIZE, "Normalize"))
         write_json(folder / NORMALIZE / "config.json", {})
-    write_json(folder / "modules.json", [_module(number, *module) for number, module in enumerate(modules)])
+    listed = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate(modules)
+    ]
+    write_json(folder / "modules.json", listed)
     write_json(
         folder / "config_sentence_transformers.json",
         {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": config.similarity},
     )
-
-
-def _module(number: int, path: str, kind: str) -> dict[str, Any]:
-    return {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
 
 
 def _pooling(config: EncoderConfig) -> dict[str, Any]:
@@ -75,16 +77,6 @@ def _pooling(config: EncoderConfig) -> dict[str, Any]:
         "pooling_mode_mean_tokens": config.pooling != "cls",
         "pooling_mode_max_tokens": False,
         "pooling_mode_mean_sqrt_len_tokens": False,
-    }
-
-
-def _dense(inner: int, layer: Dense) -> dict[str, Any]:
-    """All layers but a head keep the size, and a head is the last: so what goes in is always the hidden size."""
-    return {
-        "in_features": inner,
-        "out_features": layer.outer,
-        "bias": True,
-        "activation_function": layer.activation,
     }
 
 

@@ -14,37 +14,13 @@ from encore.models.encoder import Encoder
 QUERY = "query_encoder."  # how the parameters of the query tower begin
 
 
-class TwoTowers(Encoder):
-    """The encoder of passages, which holds the one of queries; ``forward`` and ``embed`` are those of passages."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config)
-        self.query_encoder = Encoder(replace(config, encoders="shared"))
-
-    @property
-    def query_tower(self) -> Encoder:
-        """The encoder of queries."""
-        return self.query_encoder
-
-
-class TwoBags(BowMlp):
-    """The same of bags of words."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config)
-        self.query_encoder = BowMlp(replace(config, encoders="shared"))
-
-    @property
-    def query_tower(self) -> Encoder:
-        """The bag of words of queries."""
-        return self.query_encoder
-
-
 def build_encoder(config: EncoderConfig) -> Encoder:
-    """An encoder of a shape, with as many towers as that says and weights as new modules have."""
-    if config.architecture == "bow-mlp":
-        return TwoBags(config) if config.encoders == "separate" else BowMlp(config)
-    return TwoTowers(config) if config.encoders == "separate" else Encoder(config)
+    """A new encoder of a shape; with separate encoders, that of passages, which holds the one of queries."""
+    kind = BowMlp if config.architecture == "bow-mlp" else Encoder
+    encoder = kind(config)
+    if config.encoders == "separate":
+        encoder.query_encoder = kind(replace(config, encoders="shared"))
+    return encoder
 
 
 def separate_encoders(encoder: Encoder) -> Encoder:

@@ -14,8 +14,7 @@ from pydantic import Field
 from encore.config.strict import Share
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
-from encore.objectives.parts.bags import bags
-from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields, bags
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -1,34 +1,30 @@
-"""SimCSE, unsupervised: a text read twice under dropout is nearer to itself than to others (Gao et al. 2021).
+"""SimCSE, unsupervised: a text read twice under dropout is closer to itself than to others (Gao et al. 2021).
 
 Recipe of the released code, with this collection's texts for its sentences and the backbone's pooling for its [CLS].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from encore.config.entries import PretrainStep
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
-from encore.objectives.parts.chunks import PackingFields, text_chunks
+from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.parts.chunks import TextFields, Texts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch import Tensor, nn
 
-    from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
 
 VIEWS = 2
 
 
-class SimcseFields(PackingFields, PretrainStep):
+class SimcseFields(TextFields):
     """Fields of SimCSE."""
 
     contrasts_texts: ClassVar[bool] = True
@@ -42,46 +38,25 @@ class SimcseFields(PackingFields, PretrainStep):
     )
 
 
-class Simcse(Objective[SimcseFields]):
+class Simcse(Texts[SimcseFields]):
     """``loss = mean_i -log( exp(cos(z_i, z'_i) / t) / sum_j exp(cos(z_i, z'_j) / t) )``, z and z' of two readings.
 
     ``z = tanh(W h + b)`` with h the pooled representation; this layer serves the training alone, h is what is kept.
-    Nothing but dropout tells the readings apart. Outside training mode there is none, so there the two are equal and
-    the loss tells only how far apart the texts are.
+    The readings differ by dropout alone. Outside training mode there is none, so the two are equal and the loss says
+    only how far apart the texts are.
     """
 
     Fields = SimcseFields
 
-    def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields)
-        self.lengths = self.chunks.lengths[self.usable]
-
-    def __len__(self) -> int:
-        return len(self.usable)
-
     def example(self, index: int, rng: np.random.Generator) -> np.ndarray:
         """The pieces of a text."""
         return self.chunks.read(self.usable[index], rng)
-
-    def counts(self) -> dict[str, float]:
-        """How many texts there are, and their mean length in word pieces."""
-        return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
-
-    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
-        """Word pieces of each text."""
-        return self.lengths[indices]
 
     def collate(self, examples: list[np.ndarray]) -> Arrays:
         """``ids``, ``mask`` [2B, L]: each text twice, next to itself."""
         twice = [ids for ids in examples for _ in range(VIEWS)]
         ids, mask = inputs.pad(twice, self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask}
-
-    @classmethod
-    def learned_share(cls, fields: SimcseFields, lengths: np.ndarray) -> np.ndarray:
-        """Texts of fewer than ``min_tokens`` are left out."""
-        return (lengths >= fields.min_tokens).astype(float)
 
     def outline(self, length: int, query_length: int) -> Arrays:
         """``ids`` [2B, L]: both readings of each text."""

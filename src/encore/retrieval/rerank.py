@@ -11,8 +11,8 @@ from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import Scorer, open_scorer
-from encore.finetuning.scoring.resume import ScoreState
+from encore.finetuning.scoring import open_scorer
+from encore.finetuning.scoring.scorer import Scorer, ScoreState
 from encore.retrieval.encode import EncodingProgress
 from encore.training import machine
 

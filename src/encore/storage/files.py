@@ -192,26 +192,28 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a JSON-lines file; a broken line is refused with its number."""
-    with open_text(path) as file:
-        number = 1
-        try:
-            for line in file:
-                yield json.loads(line)
-                number += 1
-        except (ValueError, EOFError, OSError) as error:
-            raise EncoreError(
-                f"{path}, line {number}: not readable as JSON lines ({error}); replace the file"
-            ) from error
+    return _rows(path, json.loads)
 
 
 def chosen_rows(path: Path, wanted: Container[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a JSON-lines file of ours whose ``_id`` is wanted, in file order; no other is even read as JSON."""
+    """The rows of a JSON-lines file of ours whose ``_id`` is wanted, in file order; others are not parsed."""
+
+    def chosen(line: str) -> dict[str, Any] | None:
+        name = line[len(_ROW) : line.find('"', len(_ROW))] if line.startswith(_ROW) else ""
+        if name and "\\" not in name and name not in wanted:
+            return None
+        row: dict[str, Any] = json.loads(line)
+        return row if row["_id"] in wanted else None
+
+    return _rows(path, chosen)
+
+
+def _rows(path: Path, parse: Callable[[str], dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
     with open_text(path) as file:
         number = 1
         try:
             for line in file:
-                name = line[len(_ROW) : line.find('"', len(_ROW))] if line.startswith(_ROW) else ""
-                if (not name or "\\" in name or name in wanted) and (row := json.loads(line))["_id"] in wanted:
+                if (row := parse(line)) is not None:
                     yield row
                 number += 1
         except (ValueError, EOFError, OSError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -55,7 +54,10 @@ def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch:
     is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
     """
     chance = partial(generator, 0, "held out")
-    indices, sizes = _by_size(task, chance)
+    indices = task.indices()
+    sizes = task.sizes(indices, chance)
+    order = np.argsort(sizes, kind="stable")
+    indices, sizes = indices[order], sizes[order]
     found: dict[str, list[float]] = {}
     counts = []
     for first in range(0, len(indices), batch):
@@ -74,11 +76,3 @@ def _losses(
     """The terms of a batch that begins with example ``first`` of all."""
     parts = split_batch(task, examples, sizes, size, ALONE, 0, "held out", first)
     return measure_losses(models, parts, task.loss_weights(0.0))
-
-
-def _by_size(task: Task, chance: Callable[[int], np.random.Generator]) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of all examples, and their sizes, both [n] and ordered by size."""
-    indices = task.indices()
-    sizes = task.sizes(indices, chance)
-    order = np.argsort(sizes, kind="stable")
-    return indices[order], sizes[order]

@@ -25,7 +25,14 @@ class AdamW:
     def __init__(self, model: nn.Module, weight_decay: float) -> None:
         self.parameters = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self.weight_decay = weight_decay
-        self.state = {name: _moments(parameter) for name, parameter in self.parameters.items()}
+        self.state = {
+            name: {
+                "first": torch.zeros_like(parameter),
+                "second": torch.zeros_like(parameter),
+                "steps": torch.zeros((), dtype=torch.float32, device=parameter.device),
+            }
+            for name, parameter in self.parameters.items()
+        }
 
     def decay(self, name: str) -> float:
         """Matrices decay; biases and LayerNorm's vectors do not."""
@@ -70,8 +77,3 @@ class AdamW:
         for name, moments in saved.items():
             for part, value in moments.items():
                 self.state[name][part].copy_(value)
-
-
-def _moments(parameter: nn.Parameter) -> dict[str, Tensor]:
-    steps = torch.zeros((), dtype=torch.float32, device=parameter.device)
-    return {"first": torch.zeros_like(parameter), "second": torch.zeros_like(parameter), "steps": steps}

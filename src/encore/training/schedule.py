@@ -1,7 +1,6 @@
 """How long a step trains, and with which learning rate at each moment."""
 
 import math
-from typing import Literal
 
 from encore.config.entries import Step
 from encore.errors import EncoreError
@@ -29,15 +28,5 @@ def learning_rate(step: Step, done: int, total: int) -> float:
     if done < warmup:
         return step.learning_rate * (done + 1) / warmup
     left = 1 - (done - warmup) / max(1, total - warmup)
-    return step.learning_rate * _share(step.schedule, left)
-
-
-def _share(schedule: Literal["linear", "cosine", "constant"], left: float) -> float:
-    """Share of the peak with ``left`` of the way (1 to 0) to go."""
-    match schedule:
-        case "linear":
-            return left
-        case "cosine":
-            return 0.1 + 0.9 * 0.5 * (1 - math.cos(math.pi * left))
-        case "constant":
-            return 1.0
+    shares = {"linear": left, "cosine": 0.1 + 0.9 * 0.5 * (1 - math.cos(math.pi * left)), "constant": 1.0}
+    return step.learning_rate * shares[step.schedule]

@@ -14,8 +14,8 @@ from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import cross_encoder, open_scorer, resume
-from encore.finetuning.scoring.resume import ScoreState
+from encore.finetuning.scoring import cross_encoder, open_scorer, scorer
+from encore.finetuning.scoring.scorer import ScoreState
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.retrieval.rerank import answer_reranked
@@ -44,7 +44,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs are many parts."""
-    monkeypatch.setattr(resume.passage_blocks, "__defaults__", (7,))
+    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
 
 
@@ -107,7 +107,7 @@ def test_a_killed_teacher_says_the_same(
     with pytest.raises(KilledError):
         write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     monkeypatch.undo()
-    monkeypatch.setattr(resume.passage_blocks, "__defaults__", (7,))
+    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
     assert not (tmp_path / "again").exists()
     write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)

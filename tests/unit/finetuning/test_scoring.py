@@ -13,7 +13,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.resume import passage_blocks
+from encore.finetuning.scoring.scorer import passage_blocks
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
 

@@ -30,7 +30,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tokenizer_folder(tmp_path_factory.mktemp("tokenizer"))
 
 
-def different_towers(**changes: object) -> towers.TwoTowers:
+def different_towers(**changes: object) -> Encoder:
     encoder = towers.separate_encoders(random_encoder(**changes))
     encoder.query_encoder.load_state_dict(random_encoder(seed=1, **changes).state_dict())
     return encoder

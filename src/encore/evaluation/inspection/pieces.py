@@ -24,7 +24,7 @@ from encore.evaluation.inspection.vectors import TOGETHER, GivenTexts, represent
 from encore.models import checkpoint
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder
-from encore.objectives.parts.bags import bags
+from encore.objectives.parts.masked_texts import bags
 from encore.training.randomness import generator
 
 

@@ -1,13 +1,13 @@
-"""Negatives from several retrieval systems, kept where a cross-encoder says that they are none in truth.
+"""Negatives from several retrieval systems, kept if a cross-encoder scores them as negatives.
 
 As BEIR's script has it (examples/retrieval/training/train_msmarco_v3.py): a candidate is a negative if its score is at
 most the worst positive's less a margin, and one that an earlier system brought does not count for a later one. The
-scores stand in the file, as that script reads them, or next to it, as sentence-transformers publishes them now.
+scores are in the file, as that script reads them, or next to it, as sentence-transformers publishes them now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,40 +29,33 @@ def from_systems(
     ids alone where ``scores`` has their scores. The rank of a negative is its place in the system's list.
 
     Raises:
-        EncoreError: a line is no such object or has an id without a score (with its number), or nothing in the file is
-            of this collection.
+        EncoreError: a line is not such an object or has an id without a score (with its number), or nothing in the file
+            is of this collection.
     """
     sampled: Negatives = {query: {} for query in sorted(wanted.queries)}
     judged = unknown = strange = lines = 0
     for query, positives, systems in _lines(path, wanted, scores):
         lines += 1
         strange += query not in wanted.judgments
+        limit = min((score for _, score in positives), default=float("-inf")) - margin
         for candidates in systems if query in sampled else []:
             free = [each for each in enumerate(candidates, 1) if each[1][0] in wanted.documents]
             unjudged = [each for each in free if not wanted.is_judged(query, each[1][0])]
             unknown, judged = unknown + len(candidates) - len(free), judged + len(free) - len(unjudged)
-            sampled[query] |= _first(unjudged, _limit(positives, margin), sampled[query], per_system)
+            low = {
+                document: rank
+                for rank, (document, score) in unjudged
+                if score <= limit and document not in sampled[query]
+            }
+            sampled[query] |= dict(list(low.items())[:per_system])
     refuse_foreign_file(path, lines, strange)
     return sampled, statistics(sampled, judged=judged, unknown=unknown + strange)
-
-
-def _limit(positives: Scored, margin: float) -> float:
-    """The highest score of a negative; without a positive that was scored, nothing is one."""
-    return min((score for _, score in positives), default=float("-inf")) - margin
-
-
-def _first(
-    candidates: list[tuple[int, tuple[str, float]]], limit: float, taken: Container[str], count: int
-) -> dict[str, int]:
-    """The first candidates of a system that score low enough and that no other has brought, with their ranks."""
-    low = {document: rank for rank, (document, score) in candidates if score <= limit and document not in taken}
-    return dict(list(low.items())[:count])
 
 
 def _lines(
     path: Path, wanted: NegativesRequest, scores: PublishedScores | None
 ) -> Iterator[tuple[str, Scored, list[Scored]]]:
-    """Each line's query, positives and systems; scores of those alone that are wanted, where they stand elsewhere."""
+    """Each line's query, positives and systems; if scores are in another file, those of wanted queries alone."""
     for number, row in numbered_objects(path):
         try:
             query, positives, systems = str(row["qid"]), row["pos"], list(row["neg"].values())
@@ -73,12 +66,9 @@ def _lines(
             else:
                 yield query, [], []
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EncoreError(f"{path}, line {number}: {_form(scores)} ({error!r}); fix or remove the line") from error
-
-
-def _form(scores: PublishedScores | None) -> str:
-    each = '{"pid", "ce-score"}' if scores is None else "id with a score"
-    return f'not {{"qid", "pos", "neg": {{system: [{each}]}}}}'
+            each = '{"pid", "ce-score"}' if scores is None else "id with a score"
+            form = f'{{"qid", "pos", "neg": {{system: [{each}]}}}}'
+            raise EncoreError(f"{path}, line {number}: not {form} ({error!r}); fix or remove the line") from error
 
 
 def _scored(candidates: list[dict[str, Any]]) -> Scored:

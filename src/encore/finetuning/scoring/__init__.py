@@ -1,41 +1,17 @@
-"""Scores of (query, passage) pairs by a trained model of any kind: what rerankers and teachers are made of."""
+"""Scores of (query, passage) pairs by a trained model of any kind: the basis of rerankers and teachers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
-
-import numpy as np
 
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring.resume import Report, ScoreState, no_report
+from encore.finetuning.scoring.scorer import Scorer
 from encore.models import checkpoint, embed
-
-if TYPE_CHECKING:
-    import torch
-
-
-class Scorer(Protocol):
-    """A model over the texts of a token store."""
-
-    def to(self, device: torch.device) -> Self:
-        """Move it; it begins on the CPU."""
-        ...
-
-    def score(
-        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
-    ) -> np.ndarray:
-        """Scores float32 [n] of n pairs, given as rows of the store; equal input gives equal bytes on one device.
-
-        What ``state`` has is not scored again.
-        """
-        ...
 
 
 def open_scorer(model: Path, store: TokenStore) -> Scorer:
-    """Open a model folder by what it says of itself: a vector a text, late interaction, or a cross-encoder.
+    """Open a model folder by its kind of scorer: a vector a text, late interaction, or a cross-encoder.
 
     Raises:
         EncoreError: the store's ids are those of another vocabulary, or the folder is damaged.
@@ -44,7 +20,7 @@ def open_scorer(model: Path, store: TokenStore) -> Scorer:
     from encore.finetuning.scoring.late_interaction import LateInteractionScorer
     from encore.finetuning.scoring.vector import VectorScorer
 
-    kinds: dict[str, Callable[..., Scorer]] = {
+    kinds: dict[str, type[Scorer]] = {
         "vector": VectorScorer,
         "late-interaction": LateInteractionScorer,
         "cross-encoder": CrossEncoderScorer,

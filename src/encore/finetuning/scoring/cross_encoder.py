@@ -1,43 +1,33 @@
-"""Scores of a cross-encoder: every pair is a pass of its own."""
+"""Scores of a cross-encoder: every pair is a separate pass."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring.modules import with_weights
-from encore.finetuning.scoring.resume import Report, ScoreState, no_report
+from encore.finetuning.scoring.scorer import Report, Scorer, ScoreState, no_report, with_weights
 from encore.models import cross_encoder
 from encore.models.checkpoint import ModelUse
 from encore.models.embed import BATCH
 from encore.models.encoder import Encoder
 
 
-class CrossEncoderScorer:
+class CrossEncoderScorer(Scorer):
     """The number that a model gives to a query and a passage read as one text."""
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
-        self.encoder, self.use, self.store = encoder, use, store
-        self.linear = with_weights(cross_encoder.score_head(encoder.config), heads)[cross_encoder.NAME]
-        self.device = torch.device("cpu")
-
-    def to(self, device: torch.device) -> Self:
-        """Move the model to a device and return the scorer."""
-        self.encoder.to(device)
-        self.linear.to(device)
-        self.device = device
-        return self
+        super().__init__(encoder, heads, use, store)
+        self.modules = with_weights(cross_encoder.score_head(encoder.config), heads)
 
     @torch.no_grad()
     def score(
         self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        """Pairs go in length-sorted batches, whose size is the device's; a scoring may go on on another device."""
+        """Score length-sorted batches of pairs; a run may resume on another device. Arguments as of ``Scorer``."""
         state = state or ScoreState()
         found, done = state.load(queries, passages)
         order = np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
@@ -52,7 +42,7 @@ class CrossEncoderScorer:
                 self.store.special,
             )
             ids, mask, segments = (torch.from_numpy(array).to(self.device) for array in arrays)
-            scores = cross_encoder.score(self.encoder, self.linear, ids, mask, segments)
+            scores = cross_encoder.score(self.encoder, self.modules[cross_encoder.NAME], ids, mask, segments)
             found[part] = scores.float().cpu().numpy()
             state.save_if_due(found, start + len(part))
             report(start + len(part))

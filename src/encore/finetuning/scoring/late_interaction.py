@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from encore.data.tokens import Sequences, TokenStore
-from encore.finetuning.scoring.modules import with_weights
-from encore.finetuning.scoring.resume import Report, ScoreState, no_report
+from encore.finetuning.scoring.scorer import Report, Scorer, ScoreState, no_report, with_weights
 from encore.models import inputs, late_interaction
 from encore.models.checkpoint import ModelUse
 from encore.models.embed import BATCH
@@ -48,22 +46,13 @@ class TokenVectors:
         return self.vectors[torch.from_numpy(places).to(device)], torch.from_numpy(counted).to(device)
 
 
-class LateInteractionScorer:
+class LateInteractionScorer(Scorer):
     """The sum over a query's tokens of the best inner product with a token of the passage (TCT-ColBERT, Eq. 6)."""
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
-        self.encoder, self.use, self.store = encoder, use, store
-        self.device = torch.device("cpu")
+        super().__init__(encoder, heads, use, store)
         width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
-        self.linear = with_weights(late_interaction.token_head(encoder.config, width), heads)[late_interaction.NAME]
-        self.both = use.scorer.get("normalised") == "both"
-
-    def to(self, device: torch.device) -> Self:
-        """Move the model to a device and return the scorer."""
-        self.encoder.to(device)
-        self.linear.to(device)
-        self.device = device
-        return self
+        self.modules = with_weights(late_interaction.token_head(encoder.config, width), heads)
 
     def passages(self, rows: np.ndarray) -> TokenVectors:
         """The token vectors of passages, rows of the store, in this order; of length 1."""
@@ -71,26 +60,14 @@ class LateInteractionScorer:
 
     def queries(self, rows: np.ndarray) -> TokenVectors:
         """The token vectors of queries, rows of the store, in this order; of length 1 if the model was trained so."""
-        tower, length = self.encoder.query_tower, self.use.query_length
-        return self._tokens(tower, self.store.queries, rows, length, normalised=self.both)
+        tower, normalised = self.encoder.query_tower, self.use.scorer.get("normalised") == "both"
+        return self._tokens(tower, self.store.queries, rows, self.use.query_length, normalised)
 
     @torch.no_grad()
     def score(
         self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        """Score pairs of rows of the store, block by block of passages.
-
-        Args:
-            queries, passages: int64 [n], the query and the passage of each pair.
-            report: called with the number of pairs that are done.
-            state: where scores are kept from which a killed run resumes.
-
-        Returns:
-            float32 [n].
-
-        Raises:
-            EncoreError: ``state`` is of other pairs.
-        """
+        """Score pairs block by block of passages; arguments and result as of ``Scorer``."""
         found, remaining = (state or ScoreState()).resumed(queries, passages)
         for part in remaining:
             done = part.start
@@ -98,7 +75,7 @@ class LateInteractionScorer:
             query_vectors = self.queries(rows)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = self.passages(rows)
-            for query, places in _together(own):
+            for query, places in _grouped(own):
                 one = query_vectors.padded(np.array([query]))
                 scores = late_interaction.max_sim(*one, *known.padded(other[places]))
                 found[part][places] = scores[0].float().cpu().numpy()
@@ -112,13 +89,13 @@ class LateInteractionScorer:
     ) -> TokenVectors:
         """Embed length-sorted batches, whose bounds are a function of the rows alone."""
         order = np.argsort(sequences.lengths[rows], kind="stable")
-        size = BATCH[self.device.type]
+        size, linear = BATCH[self.device.type], self.modules[late_interaction.NAME]
         found, lengths = [], np.zeros(len(rows), dtype=np.int64)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
             arrays = inputs.read_inputs(sequences, rows[part], length, tower.config)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
-            vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
+            vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised)
             found.append(vectors.float()[counted])
             lengths[part] = counted.sum(dim=1).cpu().numpy()
         starts = np.empty_like(lengths)
@@ -126,8 +103,8 @@ class LateInteractionScorer:
         return TokenVectors(torch.cat(found), starts, lengths)
 
 
-def _together(queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """The places of each query's pairs, so many at once."""
+def _grouped(queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The places of each query's pairs, at most ``TOGETHER`` at once."""
     order = np.argsort(queries, kind="stable")
     bounds = np.searchsorted(queries[order], np.arange(queries.max(initial=-1) + 2))
     for query, (first, end) in enumerate(pairwise(bounds.tolist())):

@@ -17,9 +17,9 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Query, filled, judged_queries
-from encore.finetuning.scoring import Scorer, open_scorer
+from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer, TokenVectors
-from encore.finetuning.scoring.resume import ScoreState
+from encore.finetuning.scoring.scorer import Scorer, ScoreState
 from encore.finetuning.scoring.vector import VectorScorer
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import checkpoint

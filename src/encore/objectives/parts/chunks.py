@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
 
+from encore.config.entries import PretrainStep
 from encore.config.strict import Positive, Share, Strict
 from encore.errors import EncoreError
+from encore.objectives.base import Objective
 
 if TYPE_CHECKING:
     from encore.data.tokens import Sequences, TokenStore
@@ -43,7 +47,7 @@ class Chunks:
     """The chunks of a collection, in its order; ``chunks[i]`` gives pieces without special tokens.
 
     A chunk never crosses a section and ends before the first sentence that does not fit. A sentence that alone is too
-    long makes a chunk of its own, cut at its end.
+    long is a chunk by itself, cut at its end.
     """
 
     def __init__(self, sentences: Sequences, sections: np.ndarray, rooms: np.ndarray, short: float = 0.0) -> None:
@@ -75,7 +79,7 @@ class Chunks:
         return first + np.flatnonzero(np.diff(self.sentences.offsets[first : last + 1]))
 
     def without(self, chunk: int, removed: int) -> np.ndarray:
-        """The pieces of a chunk but for those of one of its sentences."""
+        """The pieces of a chunk without those of one of its sentences."""
         return np.concatenate(
             [self.sentences[sentence] for sentence in range(*self.bounds[chunk]) if sentence != removed]
         )
@@ -113,7 +117,7 @@ class OverfullChunks(Chunks):
     """Chunks that end behind the sentence that does not fit, as the BoW paper's released code packs."""
 
     def read(self, chunk: int, rng: np.random.Generator) -> np.ndarray:
-        """The pieces of a chunk; of what does not fit a random part is cut off at either end, anew each time."""
+        """The pieces of a chunk; of what does not fit a random part is cut off at either end, drawn each time."""
         pieces, room = np.concatenate(self.parts(chunk)), self.rooms[self.section[chunk]]
         start = int(rng.integers(len(pieces) - room + 1)) if len(pieces) > room else 0
         return pieces[start : start + room]
@@ -170,6 +174,42 @@ def text_chunks(store: TokenStore, length: int, fields: PackingFields) -> tuple[
             f"the collection has no text of {fields.min_tokens} or more pieces; lower `min_tokens` or take other texts"
         )
     return chunks, usable
+
+
+class TextFields(PackingFields, PretrainStep):
+    """Fields of every objective on single texts."""
+
+
+F = TypeVar("F", bound=TextFields)
+
+
+class Texts(Objective[F]):
+    """Base of the objectives on single texts: the chunks of the collection that are long enough."""
+
+    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Word pieces of each usable text, [len(self)]."""
+        return self.chunks.lengths[self.usable]
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    def counts(self) -> dict[str, float]:
+        """The number of texts, and their mean length in word pieces."""
+        return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
+
+    @classmethod
+    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
+        """Texts of fewer than ``min_tokens`` are left out."""
+        return (lengths >= fields.min_tokens).astype(float)
+
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Word pieces of each text."""
+        return self.lengths[indices]
 
 
 def document_chunks(store: TokenStore, length: int, titles: bool) -> Chunks:

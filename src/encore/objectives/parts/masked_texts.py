@@ -1,18 +1,16 @@
-"""What MLM, BoW prediction and COSTA share: masked texts of the collection, and the loss of the masked pieces."""
+"""Masked texts of the collection, the loss of their masked pieces, and the bags of their pieces."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from encore.config.entries import PretrainStep
 from encore.config.strict import Share
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Objective, blank
-from encore.objectives.parts.chunks import PackingFields, text_chunks
+from encore.objectives.base import Arrays, blank
+from encore.objectives.parts.chunks import TextFields, Texts
 from encore.objectives.parts.masking import (
     Masked,
     choose_pieces,
@@ -24,16 +22,14 @@ from encore.objectives.parts.masking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from torch import Tensor, nn
 
-    from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
 
 
-class MaskingFields(PackingFields, PretrainStep):
+class MaskingFields(TextFields):
     """Fields of every objective that masks."""
 
     mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
@@ -47,30 +43,19 @@ class MaskedText(NamedTuple):
     masked: Masked
 
 
+BITS = 16  # that a piece fits into, as tokens are stored
 F = TypeVar("F", bound=MaskingFields)
 
 
-class MaskedTexts(Objective[F]):
+class MaskedTexts(Texts[F]):
     """Base of the objectives that mask single texts."""
-
-    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Word pieces of each usable text, [len(self)]."""
-        return self.chunks.lengths[self.usable]
-
-    def __len__(self) -> int:
-        return len(self.usable)
 
     def example(self, index: int, rng: np.random.Generator) -> Any:
         """A text before and after masking."""
         return self.text(index, rng)
 
     def text(self, index: int, rng: np.random.Generator) -> MaskedText:
-        """A text, masked anew."""
+        """A text, masked by ``rng``."""
         ids = self.chunks.read(self.usable[index], rng)
         count = count_to_mask(len(ids), self.fields.mask_ratio)
         if self.fields.whole_word:
@@ -78,19 +63,6 @@ class MaskedTexts(Objective[F]):
         else:
             chosen = choose_pieces(len(ids), count, rng)
         return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
-
-    def counts(self) -> dict[str, float]:
-        """How many texts there are, and their mean length in word pieces."""
-        return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
-
-    @classmethod
-    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
-        """Texts of fewer than ``min_tokens`` are left out."""
-        return (lengths >= fields.min_tokens).astype(float)
-
-    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
-        """Word pieces of each text."""
-        return self.lengths[indices]
 
     def collate(self, examples: list[Any]) -> Arrays:
         """The masked texts.
@@ -147,3 +119,16 @@ def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dic
     head: Any = heads["mlm"]
     states = head.transform(at(hidden, batch["masked"]))
     return losses.masked_lm(states, encoder.word_embeddings, head.bias, batch["labels"])
+
+
+def bags(sequences: Sequence[np.ndarray], special: Sequence[int]) -> np.ndarray:
+    """The bag of each text: its distinct pieces without special tokens, [B, K] int64, ascending, padded with -1."""
+    texts = np.repeat(np.arange(len(sequences)), [len(ids) for ids in sequences])
+    pieces = np.concatenate([*sequences, np.array([], dtype=np.int64)]).astype(np.int64)
+    keys = np.sort((texts << BITS) | pieces)  # all texts at once
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    keys = keys[~np.isin(keys & ((1 << BITS) - 1), special)]
+    sizes = np.bincount(keys >> BITS, minlength=len(sequences))
+    bag = np.full((len(sequences), sizes.max(initial=0)), -1, dtype=np.int64)
+    bag[np.arange(bag.shape[1]) < sizes[:, None]] = keys & ((1 << BITS) - 1)
+    return bag

@@ -1,0 +1,148 @@
+"""What all scorers share: their model, and scoring in parts, from which a scoring that was killed resumes.
+
+A scorer's parts (blocks of passages, batches of pairs) are a function of the pairs and of the device. Finished parts
+are skipped and the others are scored as they would have been, so on the same device the bytes are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from encore.data.tokens import TokenStore
+from encore.errors import EncoreError
+from encore.models.checkpoint import ModelUse
+from encore.models.encoder import Encoder
+from encore.storage.files import digest
+from encore.training import checkpoint
+
+PASSAGES = 16384  # of a block; a constant, since blocks decide which texts share a batch, and so the rounding
+Report = Callable[[int], None]  # called with the number of pairs that are scored
+
+
+def no_report(done: int) -> None:
+    """Report nothing."""
+
+
+class ScoreState:
+    """A folder of the scores that are done so far; without a folder nothing is kept."""
+
+    def __init__(self, folder: Path | None = None, spec: Any = None, seconds: float = 120.0) -> None:
+        """``spec`` is what is scored, ``seconds`` the time between two writings; the caller removes the folder."""
+        self.folder, self.spec, self.due = folder, spec, checkpoint.Due(seconds)
+        self.run = ""
+
+    def resumed(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, Iterator[slice]]:
+        """The scores of these pairs, float32 [n], and slices of the pairs that are still to be scored into them.
+
+        The scores are written, if it is time to, whenever the next slice is taken.
+
+        Raises:
+            EncoreError: the folder holds scores of other pairs.
+        """
+        scores, done = self.load(queries, passages)
+
+        def remaining() -> Iterator[slice]:
+            for part in passage_blocks(passages):
+                if part.start >= done:
+                    yield part
+                    self.save_if_due(scores, part.stop)
+
+        return scores, remaining()
+
+    def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
+        """The scores of these pairs, float32 [n] and NaN where they are not known, and how many of the pairs are done.
+
+        Raises:
+            EncoreError: the folder holds scores of other pairs.
+        """
+        fresh = np.full(len(queries), np.nan, dtype=np.float32)
+        if self.folder is None:
+            return fresh, 0
+        pairs = hashlib.sha256(np.stack([queries, passages]).astype("<i8").tobytes()).hexdigest()
+        self.run = digest([self.spec, pairs])
+        saved = checkpoint.load_checkpoint(self.folder, self.run)
+        if saved is None:
+            return fresh, 0
+        print(f"resuming after {saved['step']:,} of {len(queries):,} pairs", flush=True)
+        return saved["scores"].numpy().copy(), int(saved["step"])
+
+    def save_if_due(self, scores: np.ndarray, done: int) -> None:
+        """Note that so many pairs are done; the scores are written if it is time to."""
+        if self.folder is not None and self.due(done):
+            checkpoint.save_checkpoint(self.folder, self.run, done, {"scores": torch.from_numpy(scores)})
+
+
+class Scorer(ABC):
+    """A model over the texts of a token store; on the CPU until it is moved."""
+
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
+        """``heads`` are the tensors of the modules besides the encoder."""
+        self.encoder, self.use, self.store = encoder, use, store
+        self.modules = nn.ModuleDict()
+        self.device = torch.device("cpu")
+
+    def to(self, device: torch.device) -> Self:
+        """Move the model to a device and return the scorer."""
+        self.encoder.to(device)
+        self.modules.to(device)
+        self.device = device
+        return self
+
+    @abstractmethod
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
+    ) -> np.ndarray:
+        """Scores of pairs of rows of the store; equal input gives equal bytes on one device.
+
+        Args:
+            queries, passages: int64 [n], the query and the passage of each pair.
+            report: called with the number of pairs that are done.
+            state: keeps scores, from which a killed run resumes; what it has is not scored again.
+
+        Returns:
+            float32 [n].
+
+        Raises:
+            EncoreError: ``state`` is of other pairs.
+        """
+
+
+def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice]:
+    """Slices of the pairs, in their order, each with at most ``most`` different passages.
+
+    What is computed once a passage then fits in memory.
+
+    Args:
+        passages: int64 [n], the passage of each pair.
+    """
+    seen: set[int] = set()
+    first = 0
+    for place, passage in enumerate(passages.tolist()):
+        if passage not in seen and len(seen) == most:
+            yield slice(first, place)
+            seen, first = set(), place
+        seen.add(passage)
+    if first < len(passages):
+        yield slice(first, len(passages))
+
+
+def with_weights(modules: nn.ModuleDict, heads: Mapping[str, Tensor]) -> nn.ModuleDict:
+    """Give modules the weights of the heads of the same names.
+
+    Raises:
+        EncoreError: one is missing or of another shape.
+    """
+    own = modules.state_dict()
+    for name, tensor in own.items():
+        if name not in heads or heads[name].shape != tensor.shape:
+            raise EncoreError(f"the model has no {name!r} of shape {tuple(tensor.shape)}; make it again")
+    modules.load_state_dict({name: heads[name] for name in own})
+    return modules.eval()
