@@ -62,7 +62,7 @@ def main(address: str, arguments: list[str]) -> None:
     if code == AS_TYPED:
         return
     if not answer:
-        sys.exit("error: the process that starts jobs was killed, perhaps for want of memory; repeat the command")
+        sys.exit("error: the process that starts jobs was killed, perhaps out of memory; repeat the command")
     if code < 0:
         os.kill(os.getpid(), -code)
     os._exit(code)

@@ -29,7 +29,7 @@ def main() -> None:
     def build(configuration: Path, targets: Sequence[str]) -> None:
         command = [sys.executable, "-m", "snakemake", *targets, "--configfile", str(configuration), *args.options]
         if subprocess.run(command, check=False).returncode:
-            raise EncoreError("Snakemake did not make every trial (see above); the same command goes on from here")
+            raise EncoreError("Snakemake did not make every trial (see above); the same command continues from here")
 
     grid = read_grid(args.grid)
     done = search.tune(args.config, grid, build)

@@ -1,9 +1,9 @@
 """Fine-tuning on judged queries: a positive, some negatives, and every other passage of the batch.
 
 The loss of a query is the cross-entropy of its positive among all passages of the batch (InfoNCE; the released code of
-COSTA and of BoW: list-wise over the batch). A passage that another query brings and that is relevant for this one is no
-negative of it, so it is left out of this query's denominator (``exclude_relevant``; released codes keep it); what the
-query itself brings always stays in.
+COSTA and of BoW: list-wise over the batch). A passage that another query brings and that is relevant for this one is
+left out of this query's denominator (``exclude_relevant``; released codes keep it); what the query itself brings always
+stays in.
 """
 
 from __future__ import annotations
@@ -70,13 +70,9 @@ class Contrastive(RetrievalTask):
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return queries @ vectors.flatten(0, 1).T
 
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        """The contrast alone, with weight 1."""
-        return {"contrast": 1.0}
-
 
 def left_out(passages: Tensor, relevant: Tensor, pool: int | None = None) -> Tensor:
-    """Which passages of a batch are no negatives of a query: others' that are relevant for it, or not of its pool.
+    """Which passages of a batch are not negatives of a query: others' that are relevant for it, or not of its pool.
 
     Args:
         passages: [B, P], the passages that each query brings, as rows of the token store.

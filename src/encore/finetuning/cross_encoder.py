@@ -1,6 +1,6 @@
 """Fine-tuning of a cross-encoder: each query's positive against the negatives that it brings itself.
 
-Passages of other queries would each need a pass of their own with this query, so they take no part: the loss is the
+Passages of other queries would each need a separate pass with this query, so they take no part: the loss is the
 softmax cross-entropy over a query's own passages (RankNet's loss where there is one negative, as of the teachers of
 Hofstätter et al. 2020, which KD-T1 and KD-T2 in TCT-ColBERT's Table 2 learned from).
 """
@@ -44,7 +44,7 @@ class CrossEncoder(RetrievalTask):
 
         Returns:
             ``pair_ids_<i>``, ``pair_mask_<i>``, ``pair_segments_<i>`` for each part of the B * P pairs; ``places``
-            [B, P], where each stands among these.
+            [B, P], the place of each among these.
         """
         from encore.models import cross_encoder
 
@@ -87,10 +87,6 @@ class CrossEncoder(RetrievalTask):
         positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
         with torch.autocast(scores.device.type, enabled=False):
             return ForwardOutput({"contrast": losses.choice(scores, positive)}, {})
-
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        """The contrast alone, with weight 1."""
-        return {"contrast": 1.0}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""

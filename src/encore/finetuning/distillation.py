@@ -1,4 +1,4 @@
-"""Fine-tuning on what teachers say of judged queries and their passages. There is no term of the judgments themselves.
+"""Fine-tuning on teachers' scores of judged queries and their passages, without a term of the judgments themselves.
 
 Over pairs a student learns the scores of a positive and a negative at a time; over the batch, those of all passages of
 the batch (TCT-ColBERT, section 3), which a teacher's vectors, computed once, give for any batch. Several teachers count
@@ -8,6 +8,7 @@ by the mean of their scores. Teachers' scores are outside of any graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
     from encore.models.encoder import Encoder
 
-TERM = "distillation"
-
 
 class Distillation(RetrievalTask):
     """Judged queries whose passages were all shown to teachers."""
+
+    term = "distillation"
 
     def __init__(
         self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
@@ -38,20 +39,16 @@ class Distillation(RetrievalTask):
         super().__init__(
             step, [filled(query, step.negatives_per_query, len(store.passages)) for query in queries], store
         )
-
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        """The distillation alone, with weight 1."""
-        return {TERM: 1.0}
+        self.teacher_outputs = teacher_outputs
 
 
 class PairDistillation(Distillation):
     """Teachers' scores of each query's own passages, by the divergence over pairs or the error of margins."""
 
-    def __init__(
-        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
-    ) -> None:
-        super().__init__(step, queries, store, teacher_outputs)
-        self.scores = [PairScores(folder, len(store.passages)) for folder in teacher_outputs]
+    @cached_property
+    def scores(self) -> list[PairScores]:
+        """Those of each teacher."""
+        return [PairScores(folder, len(self.store.passages)) for folder in self.teacher_outputs]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
@@ -75,7 +72,7 @@ class PairDistillation(Distillation):
                 loss = losses.margin_mse(student, teacher / self.step.teacher_temperature)
             else:
                 loss = losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
-        return ForwardOutput({TERM: loss}, {})
+        return ForwardOutput({self.term: loss}, {})
 
 
 class PublishedDistillation(PairDistillation):
@@ -101,12 +98,11 @@ class PublishedDistillation(PairDistillation):
 class BatchDistillation(Distillation):
     """Teachers' scores of all passages of the batch, or of the query's pool in it, from their vectors."""
 
-    def __init__(
-        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
-    ) -> None:
-        super().__init__(step, queries, store, teacher_outputs)
-        self.vectors = [
-            {name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in teacher_outputs
+    @cached_property
+    def vectors(self) -> list[dict[str, TextVectors]]:
+        """Those of each teacher, of queries and of passages."""
+        return [
+            {name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in self.teacher_outputs
         ]
 
     def collate(self, examples: list[Example]) -> Arrays:
@@ -146,7 +142,7 @@ class BatchDistillation(Distillation):
                 student = queries[pool] @ vectors[pool].flatten(0, 1).T / self.step.temperature
                 teacher = self._teachers({name: row[pool] for name, row in embeddings.items()}).to(student.dtype)
                 terms.append(losses.kl_over_pool(student, teacher, self.step.teacher_temperature) * len(student))
-        return {TERM: torch.stack(terms).sum() / len(queries)}
+        return {self.term: torch.stack(terms).sum() / len(queries)}
 
     def _teachers(self, rows: dict[str, Tensor]) -> Tensor:
         """The mean of teachers' scores [B, B * P] of a pool; of one vector a text, the largest product is the only."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Pairwise(RetrievalTask):
     """Each query with the passages that it brings itself."""
 
+    term = "pairs"
+
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss over pairs, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
         import torch
@@ -31,10 +33,6 @@ class Pairwise(RetrievalTask):
         with torch.autocast(queries.device.type, enabled=False):
             scores = (vectors @ queries[:, :, None]).squeeze(-1) / self.step.temperature
             return ForwardOutput({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
-
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        """The pairs alone, with weight 1."""
-        return {"pairs": 1.0}
 
     def scored(self, batch: Arrays) -> int:
         """The P passages of the query itself."""

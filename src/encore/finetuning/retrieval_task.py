@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 class RetrievalTask(Task):
     """Judged queries, each with a positive and negatives; a subclass adds the loss."""
+
+    term: ClassVar[str] = "contrast"  # the only one of the loss
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
         self.step = step
@@ -65,7 +67,7 @@ class RetrievalTask(Task):
 
         Returns:
             ``query_ids``, ``query_mask`` [B, L]; ``passage_ids_<i>``, ``passage_mask_<i>`` for each part of the B * P
-            passages; ``places`` [B, P], where each stands among these; ``passages`` [B, P] and ``relevant`` [B, R],
+            passages; ``places`` [B, P], the place of each among these; ``passages`` [B, P] and ``relevant`` [B, R],
             rows of the store, the latter padded with -1.
         """
         own = np.array([example.passages for example in examples])
@@ -107,6 +109,10 @@ class RetrievalTask(Task):
         parts = part_numbers(batch, "passage")
         embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts]
         return queries, torch.cat(embedded)[batch["places"]]
+
+    def loss_weights(self, progress: float) -> dict[str, float]:
+        """One term, with weight 1."""
+        return {self.term: 1.0}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""

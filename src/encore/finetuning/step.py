@@ -50,7 +50,7 @@ def finetune(
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
     With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
-    Heads of pre-training are handed on untouched; what the scorer trains besides the encoder goes on from the parent's.
+    Heads of pre-training are copied unchanged; the scorer's modules start from the parent's.
 
     Args:
         spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.

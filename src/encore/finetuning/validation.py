@@ -1,4 +1,4 @@
-"""How good a model is while it is trained: RR@10 or R@10 of validation queries over a small pool of passages.
+"""The quality of a model during training: RR@10 or R@10 of validation queries over a small pool of passages.
 
 The pool holds the queries' own positives and a sample of the collection, so values are higher than over the whole
 collection and only comparable with each other.
@@ -95,7 +95,7 @@ def mean_reciprocal_rank(scores: np.ndarray, positive: np.ndarray) -> float:
 
 
 def mean_recall(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Mean over queries of the share of their positives that stand in the first 10 ranks; arguments as above."""
+    """Mean over queries of the share of their positives in the first 10 ranks; arguments as above."""
     return float((_found(scores, positive).sum(axis=1) / positive.sum(axis=1)).mean())
 
 
@@ -103,7 +103,7 @@ MEASURES = {"RR@10": mean_reciprocal_rank, "R@10": mean_recall}
 
 
 def _found(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """bool [Q, 10]: whether a positive stands at each of the first ranks."""
+    """bool [Q, 10]: whether the passage at each of the first ranks is a positive."""
     columns = scores.shape[1]
     order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
     first: np.ndarray = np.take_along_axis(positive, order, axis=1)[:, :CUT]

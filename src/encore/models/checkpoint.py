@@ -101,7 +101,7 @@ class ModelUse:
 
 
 def load_use(folder: Path) -> ModelUse:
-    """What a model folder says of its use; a model that was never fine-tuned reads as much as it has positions."""
+    """The use of a model folder; a model that was never fine-tuned reads as much as it has positions."""
     description, longest = _description(folder), load_config(folder).max_length
     return ModelUse(
         description.get("length") or longest,

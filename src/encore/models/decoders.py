@@ -175,7 +175,7 @@ class AutoRegressionDecoder(nn.Module):
 class SeedDecoder(nn.Module):
     """SEED-Encoder's weak decoder: pre-norm layers that see few tokens, and h through cross-attention.
 
-    Positions of its own; the words' embeddings, also for the output, are the encoder's. Released settings
+    It has its own positions; the words' embeddings, also for the output, are the encoder's. Released settings
     (microsoft/SEED-Encoder): 3 layers, the hidden size of the encoder, an embedding norm and a last norm.
     """
 
@@ -236,7 +236,7 @@ def with_bottleneck(h: Tensor, embedded: Tensor) -> Tensor:
 def causal(length: int, window: int | None, device: torch.device) -> Tensor:
     """bool [L, L]: a position sees itself, those before it, and position 0; with a window, of those the last few.
 
-    Padding stands at the end, where no real position looks.
+    Padding is at the end, where no real position looks.
 
     Args:
         window: how many of the last positions are seen, the position itself among them; None for all.

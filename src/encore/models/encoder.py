@@ -255,7 +255,8 @@ class Encoder(nn.Module):
                 "lower the step's `length` or take a backbone with a larger `max_length`"
             )
         texts = layout(mask, ids.device)
-        return texts, self.embeddings(texts.take(ids), texts.take(segments), texts.positions)
+        kinds = None if segments is None else texts.take(segments)
+        return texts, self.embeddings(texts.take(ids), kinds, texts.positions)
 
 
 def content(ids: Tensor, config: EncoderConfig) -> Tensor:

@@ -50,7 +50,7 @@ class MlmHead(nn.Module):
 
 
 class WordDecoder(nn.Module):
-    """CPDAE's decoder: BERT's transform of a representation, then a logit for every piece by weights of its own.
+    """CPDAE's decoder: BERT's transform of a representation, then a logit for every piece by separate weights.
 
     The output's bias starts where few pieces are expected, since a text has few of them (``bias``).
     """

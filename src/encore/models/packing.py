@@ -1,4 +1,4 @@
-"""How the texts of a batch lie in memory: as a rectangle with padding, or packed one after another without any.
+"""The layout of a batch of texts in memory: as a rectangle with padding, or packed one after another without any.
 
 A layout takes ids to where the layers work, brings their states back to [B, L, H], and is what attention asks. Layers
 themselves work on the last dimension only, so they know nothing of it. It also picks the first token of each text,
@@ -8,7 +8,7 @@ themselves work on the last dimension only, so they know nothing of it. It also 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAtten
 
 
 class Bounds(NamedTuple):
-    """Where texts lie in a row, for some of their tokens."""
+    """The bounds of texts in a row, for some of their tokens."""
 
     ends: Tensor  # int32 [B + 1]: 0, and where each text ends
     longest: int  # the most tokens of a text
@@ -44,12 +44,8 @@ class Rectangle:
         self.visible = None if mask is None else mask[:, None, None, :]
         self.visible_to_first = self.visible
 
-    @overload
-    def take(self, values: Tensor) -> Tensor: ...
-    @overload
-    def take(self, values: None) -> None: ...
-    def take(self, values: Tensor | None) -> Tensor | None:
-        """Values [B, L] as they are; None stays None."""
+    def take(self, values: Tensor) -> Tensor:
+        """Values [B, L] as they are."""
         return values
 
     def spread(self, states: Tensor) -> Tensor:
@@ -85,13 +81,9 @@ class Packing:
         """What the first tokens see."""
         return FirstTokens(self)
 
-    @overload
-    def take(self, values: Tensor) -> Tensor: ...
-    @overload
-    def take(self, values: None) -> None: ...
-    def take(self, values: Tensor | None) -> Tensor | None:
-        """Values [B, L, ...] of the real tokens, [T, ...]; None stays None."""
-        return None if values is None else values.flatten(0, 1).index_select(0, self.places)
+    def take(self, values: Tensor) -> Tensor:
+        """Values [B, L, ...] of the real tokens, [T, ...]."""
+        return values.flatten(0, 1).index_select(0, self.places)
 
     def spread(self, states: Tensor) -> Tensor:
         """States [T, ...] in their places of the rectangle, [B, L, ...], 0 at padding."""

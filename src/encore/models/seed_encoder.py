@@ -1,7 +1,7 @@
 """SEED-Encoder's released weights in BERT's terms (Lu et al. 2021; microsoft/SEED-Encoder, model/SEED_Encoder).
 
-It is fairseq's encoder: the same layers under other names, except that there are no segments, positions begin behind
-the padding's id, and LayerNorm's epsilon is PyTorch's. Its decoder is no part of the model and is left out.
+It is fairseq's encoder: the same layers under other names, except that there are no segments, positions begin after
+the padding's id, and LayerNorm's epsilon is PyTorch's. Its decoder is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ENCODER = "sentence_encoder."  # what stands before its parameters' names, behind a prefix
+ENCODER = "sentence_encoder."  # in its parameters' names, after a prefix
 HEAD = "lm_head."
 PADDING = 1  # the id of its [PAD], where its configuration does not say it
 # BERT's fields and SEED-Encoder's, with the values that its configuration leaves out.

@@ -1,7 +1,7 @@
-"""What a lineage starts from: random weights, embeddings that have seen a corpus, a checkpoint, or a trained model.
+"""The start of a lineage: random weights, embeddings that have seen a corpus, a checkpoint, or a trained model.
 
 Beside the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
-``heads.safetensors``, from which pre-training goes on: a checkpoint's or a model's own head, and after LSA the bias
+``heads.safetensors``, which pre-training starts from: a checkpoint's or a model's own head, and after LSA the bias
 that predicts each piece as often as the corpus has it.
 """
 
@@ -24,7 +24,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 
 POWER = 0.5  # of the singular values in an embedding
-# Fields of a shape that are no part of the weights: how a text is read and what is made of its states.
+# Fields of a shape that do not concern the weights: how a text is read and how its states become a vector.
 USE = ("pooling", "similarity", "dropout", "query_marker", "passage_marker", "separator", "augment")
 Started = tuple[Encoder, dict[str, Tensor]]
 
@@ -101,7 +101,7 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     """A checkpoint's weights, with a random head if the backbone has one; says what of it is not used.
 
     Raises:
-        EncoreError: it is no BERT, not of the backbone's shape, or of another vocabulary.
+        EncoreError: it is not a BERT, not of the backbone's shape, or of another vocabulary.
     """
     config = bert_checkpoint.check_checkpoint(source, backbone)
     shape = _shape(backbone, tokenizer_folder)
@@ -126,7 +126,7 @@ def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -
     """A trained model's weights and heads, read, pooled and compared as the backbone says.
 
     Raises:
-        EncoreError: there is no model.
+        EncoreError: the model is missing.
     """
     if model is None:
         raise EncoreError("a backbone with `start: lineage` needs its model; give --pretrained")

@@ -73,7 +73,7 @@ def word_masks(words: Tensor, numbers: Tensor, budgets: Tensor, masks: int) -> T
 def orders(numbers: Tensor, masks: int, words: int) -> Tensor:
     """The random orders of each text's words for its masks, int64 [B, masks, words]; ``numbers`` [B].
 
-    A text with fewer words reads those of its own alone, which come in the same order.
+    A text with fewer words reads its own alone, in the same order.
     """
     of_masks, of_words = (torch.arange(count, device=numbers.device) for count in (masks, words))
     return _chance(numbers[:, None, None], PER_MASK * of_masks[:, None] + of_words).argsort(2)

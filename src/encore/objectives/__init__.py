@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def names() -> list[str]:
-    """Every objective: the modules here that say ``OBJECTIVE``, in alphabetical order."""
+    """Every objective: the modules of this folder that define ``OBJECTIVE``, in alphabetical order."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if _class(module.name) is not None)
 
 
@@ -23,7 +23,7 @@ def load(name: str) -> type[Objective[Any]]:
     """The class of an objective.
 
     Raises:
-        EncoreError: there is no such objective; names the nearest.
+        EncoreError: the objective is unknown; names the nearest.
     """
     objective = _class(name) if name in {module.name for module in pkgutil.iter_modules(__path__)} else None
     if objective is None:

@@ -41,7 +41,7 @@ class TwiceMasked(NamedTuple):
 class Autoencoding(Decoding[AutoencodingFields]):
     """``L_dec = -mean log p(masked piece | h, the text under a second mask)``; 80/10/10, by whole words.
 
-    The second masking is of the window that the encoder reads; the released code cuts long texts anew for it.
+    The second masking is of the window that the encoder reads; the released code cuts long texts again for it.
     """
 
     Fields = AutoencodingFields

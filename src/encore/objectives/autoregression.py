@@ -1,4 +1,4 @@
-"""Auto-regression: a GPT-2 layer writes the text on from its representation ("Drop your Decoder", SIGIR'24)."""
+"""Auto-regression: a GPT-2 layer continues the text from its representation ("Drop your Decoder", SIGIR'24)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from encore.config.strict import Positive
-from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, LayeredFields, following, layer_flops
-from encore.objectives.parts.masked_texts import MaskedText
+from encore.objectives.parts.decoding import Decoding, LayeredFields, layer_flops
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -32,10 +30,6 @@ class Autoregression(Decoding[AutoregressionFields]):
     """``L_dec = -mean_i log p(t_i | h, t_1 .. t_i-1)`` over all tokens behind [CLS], the closing [SEP] included."""
 
     Fields = AutoregressionFields
-
-    def rebuild(self, examples: list[MaskedText]) -> Arrays:
-        """The unmasked text: ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N], the next pieces, all int64."""
-        return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> AutoRegressionDecoder:
         """New GPT-2 layers of the encoder's width."""

@@ -1,4 +1,4 @@
-"""What an objective is: a training task made from tokens or articles, and the modules trained besides the encoder.
+"""The base of objectives: a training task on tokens or articles, and the modules trained besides the encoder.
 
 Objectives are imported while the workflow is parsed (their fields are part of the configuration), so their files import
 torch inside methods only.
@@ -28,13 +28,13 @@ F = TypeVar("F", bound=PretrainStep)
 
 
 class Preparation(Strict, ABC):
-    """What an objective computes from a collection once, before any training; an artifact of its own.
+    """An artifact that an objective computes from a collection once, before any training.
 
     Its fields are those of the objective that decide its content, so steps that agree in them share it.
     """
 
     name: ClassVar[str]
-    reads_attention: ClassVar[bool] = False  # of the model that the step goes on from; made first, where there are GPUs
+    reads_attention: ClassVar[bool] = False  # of the step's parent; computed first, on a GPU if possible
 
     @abstractmethod
     def write(
@@ -63,7 +63,7 @@ class Objective(Task, Generic[F]):
     Fields: ClassVar[type[PretrainStep]]
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
-    reads_articles: ClassVar[bool] = False  # with sections or links, which mere passages do not have
+    reads_articles: ClassVar[bool] = False  # with sections or links, which passages alone do not have
     pairs_sentences: ClassVar[bool] = False  # of one text, which then needs two
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
@@ -73,7 +73,7 @@ class Objective(Task, Generic[F]):
 
     @classmethod
     def preparation(cls, fields: F) -> Preparation | None:
-        """What must be computed before a step with these fields; the folder comes back as ``prepared``."""
+        """The preparation that a step with these fields needs, or None; its folder is given as ``prepared``."""
         if cls.Prepares is None:
             return None
         return cls.Prepares(**{name: getattr(fields, name) for name in cls.Prepares.model_fields})
@@ -89,7 +89,7 @@ class Objective(Task, Generic[F]):
         return np.ones(len(lengths))
 
     def counts(self) -> dict[str, float]:
-        """What there is to learn from, for the manifest of a training; held-out examples are among them."""
+        """Counts of the examples, held-out ones included, for the manifest of a training."""
         return {"pairs": len(self)}
 
     def outline(self, length: int, query_length: int) -> Arrays:

@@ -94,7 +94,7 @@ class Attended:
         flat = self._attention.of(block.number).astype(np.float64)
         if len(flat) != ends[-1]:
             raise EncoreError(
-                f"{self._attention.path(block.number)} tells of {len(flat)} pieces, and the block's texts have "
+                f"{self._attention.path(block.number)} has {len(flat)} pieces, and the block's texts have "
                 f"{ends[-1]}; name the attention to the texts of this token store"
             )
         values = flat[places] if self.fields.word_attention == "first" else np.add.reduceat(flat, places)

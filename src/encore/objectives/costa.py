@@ -107,7 +107,7 @@ class Costa(MaskedTexts[CostaFields]):
     """
 
     Fields = CostaFields
-    impl = 2  # 2: [UNK] is no word span
+    impl = 2  # 2: [UNK] is not a word span
 
     def __init__(self, fields: CostaFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
@@ -182,7 +182,7 @@ class Costa(MaskedTexts[CostaFields]):
         if granularity != "word":
             return beta_spans(len(ids), *BOUNDS[granularity], self.fields.spans, rng)
         starts = word_starts(ids, self.store.continues)
-        whole = np.diff(np.append(starts, len(ids))) > 1  # words of several pieces are no stop-words
+        whole = np.diff(np.append(starts, len(ids))) > 1  # words of several pieces are not stop-words
         return word_spans(starts, len(ids), whole | self.content[ids[starts]], self.fields.spans, rng)
 
 

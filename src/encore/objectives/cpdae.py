@@ -1,4 +1,4 @@
-"""CPDAE: a representation names its text's pieces, and two maskings of a text name alike (CIKM'22, section 3).
+"""CPDAE: a representation names its text's pieces, the same for two maskings of a text (CIKM'22, section 3).
 
 No code was published. The paper's Eq. 4 lacks the negative term, and Eq. 5 and 7 leave constants open; ``losses.py``
 has them as they must be meant.
@@ -69,18 +69,6 @@ class Idf(Preparation, PackingFields):
         return {"texts": len(usable), "pieces": int(occurs.sum())}
 
 
-def load_idf(prepared: Path | None) -> np.ndarray:
-    """The weights that ``Idf`` wrote, float32 [V].
-
-    Raises:
-        EncoreError: the folder is not given, or lacks them.
-    """
-    if prepared is None or not (prepared / FILE).is_file():
-        raise EncoreError(f"{prepared or 'the step'} has no {FILE}; prepare the collection before the training")
-    weights: np.ndarray = np.load(prepared / FILE)
-    return weights
-
-
 VIEWS = 2
 
 
@@ -132,7 +120,11 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.idf = load_idf(prepared) if fields.weighting == "idf" else None
+        self.idf: np.ndarray | None = None
+        if fields.weighting == "idf":
+            if prepared is None or not (prepared / FILE).is_file():
+                raise EncoreError(f"{prepared or 'the step'} has no {FILE}; prepare the collection before the training")
+            self.idf = np.load(prepared / FILE)
 
     @classmethod
     def preparation(cls, fields: CpdaeFields) -> Preparation | None:
@@ -155,7 +147,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return {"ids": blank(rows, length), "masked": blank(rows * self.fields.mask_ratio * (length - 2))}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
-        """The vocabulary head, and the decoder with an output matrix [V, H] of its own."""
+        """The vocabulary head, and the decoder with its output matrix [V, H]."""
         from encore.models.heads import WordDecoder
 
         heads = super().heads(encoder)

@@ -1,4 +1,4 @@
-"""Enhanced decoding: each token is rebuilt from the representation and a sample of the others of its own (RetroMAE).
+"""Enhanced decoding: each token is rebuilt from the representation and its own sample of the other tokens (RetroMAE).
 
 Xiao et al. (EMNLP 2022), section 3.3. The released code adds the queries to what attention gives, Eq. 9 does not; the
 field ``variant`` runs either.
@@ -41,7 +41,7 @@ class EnhancedFields(DecodingFields):
 
 
 class Screened(NamedTuple):
-    """An example: the pieces of a text [n], its masking for the encoder, and what the decoder's masks are made of.
+    """An example: the pieces of a text [n], its masking for the encoder, and what the decoder's masks are drawn from.
 
     ``words``: int64 [n], the word of each piece, counted from 0. ``number``: their chance, of 63 bits.
     """

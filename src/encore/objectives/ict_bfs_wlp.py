@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,11 +10,6 @@ from encore.objectives.bfs import Bfs
 from encore.objectives.ict import Ict, IctFields
 from encore.objectives.parts.pairs import PairChoice, Pairs
 from encore.objectives.wlp import Wlp
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from encore.data.tokens import TokenStore
 
 
 class MixtureFields(IctFields):
@@ -26,18 +21,19 @@ class MixtureFields(IctFields):
 class Mixture(Pairs[MixtureFields]):
     """Tasks do not count by how many pairs they have: an epoch takes as many of each as the smallest task has.
 
-    An example is drawn from pairs of its own, which no other example has, so that those held out are never trained on.
+    No two examples are drawn from the same pairs, so that those held out are never trained on.
     """
 
     Fields = MixtureFields
     reads_articles = True
-    impl = 3  # 2: examples have pairs of their own; 3: the last layer computes [CLS] alone
+    impl = 3  # 2: examples do not share pairs; 3: the last layer computes [CLS] alone
 
-    def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
+    def find_pairs(self) -> np.ndarray:
+        """The tasks, whose examples come in turn."""
         tasks: tuple[type[Any], ...] = (Ict, Bfs, Wlp)
-        self.tasks: list[Pairs] = [task(fields, store, passages=self.passages) for task in tasks]
+        self.tasks: list[Pairs] = [task(self.fields, self.store, passages=self.passages) for task in tasks]
         self._smallest = min(map(len, self.tasks))
+        return np.arange(len(self.tasks))
 
     def __len__(self) -> int:
         return len(self.tasks) * self._smallest

@@ -25,7 +25,7 @@ class Mlm(MaskedTexts[MlmFields]):
     Fields = MlmFields
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The loss over masked pieces; there is no term of the whole batch."""
+        """The loss over masked pieces."""
         hidden = encoder(batch["ids"], batch["mask"])
         return ForwardOutput({"mlm": self.masked_lm(encoder, heads, hidden, batch)}, {})
 

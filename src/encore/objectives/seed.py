@@ -1,7 +1,7 @@
 """SEED-Encoder: a decoder that sees two tokens has to lean on the representation (Lu et al. 2021).
 
 The decoder follows the released model code; its pre-training program was never published. The encoder stays a BERT,
-where the released one is a RoBERTa with a vocabulary of its own: our ``seed`` is a substitute for that checkpoint.
+where the released one is a RoBERTa with another vocabulary: our ``seed`` is a substitute for that checkpoint.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from pydantic import Field
 
 from encore.config.strict import Positive
 from encore.models import flops
-from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layer_flops
-from encore.objectives.parts.masked_texts import MaskedText
+from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -44,10 +42,6 @@ class Seed(Decoding[SeedFields]):
     """
 
     Fields = SeedFields
-
-    def rebuild(self, examples: list[MaskedText]) -> Arrays:
-        """The unmasked text: ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N], the next pieces, all int64."""
-        return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> SeedDecoder:
         """New decoder layers of the encoder's width."""

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from encore.data.tokens import TokenStore
-    from encore.objectives.parts.pairs import Passages
 
 
 class WlpFields(PairFields):
@@ -25,28 +18,24 @@ class WlpFields(PairFields):
 class Wlp(Pairs[WlpFields]):
     """Query: a random sentence of the section that is linked to. Document: a chunk of the section that holds the link.
 
-    An epoch takes each link once; of a long linking section a chunk is drawn. Links of a section to itself are none.
+    An epoch takes each link once; of a long linking section a chunk is drawn. Links of a section to itself are left
+    out.
     """
 
     Fields = WlpFields
     reads_articles = True
+    needed = "links between sections of articles"
     impl = 2  # 2: the last layer computes [CLS] alone
 
-    def __init__(
-        self, fields: WlpFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
-    ) -> None:
-        super().__init__(fields, store, prepared, passages)
-        filled, (linking, linked) = self.passages.filled, store.links.T
-        self.links = store.links[filled[linking] & filled[linked] & (linking != linked)]
-        if len(self.links) == 0:
-            raise EncoreError("objective wlp needs links between sections of articles; this collection has none")
-
-    def __len__(self) -> int:
-        return len(self.links)
+    def find_pairs(self) -> np.ndarray:
+        """The links between different sections with text: the linking one and the linked one, [n, 2]."""
+        linking, linked = self.store.links.T
+        filled = self.passages.filled
+        return np.asarray(self.store.links[filled[linking] & filled[linked] & (linking != linked)])
 
     def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
         """A random sentence of the section that a link leads to, and a chunk of the section that holds the link."""
-        linking, linked = self.links[index].tolist()
+        linking, linked = self.pairs[index].tolist()
         sentence, chunks = self.passages.sentence(linked, rng), self.chunks.of_section(linking)
         return PairChoice(sentence, chunks[int(rng.integers(len(chunks)))])
 

@@ -72,7 +72,7 @@ def answer_exactly(
 
 
 def speed_line(speed: dict[str, Any], operations: int) -> str:
-    """How fast a search was, and where it was long and ten times slower than such a machine is, what to look at."""
+    """The speed of a search, and if it was long and ten times slower than usual, what to check."""
     threads = f", threads: {speed['threads']}" if "threads" in speed else ""
     products = f", products in {speed['products']}" if "in_fp32" in speed else ""
     line = f"exact search by {speed['way']}{threads}{products}: {speed['gflops']} GFLOP/s"
@@ -80,8 +80,8 @@ def speed_line(speed: dict[str, Any], operations: int) -> str:
     if operations < LONG or speed["gflops"] >= usual / 10:
         return line
     return (
-        f"{line}, where {usual:.0f} are usual: look at what else runs on this machine, at how fast its vectors are "
-        "read, and at whether torch uses the processor's vector instructions (torch.__config__.show())"
+        f"{line}, where {usual:.0f} are usual: check what else runs on this machine, how fast its vectors are "
+        "read, and whether torch uses the processor's vector instructions (torch.__config__.show())"
     )
 
 
@@ -127,7 +127,7 @@ class Shard:
 
     @property
     def vectors(self) -> NDArray[np.float32] | NDArray[np.float16]:
-        """The vectors of an exact index [passages, dimension], where they lie: in its memory, or in its mapped file."""
+        """The vectors of an exact index [passages, dimension], a view of its memory or of its mapped file."""
         exact: Any = self.index
         if isinstance(exact, faiss.IndexScalarQuantizer):
             codes: NDArray[np.uint8] = faiss.rev_swig_ptr(exact.codes.data(), exact.ntotal * exact.code_size)

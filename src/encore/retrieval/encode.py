@@ -91,7 +91,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     written = SealedBlocks(state / VECTORS, canonical({"spec": spec, "shard": name, "inputs": inputs}))
     first = max(written.count - 1, 0)  # the header is the first of what is sealed
     if first:
-        print(f"going on after {first} blocks of {BLOCK} passages", flush=True)
+        print(f"resuming after {first} blocks of {BLOCK} passages", flush=True)
     with machine.precision(numerics, device):
         blocks = encode(encoder, store.passages, part, spec["length"], first)
         write_shard(output, documents, encoder.dimension, blocks, written, spec.get("vectors", "fp32"))
@@ -132,7 +132,7 @@ def write_shard(
 
 
 def _header(vectors: int, dimension: int, precision: str) -> bytes:
-    """What stands before the vectors in the file of an exact FAISS index: that of an empty one, with other counts."""
+    """The header of the file of an exact FAISS index: that of an empty one, with other counts."""
     quantizer = faiss.ScalarQuantizer.QT_fp16
     halves = faiss.IndexScalarQuantizer(dimension, quantizer, faiss.METRIC_INNER_PRODUCT)
     empty = faiss.serialize_index(halves if precision == "fp16" else faiss.IndexFlatIP(dimension)).tobytes()

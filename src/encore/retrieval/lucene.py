@@ -44,7 +44,7 @@ def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memor
 
     Equal documents give equal bytes, in whatever order they come: they are sorted by descending id, so that among
     equal scores Lucene, which goes by position, cuts where ``rankings.rank`` would. That takes some hundred
-    megabytes, and for a while twice the texts' room on the disk.
+    megabytes, and for a while twice the space of the texts on the disk.
 
     Raises:
         EncoreError: an id has blanks, Lucene left documents out, the disk is full, or as ``java.run``.
@@ -75,7 +75,8 @@ def search_bm25(
     is absent from the run. Scores are Lucene's float32, which Anserini prints with six decimals.
 
     Raises:
-        EncoreError: there is no index, a query has more than 1024 different terms (Lucene's limit), or as ``java.run``.
+        EncoreError: the index is missing, a query has more than 1024 different terms (Lucene's limit), or as
+            ``java.run``.
     """
     if not (index / INDEX).is_dir():
         raise EncoreError(f"{index / INDEX} is missing; run the command that makes the index again")

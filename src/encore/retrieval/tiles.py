@@ -1,7 +1,7 @@
 """The vectors of shards on the device of a job, in tiles of a fixed shape.
 
 The last tile of a shard is padded with zeros, so a product has the same bytes wherever its tile begins. On a GPU tiles
-stay where they fit. Otherwise each pass reads them anew, and while one is multiplied the next one is copied.
+stay where they fit. Otherwise each pass reads them again, and while one is multiplied the next one is copied.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HELD = {"cpu": 8, "cuda": 1}  # tiles that are read together
 class Stretch(NamedTuple):
     """Tiles in a row: ``vectors`` [tiles x size, dimension], padded.
 
-    ``real`` of them are no padding; the first one is ``first`` among those of all shards.
+    ``real`` of them are not padding; the first one is ``first`` among those of all shards.
     """
 
     first: int
@@ -133,7 +133,7 @@ class Tiles:
         """The same on a GPU. The copy of a tile begins before the one before it is given out.
 
         Events order what shares memory, and the processor waits for copies alone. A slot is filled when its last copy
-        has left it, and copied when the last work on what it gave, which is told before the next tile is taken, is
+        has left it, and copied when the last work on what it gave, which is recorded before the next tile is taken, is
         done.
         """
         here, side = torch.cuda.current_stream(self.device), torch.cuda.Stream(self.device)

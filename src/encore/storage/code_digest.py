@@ -1,6 +1,6 @@
 """Which code makes which stage, its declared version, and what changed since that was declared.
 
-Library code is no trigger for Snakemake: a reformatted line must not cost a GPU-week. Each stage declares ``impl`` in
+Library code does not trigger Snakemake: a reformatted line must not cost a GPU-week. Each stage declares ``impl`` in
 ``stages.yaml`` instead; it is part of the stage's spec. The code of a stage is its program and all that this imports,
 directly or not, wherever in a file the import is, except for type checkers alone (``if TYPE_CHECKING:``).
 ``digests.yaml`` has the digest of each module as it was when the stages' versions were last declared; a test names
@@ -39,7 +39,7 @@ class Code:
     def __init__(self, package: Path) -> None:
         """
         Args:
-            package: the library's folder, ``src/encore`` of a clone; programs lie in ``workflow/scripts`` next to it.
+            package: the library's folder, ``src/encore`` of a clone; programs are in ``workflow/scripts`` next to it.
         """
         self.package = package
         self.programs = package.parents[1] / "workflow/scripts"
@@ -75,7 +75,7 @@ class Code:
         return sorted(self._reached(waiting))
 
     def digest(self, stage: str) -> str:
-        """Digest of the syntax trees of all code of a stage, blind to comments, docstrings and layout."""
+        """Digest of the syntax trees of all code of a stage, regardless of comments, docstrings and layout."""
         found = hashlib.sha256("".join(map(self.module_digest, self.modules(stage))).encode()).hexdigest()[:16]
         self._keep()
         return found

@@ -34,7 +34,7 @@ def digest(value: Any) -> str:
 
 
 def full_digest(value: Any) -> str:
-    """All 64 digits of it, where no name has to hold them."""
+    """All 64 digits, for where length does not matter."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
@@ -90,7 +90,7 @@ def writing(path: Path) -> Iterator[None]:
     except EncoreError:
         raise
     except Exception as error:
-        full = os.strerror(errno.ENOSPC)  # safetensors and FAISS say so with exceptions of their own
+        full = os.strerror(errno.ENOSPC)  # safetensors and FAISS raise their own exceptions
         if not isinstance(error, OSError) and full not in str(error):
             raise
         reason = (error.strerror or error) if isinstance(error, OSError) else full
@@ -143,7 +143,7 @@ def appending(path: Path, kind: str, shape: tuple[int, ...] = ()) -> Iterator[Ca
 
 
 def write_changed(path: Path, text: str) -> None:
-    """Write a text where the file is missing or another one; a file of the same bytes keeps its age."""
+    """Write a text unless the file has it already; its modification time then stays."""
     if not path.is_file() or path.read_bytes() != text.encode():
         write_text(path, text)
 

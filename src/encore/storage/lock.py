@@ -20,7 +20,7 @@ PATIENCE = 60.0  # seconds: a network file system may notice late that an owner 
 def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing.
 
-    The lock is POSIX's, which network file systems pass on; on one that has none, nothing is held.
+    The lock is a POSIX lock, which network file systems support; on one without, nothing is locked.
 
     Raises:
         EncoreError: another job has held it for ``patience`` seconds, ``PATIENCE`` if none are given; it is named.

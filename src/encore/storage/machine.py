@@ -1,4 +1,4 @@
-"""What the machine is and has installed, without names of hosts or dates."""
+"""The machine and its installed packages, without names of hosts or dates."""
 
 import os
 import platform

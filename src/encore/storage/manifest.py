@@ -1,4 +1,4 @@
-"""What each artifact was made from: ``manifest.json`` (deterministic, the dependency edge) and ``run.json`` (how).
+"""The records of an artifact: ``manifest.json`` (deterministic, the dependency edge) and ``run.json`` (how).
 
 Folders are named relative to the working directory, so a copied results folder keeps its manifests.
 """
@@ -101,7 +101,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """An artifact's manifest.
 
     Raises:
-        EncoreError: it is missing, or is no manifest.
+        EncoreError: it is missing, or is not a manifest.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -128,7 +128,7 @@ def are_described(files: Sequence[Any]) -> bool:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` tells of how an artifact was made; empty where it is lost or damaged: nothing depends on it."""
+    """The content of ``run.json``: how an artifact was made; empty if it is damaged, as nothing depends on it."""
     try:
         run = json.loads((folder / "run.json").read_text())
     except (OSError, ValueError, RecursionError):
@@ -167,7 +167,7 @@ def verify(folder: Path, files: Sequence[str] | None = None) -> None:
 def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
     """Each file of an artifact (all, or the named ones) that is missing, cut short, altered or added, in words.
 
-    Vectors that were removed are no problem: what needs them encodes them again.
+    Removed vectors are not a problem: jobs that need them encode them again.
     """
     outputs = read_manifest(folder)["outputs"]
     if files is None:
@@ -198,7 +198,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
-    """What lies in an artifact's folder beside its listed files: files, links, devices; not what editors leave."""
+    """Unlisted files, links and devices in an artifact's folder, except those that editors leave."""
     expected = {folder / name for name in (*listed, MANIFEST, "run.json")}
     for path in sorted(folder.rglob("*")):
         is_folder = path.is_dir() and not path.is_symlink()

@@ -17,7 +17,7 @@ from encore.errors import EncoreError
 
 W = TypeVar("W")
 R = TypeVar("R")
-KILLED = "a worker process was killed, perhaps for want of memory; give the job more memory or fewer threads"
+KILLED = "a worker process was killed, perhaps because it ran out of memory; give the job more memory or fewer threads"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -38,7 +38,7 @@ def end_with_parent(parent: int | None = None) -> None:
 
 
 def wake_when_a_child_ends() -> tuple[int, int]:
-    """The two ends of a pipe: the first can be read from when a child has ended, so that ``select`` tells of it."""
+    """The two ends of a pipe: the first can be read from when a child has ended, so that ``select`` returns."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from encore.errors import EncoreError
 
-INTERRUPTED = "error: interrupted; the same command goes on from here"
+INTERRUPTED = "error: interrupted; the same command continues from here"
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
 USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOMEM}
 
@@ -120,7 +120,7 @@ def positive(text: str) -> int:
     except ValueError:
         value = 0
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return value
 
 

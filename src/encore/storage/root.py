@@ -43,7 +43,7 @@ def manifests_behind(products: list[Path]) -> dict[str, str]:
 
 
 def compute_root() -> dict[str, Any] | None:
-    """The root of what lies in ``results/``; None where no product is made.
+    """The root of ``results/``, or None if no product is made.
 
     Returns:
         ``root``, 64 hexadecimal digits: the sha256 of the canonical JSON of ``manifests``, which has the sha256 of each
@@ -54,7 +54,7 @@ def compute_root() -> dict[str, Any] | None:
 
 
 def write_root() -> str | None:
-    """Write ``results/root.json`` anew where it changes, and return the root; None where no product is made."""
+    """Write ``results/root.json`` if it changes, and return the root, or None if no product is made."""
     content = compute_root()
     if content is None:
         return None
@@ -64,7 +64,7 @@ def write_root() -> str | None:
 
 
 def read_root() -> str | None:
-    """The root that the last run wrote down; None where there is none that can be read."""
+    """The root that the last run wrote, or None if it is missing or unreadable."""
     try:
         content = json.loads(ROOT.read_text(encoding="utf-8"))
         return str(content["root"])
@@ -73,16 +73,16 @@ def read_root() -> str | None:
 
 
 def compare_root(expected: str | None) -> tuple[str | None, str]:
-    """The root of what lies in results now, beside the one that a user wrote down elsewhere.
+    """Compare the root of the results with the one that a user wrote down elsewhere.
 
     Args:
-        expected: the first 8 digits of it or more; None where the user gave none.
+        expected: the first 8 digits of it or more; None without.
 
     Returns:
         What is wrong, or None; and what to print of the root.
 
     Raises:
-        EncoreError: ``expected`` is no beginning of a root.
+        EncoreError: ``expected`` is not the beginning of a root.
     """
     if expected is not None and not (8 <= len(expected) <= 64 and set(expected.lower()) <= set("0123456789abcdef")):
         raise EncoreError(f"--root {expected!r} is not the first 8 to 64 digits of a root, as `encore audit` prints it")

@@ -1,6 +1,6 @@
-"""Files of unfinished work, each with the digest of its own bytes at its end, so that damage is never gone on from.
+"""Files of unfinished work, each ending with the digest of its bytes, so that no job resumes from damage.
 
-The results of a job have manifests; what an interrupted job goes on from has none yet.
+The results of a job have manifests; the files that an interrupted job resumes from have none yet.
 """
 
 import hashlib
@@ -57,14 +57,14 @@ def is_whole(path: Path) -> bool:
 
 
 def _seal(path: Path, content: bytes | memoryview) -> bytes:
-    """Of the name and the content: a file in another's place is damage too."""
+    """Digest of the name and the content: a file under another's name is damaged too."""
     digest = hashlib.sha256(f"{path.name}\n".encode())
     digest.update(content)
     return digest.digest()
 
 
 class SealedBlocks:
-    """A file that grows by blocks, and next to it their seals: an interrupted job goes on after the last whole block.
+    """A file that grows by blocks, and next to it their seals: an interrupted job resumes after the last whole block.
 
     A seal is the digest of what the blocks are made from and of all bytes up to the end of its block. So from the first
     block on that is torn, damaged or made from something else, all are cut off.

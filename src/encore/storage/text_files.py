@@ -1,4 +1,4 @@
-"""Files of the user's own, line by line: in bounded memory, and every complaint with file and line.
+"""Users' files, line by line: in bounded memory, and every error with file and line.
 
 What is read past: a UTF-8 byte order mark, and ``CR LF`` at a line's end. What is refused: other encodings, a line that
 is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage return alone; of JSON also a key that
@@ -40,7 +40,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are records, in which no sign can stand that an editor would not show.
+    """Numbered lines that are records, without characters that an editor would not show.
 
     Raises:
         EncoreError: as the module says.
@@ -62,7 +62,7 @@ def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered rows of a file of JSON lines, each an object.
 
     Raises:
-        EncoreError: as the module says, or a line is no JSON or no object.
+        EncoreError: as the module says, or a line is not a JSON object.
     """
     for number, line in numbered_records(path):
         try:
@@ -72,7 +72,7 @@ def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at character {error.pos + 1}"
         except UnicodeEncodeError:
-            reason = "half of a surrogate pair, which no UTF-8 can say"
+            reason = "half of a surrogate pair, which UTF-8 cannot represent"
         except RecursionError:
             reason = "nested too deeply"
         except ValueError as error:  # a key twice, a number of thousands of digits
@@ -86,11 +86,9 @@ def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _text(line: bytes, place: str, first: bool) -> str:
-    """A line without its end, and without the mark that may stand before the first one."""
+    """A line without its end, and without the byte order mark of the first one."""
     if len(line) > LONGEST:
-        raise EncoreError(
-            f"{place}: longer than {LONGEST // 2**20} MiB; give each record a line of its own, or shorten it"
-        )
+        raise EncoreError(f"{place}: longer than {LONGEST // 2**20} MiB; write one record a line, or shorten it")
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     try:
         return line.removeprefix(codecs.BOM_UTF8 if first else b"").decode("utf-8")
@@ -99,7 +97,7 @@ def _text(line: bytes, place: str, first: bool) -> str:
 
 
 def _no_number(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

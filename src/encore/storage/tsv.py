@@ -1,4 +1,4 @@
-"""Large tab-separated files of others, read some hundred thousand lines at a time, plain or packed by gzip or xz."""
+"""Large foreign tab-separated files, read some hundred thousand lines at a time, plain or compressed by gzip or xz."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_tsv(path: Path, names: Sequence[str]) -> Iterator[TsvBlock]:
     """The lines of a file, each of which has a value for every name; quotes mean nothing.
 
     Raises:
-        EncoreError: a line has other columns or an empty one, or is no UTF-8, with its number; the file is cut short.
+        EncoreError: a line has other columns or an empty one, or is not UTF-8, with its number; the file is cut short.
     """
     if not path.is_file():
         raise EncoreError(f"{path} is missing; put it there, or run the command that makes it again")

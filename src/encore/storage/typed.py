@@ -1,11 +1,11 @@
-"""What messages tell a person to type, complete: with the run's file, unless it is the default one."""
+"""Commands in messages, complete: with the run's file, unless it is the default one."""
 
 import os
 import shlex
 from pathlib import Path
 
 DEFAULT_RUN = Path("config/config.yaml")
-REMAKE = "`encore audit --prune` removes it, and snakemake makes it again"  # what is damaged, or no longer itself
+REMAKE = "`encore audit --prune` removes it, and snakemake makes it again"  # for damaged or changed artifacts
 OF_THIS_JOB = "ENCORE_RUN"  # what a job has in its environment: the run's file
 
 

@@ -24,7 +24,7 @@ AHEAD = 2  # windows that each worker has in hand
 
 
 class Window(NamedTuple):
-    """Consecutive batches of an epoch, before their examples are dealt anew so that those of like length share one.
+    """Consecutive batches of an epoch, before their examples are redistributed so that those of like length share one.
 
     ``rows``: the numbers of their examples, int64 [W, B]. ``first``: the number of the first batch in its epoch.
     ``step``: the step that reads it. ``skip``: batches that an earlier process has trained on.

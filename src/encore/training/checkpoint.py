@@ -1,4 +1,4 @@
-"""Where an interrupted training goes on: a folder of numbered checkpoints, the newest and the one before it."""
+"""Checkpoints that an interrupted training resumes from: a folder of the newest and the one before it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ KEPT = 2
 
 
 class Due:
-    """When a checkpoint is due: some seconds after the last one, and at multiples of a number of steps, if given."""
+    """A checkpoint is due some seconds after the last one, and at multiples of a number of steps, if given."""
 
     def __init__(self, seconds: float, steps: int | None = None) -> None:
         self.seconds, self.steps = seconds, steps
         self.last = time.monotonic()
 
     def __call__(self, step: int) -> bool:
-        """Whether one is due after this step; the next one's time then counts from here."""
+        """True if one is due after this step; the time of the next one then counts from here."""
         now = time.monotonic()
         if now - self.last < self.seconds and not (self.steps and step % self.steps == 0):
             return False
@@ -39,7 +39,7 @@ def save_checkpoint(folder: Path, run: str, step: int, content: dict[str, Any]) 
     """Write the checkpoint of ``step`` whole or not at all, then drop all but the newest two.
 
     Args:
-        run: what is being trained, in short; ``load_checkpoint`` refuses another run's checkpoints.
+        run: identity of the training; ``load_checkpoint`` refuses another run's checkpoints.
         content: tensors, numbers, strings, and lists and dictionaries of these.
     """
     packed = io.BytesIO()  # a full disk then shows as what it is, not as an error of torch's
@@ -50,7 +50,7 @@ def save_checkpoint(folder: Path, run: str, step: int, content: dict[str, Any]) 
 
 
 def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
-    """The newest checkpoint that is as it was written, or None where there is none.
+    """The newest checkpoint that is as it was written, or None.
 
     A damaged one is removed, so that it does not count among those that are kept.
 
@@ -63,7 +63,7 @@ def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
         try:
             packed = io.BytesIO(sealed.read(path))  # one copy at a time: every process of a training reads it
         except EncoreError:
-            print(f"{path} is damaged; going on from the checkpoint before it, or from the start", flush=True)
+            print(f"{path} is damaged; resuming from the checkpoint before it, or from the start", flush=True)
             path.unlink(missing_ok=True)
             continue
         content: dict[str, Any] = torch.load(packed, map_location="cpu", weights_only=True)

@@ -39,7 +39,7 @@ class ProcessGroup:
     def share(self, count: int) -> range:
         """Which of ``count`` examples are this process's.
 
-        They lie apart, so that of a batch that is sorted by length no process has the longest texts.
+        They are spread, so that of a batch that is sorted by length no process has the longest texts.
         """
         return range(self.rank, count, self.size)
 

@@ -21,7 +21,7 @@ POINTS = 10  # times that losses are measured, about, besides before the first s
 
 
 def hold_out(task: Task, share: float) -> tuple[Task, Subset | None]:
-    """Part a task into what is trained on and what is held out (None if it has 50 examples or fewer).
+    """Split a task into training and held-out examples (None for these if it has 50 examples or fewer).
 
     Which examples are held out depends on their numbers alone, so it is the same for every seed.
     """
@@ -50,7 +50,7 @@ def is_due(step: int, total: int) -> bool:
 def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch: MicroBatch) -> dict[str, float]:
     """The mean of the loss and of its terms over all examples of a task, by name.
 
-    The same chance is drawn at every call, whatever the seed, so that only the weights make a difference. A contrast
+    The same chance is drawn at every call, whatever the seed, so that losses differ by the weights alone. A contrast
     is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
     """
     chance = partial(generator, 0, "held out")

@@ -1,4 +1,4 @@
-"""Which of several processes of one training this is, as torchrun tells it; without torchrun the first of one."""
+"""This process among those of one training, as torchrun sets it; without torchrun the only one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def leads() -> bool:
 
 
 def start_processes(processes: int) -> None:
-    """Become so many processes: for more than one, torchrun takes this one's place and starts the program for each."""
+    """Become so many processes: for more than one, torchrun replaces this one and starts the program for each."""
     if "WORLD_SIZE" in os.environ:
         end_with_parent()
     elif processes > 1:

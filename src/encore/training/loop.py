@@ -48,20 +48,20 @@ def train(
     watched: Task | None = None,
     workers: int = 0,
 ) -> Trained:
-    """Minimise the task's loss; an interrupted training goes on from ``state`` and, on CPU, ends with the same bytes.
+    """Minimise the task's loss; an interrupted training resumes from ``state`` and, on CPU, ends with the same bytes.
 
     Under torchrun all processes train together, and the first alone prints, validates and saves. The weights are then
     those of one process but for rounding: in other bytes.
 
     Args:
-        task: what is learned: examples, their batches and their loss.
+        task: examples, their batches and their loss.
         encoder: the model; its weights are changed in place.
         heads: the modules that are trained beside it, changed in place too.
         step: the batch, the learning rate and how long to train.
         seed: of all chance: order, masks, dropout.
         state: the folder of checkpoints; left for the caller to remove once the result is safe.
         numerics: ``precision`` (fp32, tf32 or bf16), ``deterministic`` on a GPU, ``threads``, and ``micro_batch``, the
-            examples that go through the models at once (without it, a process's share of the batch). Less where memory
+            examples that go through the models at once (without it, a process's share of the batch); fewer if memory
             runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
@@ -129,7 +129,7 @@ def _coming(
 
 
 def _part_size(done: Trained, step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> PartSize:
-    """What goes through the models at once, to begin with."""
+    """The size of the first parts that go through the models at once."""
     if done.micro_batch:
         return PartSize(done.micro_batch, done.micro_batch_tokens)
     batch = min(step.batch, examples)
@@ -204,7 +204,7 @@ def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trai
 
 
 def _content(done: Trained, best: Weights | None, model: nn.Module, optimiser: AdamW) -> dict[str, Any]:
-    """All that a later process needs to go on; chance needs nothing, being a function of the step."""
+    """What a later process needs to resume; chance needs nothing, being a function of the step."""
     return {"done": done.packed(), "best": best, "model": model.state_dict(), "optimiser": optimiser.state_dict()}
 
 
@@ -214,5 +214,5 @@ def _restore(saved: dict[str, Any] | None, model: nn.Module, optimiser: AdamW) -
         return Trained(), None
     model.load_state_dict(saved["model"])
     optimiser.load_state_dict(saved["optimiser"])
-    print(f"going on after step {saved['step']}", flush=True)
+    print(f"resuming after step {saved['step']}", flush=True)
     return Trained.unpacked(saved["done"]), saved["best"]

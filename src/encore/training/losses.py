@@ -28,7 +28,7 @@ def info_nce(
 
     ``loss = mean_i -log( exp(s_ip / t) / sum_j exp(s_ij / t) )`` with ``s = queries @ passages.T`` and
     ``p = positive[i]``; ``j`` runs over the passages that are not ignored for query ``i``. Sampled softmax takes
-    ``s_ij / t - log Q_j`` in place of ``s_ij / t``, so that a passage which is drawn often is no worse for it.
+    ``s_ij / t - log Q_j`` in place of ``s_ij / t``, so that a passage which is drawn often has no disadvantage.
 
     Args:
         queries: [B, D]; normalised beforehand where the similarity is the cosine.
@@ -111,10 +111,10 @@ def masked_lm(states: Tensor, words: Tensor, bias: Tensor | None, targets: Tenso
     Processors compute all logits at once, with the bytes of recorded results; accelerators a block at a time.
 
     Args:
-        states: [M, H], what the vocabulary head makes of the M masked positions before it compares them with pieces.
+        states: [M, H], the vocabulary head's states of the M masked positions, before they are compared with pieces.
         words: [V, H], the word embeddings.
         bias: [V], if the head has one.
-        targets: [M] int64, the pieces that stood there.
+        targets: [M] int64, the original pieces.
 
     Returns:
         A scalar, computed in float32 where the logits are narrower; 0 if nothing was masked.
@@ -252,7 +252,7 @@ def preference(scores: Tensor) -> Tensor:
     """Margin ranking of the better of two candidates over the softmax of their scores (PROP, Eq. 9; margin 1).
 
     ``loss = mean max(0, 1 - (p_better - p_worse))`` with ``p = softmax(scores)`` over the two. The difference never
-    exceeds 1, so the hinge never clips and the loss lies between 0 and 2; equal scores give 1.
+    exceeds 1, so the hinge never clips and the loss is between 0 and 2; equal scores give 1.
 
     Args:
         scores: [*, 2], the better candidate first.

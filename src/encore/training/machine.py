@@ -1,4 +1,4 @@
-"""What a training runs on, and how exactly: threads, determinism, precision."""
+"""The device of a training and its arithmetic: threads, determinism, precision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from encore.training import launch
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # a variable of the environment
-DRIVER = Path("/dev/nvidia0")  # there where a machine has a GPU and its driver
+DRIVER = Path("/dev/nvidia0")  # exists if a machine has a GPU and its driver
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
@@ -97,8 +97,8 @@ def _capabilities() -> list[tuple[int, int]]:
 def leave_room(device: torch.device) -> None:
     """Keep a part of a GPU's memory from torch's allocator, for what is allocated outside of it.
 
-    A training finds by running out how much goes through the models at once. Where kernels are loaded, or NCCL makes
-    its connections, running out would end it.
+    A training learns by running out of memory how much can go through the models at once. While kernels are loaded, or
+    NCCL makes its connections, running out would end it.
     """
     if device.type == "cuda":
         torch.cuda.set_per_process_memory_fraction(0.95, device)

@@ -1,4 +1,4 @@
-"""How much goes through the models at once, and what happens when that is too much."""
+"""How many examples go through the models at once, and fewer of them after memory has run out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_MEMORY = (
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch, or a library that it calls, could not have the memory that it needed."""
+    """Whether torch, or a library that it calls, ran out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or any(name in str(error) for name in NO_MEMORY)
 
 
@@ -99,7 +99,7 @@ class MicroBatch:
             )
         self.size = PartSize(self.size.examples, (tokens + 1) // 2)
         if self.says:
-            print(f"out of memory; going on with {self.size.tokens} tokens at a time, the same batch", flush=True)
+            print(f"out of memory; continuing with {self.size.tokens} tokens at a time, the same batch", flush=True)
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

@@ -59,7 +59,7 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
 
 
 def pinned(batches: Iterable[Batch]) -> Generator[Batch, None, None]:
-    """The same batches in memory that a GPU copies from while both it and this process go on working."""
+    """The same batches in memory that a GPU copies from while both it and this process continue to work."""
     for batch in batches:
         parts = []
         for part in batch.parts:

@@ -1,4 +1,4 @@
-"""Where all chance comes from: a stream is a function of the seed and its use, never of what was drawn before.
+"""The source of all chance: a stream is a function of the seed and its use, never of what was drawn before.
 
 So masks, spans and orders do not depend on workers, on batches or on an interruption, and no state needs to be saved.
 """
@@ -25,7 +25,7 @@ def epoch_order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     """The examples of an epoch in order, [batches, batch] int64: a function of the seed and the epoch.
 
     A permutation; the last batch is filled up from its beginning, so that every contrast has as many negatives as the
-    others and no example stands twice in a batch. With fewer examples than a batch holds, a batch is all of them.
+    others and no example is twice in a batch. With fewer examples than a batch holds, a batch is all of them.
     """
     batch = min(batch, length)
     permutation = generator(seed, "order", epoch).permutation(length)

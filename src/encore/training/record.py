@@ -56,12 +56,12 @@ class Trained:
 
     @property
     def results(self) -> dict[str, Any]:
-        """What a manifest says of the training."""
+        """The entries of a manifest."""
         return {"steps": self.steps, "examples": self.examples, "flops": self.flops, **self.counts}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What ``run.json`` says of it: the last losses, and what it ran on; ``threads`` are those of each process."""
+        """The entries of ``run.json``: the last losses, and the machine; ``threads`` are those of each process."""
         parts = {"micro_batch": self.micro_batch, "processes": launch.size(), "threads": torch.get_num_threads()}
         return {"losses": self.losses[-1].terms, **parts, "data_seconds": round(self.data_seconds, 2)}
 

@@ -1,4 +1,4 @@
-"""The interface between the training loop and what is learned: pre-training objectives and fine-tuning alike."""
+"""The interface between the training loop and its tasks: pre-training objectives and fine-tuning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = 4  # that texts of a batch come in, from short to long, each padded to i
 
 
 class ForwardOutput(NamedTuple):
-    """What the models give for some examples of a batch.
+    """The models' output for some examples of a batch.
 
     ``losses``: scalar terms by name, each a mean over these examples, or over what ``Task.loss_denominators`` counts.
     ``embeddings``: tensors [N, ...] by name with a row an example, in one order: vectors, and what ``batch_loss`` needs
@@ -33,7 +33,7 @@ class ForwardOutput(NamedTuple):
 class Task(ABC):
     """Examples, batches of them, and the loss of a batch.
 
-    The loss is a weighted sum of named terms. Terms that examples have each for itself come from ``forward``; terms
+    The loss is a weighted sum of named terms. Terms of single examples come from ``forward``; terms
     that need the whole batch, such as a contrast within it, from ``batch_loss``. The training loop can therefore work
     through a batch in parts, and on several processes, and end with the gradients of the whole.
     """
@@ -180,33 +180,33 @@ class Subset(Task):
         return self.task.example(index, rng)
 
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
-        """As the task has it."""
+        """As of the task."""
         return self.task.sizes(indices, chance)
 
     def tokens(self, examples: list[Any], sizes: np.ndarray) -> np.ndarray:
-        """As the task has it."""
+        """As of the task."""
         return self.task.tokens(examples, sizes)
 
     def collate(self, examples: list[Any]) -> Arrays:
-        """As the task has it."""
+        """As of the task."""
         return self.task.collate(examples)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """As the task has it."""
+        """As of the task."""
         return self.task.forward(encoder, heads, batch)
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
-        """As the task has it."""
+        """As of the task."""
         return self.task.batch_loss(embeddings)
 
     def loss_weights(self, progress: float) -> dict[str, float]:
-        """As the task has it."""
+        """As of the task."""
         return self.task.loss_weights(progress)
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
-        """As the task has it."""
+        """As of the task."""
         return self.task.loss_denominators(batch)
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As the task has it."""
+        """As of the task."""
         return self.task.flops(encoder, batch)

@@ -198,7 +198,7 @@ def test_a_figure_and_the_claims_are_estimated_too(bare: Path) -> None:
 def test_a_count_below_one_is_refused(bare: Path, flag: str) -> None:
     done = inside.encore("preflight", flag)
     assert done.returncode == 2
-    assert "is no whole number above 0" in done.stderr
+    assert "is not a whole number above 0" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -311,7 +311,7 @@ def test_another_number_of_lines_is_refused_with_its_line(name: str, change, say
     [
         ("p.jsonl", '{"id": "a", "predicted_queries": []}\n{"id": "c"', r"p\.jsonl, line 2: not JSON that can be read"),
         ("p.jsonl", '{"id": "a"}\n', "line 1: no predictions .*predicted_queries"),
-        ("p.jsonl", '{"id": "a", "predicted_queries": "one"}\n', "line 1: .*no list of texts"),
+        ("p.jsonl", '{"id": "a", "predicted_queries": "one"}\n', "line 1: .*not a list of texts"),
         ("p.jsonl", '{"id": "b", "predicted_queries": []}\n', "line 1: it is about passage b, and the corpus has a"),
         ("p.tsv", "a\tone\nb two\n", "line 2: no predictions"),
         ("p.tsv", "a\tone\nc\ttwo\n", "line 2: it is about passage c, and the corpus has b"),

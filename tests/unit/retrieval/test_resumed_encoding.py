@@ -85,7 +85,7 @@ def test_only_what_is_missing_is_encoded(
     capsys.readouterr()
     assert encoding.run() == ([30, *ALL][done:] if done < 4 else [30, *ALL])  # whose file has its last name
     assert encoding.files() == whole
-    assert (f"going on after {done} blocks" in capsys.readouterr().out) == (0 < done < 4)
+    assert (f"resuming after {done} blocks" in capsys.readouterr().out) == (0 < done < 4)
     assert [path.name for path in encoding.state.iterdir()] == ["index.seals"], "the vectors were not copied"
 
 

@@ -56,7 +56,7 @@ def test_a_child_ends_when_its_parent_is_killed(program: str) -> None:
 
 
 def test_a_killed_worker_is_one_line() -> None:
-    killed = pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory")
+    killed = pytest.raises(EncoreError, match="a worker process was killed, perhaps because it ran out of memory")
     with killed, process_pool(1) as pool:
         pool.submit(os.kill, pool.submit(os.getpid).result(), signal.SIGKILL).result()
 
@@ -97,5 +97,5 @@ def test_what_is_done_beside_ends_with_the_block(tmp_path: Path) -> None:
     (tmp_path / "number").unlink()
     with in_background(sleep, 2) as result:
         os.kill(number(), signal.SIGKILL)
-        with pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory"):
+        with pytest.raises(EncoreError, match="a worker process was killed, perhaps because it ran out of memory"):
             result()

@@ -29,7 +29,7 @@ run(main)
 def test_a_second_interruption_does_not_cut_the_farewell() -> None:
     ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=False)
     assert ended.returncode == 130
-    assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+    assert ended.stderr == "error: interrupted; the same command continues from here\n"
 
 
 @pytest.mark.parametrize(("command", "flag"), [("audit", "--queries=-1"), ("compare run reference qrels", "--depth=0")])
@@ -41,7 +41,7 @@ def test_a_number_that_counts_nothing_is_refused(
         cli.main()
     assert left.value.code == 2
     name, _, number = flag.partition("=")
-    assert f"error: argument {name}: '{number}' is no whole number above 0" in capsys.readouterr().err
+    assert f"error: argument {name}: '{number}' is not a whole number above 0" in capsys.readouterr().err
 
 
 FAILED = """
@@ -91,7 +91,7 @@ run(main)
 def test_an_interruption_that_a_library_makes_another_error_of_is_one_line_too() -> None:
     ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, check=False)
     assert ended.returncode == 130
-    assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+    assert ended.stderr == "error: interrupted; the same command continues from here\n"
 
 
 WHILE_IMPORTING = """
@@ -105,7 +105,7 @@ os.kill(os.getpid(), signal.SIGINT)
 def test_an_interruption_of_the_imports_is_one_line_too() -> None:
     ended = subprocess.run([sys.executable, "-c", WHILE_IMPORTING], capture_output=True, text=True, check=False)
     assert ended.returncode == -2, "a shell says 130"
-    assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+    assert ended.stderr == "error: interrupted; the same command continues from here\n"
 
 
 def test_a_bug_in_the_imports_keeps_its_traceback() -> None:

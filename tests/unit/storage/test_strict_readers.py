@@ -40,8 +40,8 @@ READERS: dict[str, tuple[dict[str, Any], Callable[[Path], Any]]] = {
 BROKEN = {
     "a key twice": ('{"extra": 1, "extra": 2, ', "the key 'extra' occurs twice"),
     "half of a pair": ('{"extra": "\\ud800", ', "half of a surrogate pair"),
-    "no number": ('{"extra": NaN, ', "NaN is no number"),
-    "an infinity": ('{"extra": -Infinity, ', "-Infinity is no number"),
+    "no number": ('{"extra": NaN, ', "NaN is not a number"),
+    "an infinity": ('{"extra": -Infinity, ', "-Infinity is not a number"),
     "nesting": ('{"extra": ' + "[" * 100_000 + "]" * 100_000 + ", ", "nested too deeply"),
     "cut": ("{,", "not JSON that can be read"),
 }

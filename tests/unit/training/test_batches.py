@@ -182,5 +182,5 @@ def test_a_killed_worker_is_said_in_one_line() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
             return 0, 0.0
 
-    with pytest.raises(EncoreError, match=r"^a worker process was killed, perhaps for want of memory"):
+    with pytest.raises(EncoreError, match=r"^a worker process was killed, perhaps because it ran out of memory"):
         next(BatchMaker(Killed(20), 4, 0).batches(0, WHOLE, 1))

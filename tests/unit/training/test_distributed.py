@@ -98,7 +98,7 @@ def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
 def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> None:
     first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
     assert first == second > 0
-    assert "out of memory; going on with " in pair.printed[0]
+    assert "out of memory; continuing with " in pair.printed[0]
 
 
 def test_a_step_waits_for_the_device_once_as_that_of_one_process_does(pair: Pair) -> None:

@@ -167,7 +167,7 @@ def test_an_interrupted_training_ends_as_a_whole_one(
         with pytest.raises(InterruptedError):
             trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_steps=steps // 2)
     resumed = trained("costa", tmp_path / "cut", steps, shape=shape)
-    assert f"going on after step {steps // 2}" in capsys.readouterr().out
+    assert f"resuming after step {steps // 2}" in capsys.readouterr().out
     assert apart("costa", whole, resumed, shape) < SAME
 
 
@@ -191,7 +191,7 @@ def test_memory_that_runs_out_changes_nothing_but_the_parts(
         if gpu == "real":
             _limit(1.0)
     assert done.micro_batch_tokens
-    assert f"out of memory; going on with {done.micro_batch_tokens} tokens at a time" in capsys.readouterr().out
+    assert f"out of memory; continuing with {done.micro_batch_tokens} tokens at a time" in capsys.readouterr().out
     assert apart("mlm", expected, found, LARGER) < SAME
 
 

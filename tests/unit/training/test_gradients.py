@@ -177,7 +177,7 @@ def test_out_of_memory_makes_parts_smaller_and_changes_nothing_else(
     name: str, micro_batch: int | None, narrow: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done, weights = trained(tmp_path / "narrow", name, micro_batch, **narrow)
-    assert f"out of memory; going on with {done.micro_batch_tokens} tokens at a time" in capsys.readouterr().out
+    assert f"out of memory; continuing with {done.micro_batch_tokens} tokens at a time" in capsys.readouterr().out
     wide, expected = trained(tmp_path / "wide", name, None)
     assert wide.micro_batch_tokens is None
     assert done.examples == wide.examples == 24

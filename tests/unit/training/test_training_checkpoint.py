@@ -60,7 +60,7 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
 
 def going_on(printed: str) -> list[int]:
     """The steps after which trainings went on, as they say."""
-    return [int(step) for step in re.findall(r"^going on after step (\d+)$", printed, re.MULTILINE)]
+    return [int(step) for step in re.findall(r"^resuming after step (\d+)$", printed, re.MULTILINE)]
 
 
 def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(
@@ -109,7 +109,7 @@ def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.Capt
         assert found["step"] == 1, f"byte {place}, bit {bit}"
         assert not newest.exists(), "it would else count among the two that are kept"
     said = capsys.readouterr().out.splitlines()
-    assert set(said) == {f"{newest} is damaged; going on from the checkpoint before it, or from the start"}
+    assert set(said) == {f"{newest} is damaged; resuming from the checkpoint before it, or from the start"}
     newest.write_bytes(whole)
     newest.rename(tmp_path / "step-000000003.pt")
     assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 1, "another step's bytes"

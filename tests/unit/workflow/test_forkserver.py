@@ -184,7 +184,7 @@ def test_a_job_ends_with_its_client(server: Server, number: int) -> None:
 def test_ctrl_c_ends_a_job_in_one_line(server: Server, send: Any) -> None:
     client, job = server.waiting(start_new_session=True)
     send(client.pid, signal.SIGINT)
-    assert client.communicate(timeout=60)[0] == "error: interrupted; the same command goes on from here\n"
+    assert client.communicate(timeout=60)[0] == "error: interrupted; the same command continues from here\n"
     assert client.returncode == 130
     assert not is_running(job)
 
@@ -197,7 +197,7 @@ def test_ctrl_c_before_the_job_has_begun_is_not_lost(server: Server) -> None:
     client.send_signal(signal.SIGINT)
     server.process.send_signal(signal.SIGCONT)
     assert (
-        client.communicate(timeout=60)[0].splitlines()[-1] == "error: interrupted; the same command goes on from here"
+        client.communicate(timeout=60)[0].splitlines()[-1] == "error: interrupted; the same command continues from here"
     )
     assert client.returncode in (130, -signal.SIGINT)
 

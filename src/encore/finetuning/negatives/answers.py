@@ -1,4 +1,4 @@
-"""Which retrieved passages contain an answer to their question: no negatives, perhaps more positives (BoW, for QA)."""
+"""Retrieved passages that contain an answer to their question: not negatives, perhaps positives (BoW, for QA)."""
 
 from encore.data import answer_matching
 from encore.data.collection import Collection

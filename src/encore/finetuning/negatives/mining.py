@@ -52,13 +52,13 @@ def mine(
     """Draw at most ``keep`` negatives for each ranked query.
 
     A draw is the ``keep`` smallest digests of (seed, query, document): a query's draw does not depend on other queries,
-    and a candidate that comes or goes replaces one negative instead of all.
+    and one candidate more or less changes one negative and not all.
 
     Args:
         ranking: documents of each query, best first.
         judgments: grades of each query's judged documents.
         depth, first_rank: the last and the best rank that negatives are drawn from.
-        answering: documents of each query that answer it though nobody judged them; they are no negatives either.
+        answering: documents of each query that answer it though nobody judged them; these are not negatives either.
 
     Returns:
         For each query its negatives with their rank (1 is the best), in rank order; and counts.
@@ -83,7 +83,7 @@ def mine(
 
 
 def statistics(negatives: Negatives, **counts: int) -> Statistics:
-    """What is counted of any set, with what its making counted."""
+    """Counts of any set of negatives, with those of its mining."""
     without = sum(not sampled for sampled in negatives.values())
     return Statistics(len(negatives), without, sum(map(len, negatives.values())), **{"judged": 0, **counts})
 
@@ -94,7 +94,7 @@ def merge(first: Negatives, second: Negatives) -> Negatives:
 
 
 def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float | None]:
-    """How alike two sets are: queries compared, mean Jaccard index, mean share of one's own that both have."""
+    """Overlap of two sets: queries compared, mean Jaccard index, mean share of the first that both have."""
     pairs = [(set(own[query]), set(other[query])) for query in sorted(own) if own[query] and other.get(query)]
     if not pairs:
         return 0, None, None
@@ -117,7 +117,7 @@ def write_negatives(
     Equal input gives equal bytes.
 
     Returns:
-        What stands in ``statistics.json``: the counts, and the digest of the set.
+        The content of ``statistics.json``: the counts, and the digest of the set.
     """
     found = {**asdict(counts), "set": identity(negatives)}
     _write_pairs(folder / FILE, negatives)

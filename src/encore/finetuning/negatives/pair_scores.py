@@ -31,7 +31,7 @@ class PublishedScores:
         """Read a file ``scores[query][document] -> score``, plain or ``.gz``, and keep what is of the queries.
 
         Raises:
-            EncoreError: it is no such file, is damaged, or would make anything but numbers.
+            EncoreError: it is not such a file, is damaged, or would make anything but numbers.
         """
         try:
             with opened(path) as file:
@@ -82,7 +82,7 @@ _InPython: Any = pickle._Unpickler  # the one that is written in Python: only th
 
 
 class _Reader(_InPython):
-    """Takes each query's dictionary as soon as it stands in the outer one, and empties it."""
+    """Takes each query's dictionary as soon as it is in the outer one, and empties it."""
 
     dispatch = dict(_InPython.dispatch)
 

@@ -1,4 +1,4 @@
-"""Negatives that others have listed in a file: what is wanted of it (``triples.py`` and ``systems_file.py`` read them).
+"""Negatives that others have listed in a file: the request (``triples.py`` and ``systems_file.py`` read files).
 
 What a file says of queries or documents that the collection does not have is counted and left out; a file that knows
 none of them is refused.
@@ -22,7 +22,7 @@ class NegativesRequest:
     exclude_judged: bool = True
 
     def is_judged(self, query: str, document: str) -> bool:
-        """Whether a document is no negative because it is judged."""
+        """True if a document is not a negative because it is judged."""
         return self.exclude_judged and document in self.judgments[query]
 
 

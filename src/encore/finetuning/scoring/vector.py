@@ -18,9 +18,17 @@ class VectorScorer(Scorer):
         found, remaining = (state or ScoreState()).resumed(queries, passages)
         for part in remaining:
             rows, own = np.unique(queries[part], return_inverse=True)
-            query_vectors = embed.embed_texts(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
+            query_vectors = self.queries(rows)[:, 0]
             rows, other = np.unique(passages[part], return_inverse=True)
-            known = embed.embed_texts(self.encoder, self.store.passages, rows, self.use.length)
-            found[part] = np.einsum("nd,nd->n", query_vectors[own], known[other])
+            found[part] = np.einsum("nd,nd->n", query_vectors[own], self.passages(rows)[:, 0][other])
             report(part.stop)
         return found
+
+    def queries(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors of queries, rows of the store, float32 [n, 1, D]."""
+        tower = self.encoder.query_tower
+        return embed.embed_texts(tower, self.store.queries, rows, self.use.query_length)[:, None]
+
+    def passages(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors of passages, rows of the store, float32 [n, 1, D]."""
+        return embed.embed_texts(self.encoder, self.store.passages, rows, self.use.length)[:, None]

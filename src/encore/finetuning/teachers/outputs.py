@@ -21,7 +21,7 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.storage.files import replacing, write_array, write_json
 
-TYPES = {"text": "<f4", "token": "<f2"}  # of vectors, by what each stands for
+TYPES = {"text": "<f4", "token": "<f2"}  # of vectors, by what each represents
 DESCRIPTION, TRIPLES = "vectors.json", "triples.npy"
 
 
@@ -82,13 +82,13 @@ class TextVectors:
         self.dimension, kind = int(described["dimension"]), np.dtype(described["type"])
         path, shape = folder / f"{name}.vectors.bin", (int(self.offsets[-1]), self.dimension)
         if not path.is_file() or path.stat().st_size != shape[0] * shape[1] * kind.itemsize:
-            raise EncoreError(f"{path} does not hold the {shape[0]} vectors that its offsets tell of; make it again")
+            raise EncoreError(f"{path} does not hold the {shape[0]} vectors of its offsets; make it again")
         # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
         self.vectors: np.ndarray = np.memmap(path, dtype=kind, mode="r", shape=shape).view(np.ndarray)
         self.longest = int(np.diff(self.offsets).max())
 
     def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors of the texts ``rows`` [*], padded as far as any text goes: [*, longest, D], and bool [*, longest].
+        """Vectors of the texts ``rows`` [*], padded to the longest text of all: [*, longest, D], and bool [*, longest].
 
         Raises:
             EncoreError: a text has none.
@@ -113,7 +113,7 @@ def write_vectors(folder: Path, name: str, rows: np.ndarray, texts: Iterable[np.
     """Write the vectors [n, D] of each text, in the order of the ascending ``rows``; returns how many they are.
 
     Args:
-        kind: what a vector stands for, ``text`` or ``token``.
+        kind: what a vector represents, a ``text`` or a ``token``.
 
     Raises:
         EncoreError: one is not finite.

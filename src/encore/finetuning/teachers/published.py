@@ -1,6 +1,6 @@
 """Published scores of training triples, as neural-ranking-kd has them, brought to the form of our own teachers'.
 
-A line is ``pos_score neg_score query_id pos_id neg_id``, separated by tabs. Of several files, which then have the same
+A line is ``pos_score neg_score query_id pos_id neg_id``, tab-separated. Of several files, which then have the same
 triples in the same order, the scores are averaged: so is T2 made of three models' (Hofstaetter et al. 2020, section 4).
 """
 
@@ -28,8 +28,8 @@ def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, outp
     """Write the triples of published files and the score of each of their pairs; returns counts.
 
     Raises:
-        EncoreError: the files are not the planned ones; or, with file and line, a line is no triple, a text is not in
-            the token store, a file has other triples than the first, or gives a pair another score than before.
+        EncoreError: the files are not the planned ones; or, with file and line, a line is not a triple, a text is not
+            in the token store, a file has other triples than the first, or gives a pair another score than before.
     """
     paths = score_files(source)
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest

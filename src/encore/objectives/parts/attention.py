@@ -1,6 +1,6 @@
-"""What a model's [CLS] attends to in each text of a collection, block by block; an artifact of its own.
+"""The attention of a model's [CLS] to each text of a collection, block by block: a separate artifact.
 
-A GPU is used where there is one. A block that is written is not read again after an interruption, and several processes
+A GPU is used if there is one. A written block is not computed again after an interruption, and several processes
 share the blocks. On CPU one thread in fp32 gives equal bytes. On a GPU, in fp32 too and without TF32, attention is the
 same to about 1e-4 of itself, as it is when a text is batched with others.
 """
@@ -29,7 +29,7 @@ NUMERICS = {"precision": "fp32", "threads": 1}
 
 
 class AttendedTexts(PackingFields):
-    """Which texts of a collection are read, all of them however short."""
+    """Which texts of a collection are read: all, however short."""
 
     length: Positive
 
@@ -65,7 +65,7 @@ def attend(texts: AttendedTexts, store: TokenStore, weights: Path, output: Path,
         Counts for the manifest.
 
     Raises:
-        EncoreError: there is no text, or more processes are at work than GPUs.
+        EncoreError: there is no text, or there are more processes than GPUs.
     """
     from encore.training import distributed, machine
 
@@ -77,7 +77,7 @@ def attend(texts: AttendedTexts, store: TokenStore, weights: Path, output: Path,
     if group.lead:
         output.mkdir(parents=True, exist_ok=True)
         for number in range(len(blocks)):
-            shutil.move(read.path(number), Attention(output).path(number))  # over what an earlier attempt has left
+            shutil.move(read.path(number), Attention(output).path(number))  # over files of an earlier attempt
     return {"texts": len(usable), "pieces": int(chunks.lengths[usable].sum()), "blocks": len(blocks)}
 
 

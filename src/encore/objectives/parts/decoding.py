@@ -50,14 +50,14 @@ class Decoding(MaskedTexts[F]):
         """As for MLM, and what ``rebuild`` gives."""
         return {**super().collate(examples), **self.rebuild(examples)}
 
-    @abstractmethod
     def rebuild(self, examples: list[Any]) -> Arrays:
-        """The decoder's arrays.
+        """The decoder's arrays: the unmasked text and what follows each token, unless an objective asks for others.
 
         Returns:
             At least ``text`` [B, L] int64, the text that the decoder reads; ``decoded`` [N] int64, flat positions
             (row * L + column) at which it predicts; ``decoded_labels`` [N] int64, the pieces to predict there.
         """
+        return following(*self.unmasked(examples))
 
     def outline(self, length: int, query_length: int) -> Arrays:
         """As for MLM, and ``decoded``: what follows each token, unless an objective predicts elsewhere."""
@@ -69,7 +69,7 @@ class Decoding(MaskedTexts[F]):
         return length - 1
 
     def unmasked(self, examples: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The texts as they were, int64 [B, L], and which of it is no padding, bool [B, L]."""
+        """The unmasked texts, int64 [B, L], and which of their tokens are real, bool [B, L]."""
         return inputs.pad([example.ids for example in examples], self.fields.length, self.store.special)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The words of a collection's texts: groups of pieces, each distinct word with a number of its own.
+"""The words of a collection's texts: groups of pieces, each distinct word with its number.
 
 Texts are read in blocks, so memory is that of a block and of the distinct words, however large the collection is.
 """
@@ -216,6 +216,6 @@ def _spelled_out(
     place = starts + depth - 1
     while len(nodes):
         flat[place] = last[nodes]
-        goes_on = parents[nodes] >= 0
-        nodes, place = parents[nodes[goes_on]], place[goes_on] - 1
+        longer = parents[nodes] >= 0
+        nodes, place = parents[nodes[longer]], place[longer] - 1
     return flat

@@ -10,7 +10,7 @@ MASKED, REPLACED = 0.8, 0.1  # of the chosen pieces; the rest stay as they are
 
 
 class Masked(NamedTuple):
-    """A text after masking: its pieces [n], the chosen positions [m] in ascending order, and what stood there [m]."""
+    """A text after masking: its pieces [n], the chosen positions [m] ascending, and the original pieces [m]."""
 
     ids: np.ndarray
     positions: np.ndarray

@@ -1,4 +1,4 @@
-"""What ICT, BFS and WLP share: pairs of a sentence and a document, contrasted within the batch (Chang et al. 2020)."""
+"""Pairs of a sentence and a document, contrasted within the batch: ICT, BFS and WLP (Chang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from encore.config.entries import PretrainStep
 from encore.config.strict import Share
+from encore.errors import EncoreError
 from encore.models import flops
 from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
@@ -94,7 +95,7 @@ class PairFields(PretrainStep):
 
 
 class PairChoice(NamedTuple):
-    """Which texts a pair is made of: a query's sentence and a document's chunk, perhaps with that sentence removed."""
+    """The texts of a pair: a query's sentence and a document's chunk, perhaps with that sentence removed."""
 
     sentence: int
     chunk: int
@@ -111,7 +112,7 @@ class TextPair(NamedTuple):
 
     @property
     def read(self) -> np.ndarray:
-        """What the document tower reads."""
+        """The pieces that the document tower reads."""
         return self.document if self.masked is None else self.masked.ids
 
 
@@ -119,12 +120,14 @@ F = TypeVar("F", bound=PairFields)
 
 
 class Pairs(Objective[F]):
-    """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``choose``).
+    """Base of the two-tower objectives; a subclass says what pairs are drawn from (``find_pairs``, ``choose``).
 
     ``loss = -mean log( exp(q.d / t) / sum over the batch's documents ) + w * L_MLM``; copies of a document are not its
     negatives. The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
     With MLM (COSTA's ICT; w is 0 otherwise) the one pass over the masked documents gives both terms.
     """
+
+    needed: ClassVar[str]  # texts without which there is no pair, in words
 
     def __init__(
         self, fields: F, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
@@ -132,6 +135,18 @@ class Pairs(Objective[F]):
         super().__init__(fields, store, prepared)
         self.passages = passages or Passages(store, fields.length, fields.titles)
         self.chunks = self.passages.chunks
+        self.pairs = self.find_pairs()
+        if len(self.pairs) == 0:
+            raise EncoreError(
+                f"objective {fields.objective} needs {self.needed}, and the collection has none; take another one"
+            )
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @abstractmethod
+    def find_pairs(self) -> np.ndarray:
+        """What each example is drawn from, [n] or [n, 2]: a chunk, or a link."""
 
     @classmethod
     def needs_states(cls, fields: F) -> bool:
@@ -140,7 +155,7 @@ class Pairs(Objective[F]):
 
     @abstractmethod
     def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
-        """The texts of an example; no text is read for it."""
+        """The texts of an example, by number; none is read."""
 
     def example(self, index: int, rng: np.random.Generator) -> TextPair:
         """A query and its document, which is masked where there is MLM."""

@@ -74,7 +74,7 @@ class Preferences(MaskedTexts[F]):
             )
 
     def example(self, index: int, rng: np.random.Generator) -> Preferring:
-        """A document, masked by whole words, and ``pairs`` of its stored pairs of word sets, drawn anew."""
+        """A document, masked by whole words, and ``pairs`` of its stored pairs of word sets, drawn by ``rng``."""
         ids = self.chunks[self.usable[index]]
         masked = mask_words(ids, self.store, self.fields, rng)
         chosen = rng.choice(self.fields.stored_pairs, size=self.fields.pairs, replace=False)

@@ -14,7 +14,6 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint, towers
 from encore.models.encoder import Encoder
-from encore.objectives.base import Objective
 from encore.training import held_out, launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
@@ -36,9 +35,9 @@ def pretrain(
 ) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
-    The objective's modules go on from those of the parent where it has them, and the step's ``save_heads`` says which
-    are saved; the parent's others are handed on untouched, so that a vocabulary head survives an objective that does
-    not use it. Of several processes that train together the first alone writes.
+    The objective's modules start from those of the parent where it has them, and the step's ``save_heads`` says which
+    are saved; the parent's others are copied unchanged, so that a vocabulary head survives an objective that does not
+    use it. Of several processes that train together the first alone writes.
 
     Args:
         spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
@@ -56,7 +55,9 @@ def pretrain(
     encoder = checkpoint.load_encoder(weights)
     _check(step, store, encoder)
     objective = objectives.load(step.objective)(step, store, prepared)
-    heads = _heads(objective, encoder, weights, spec["seed"])
+    torch.manual_seed(number(spec["seed"], "heads"))
+    heads = objective.heads(encoder)
+    checkpoint.restore_heads(heads, weights)
     kept = _kept(step, heads)
     task, watched = held_out.hold_out(objective, step.held_out)
     trained = train(
@@ -101,7 +102,7 @@ def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
 
 
 def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:
-    """Refuse tokens or lengths that the encoder was not made for."""
+    """Refuse tokens or lengths that do not fit the encoder."""
     shape = encoder.config
     if store.vocabulary != shape.vocabulary:
         raise EncoreError(
@@ -114,11 +115,3 @@ def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:
             f"the step's texts have up to {longest} tokens, the encoder reads {shape.max_length}; "
             "lower `length` or `query_length`, or take a backbone with a larger `max_length`"
         )
-
-
-def _heads(objective: Objective[Any], encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
-    """The objective's modules: the parent's where it has them, otherwise drawn from the seed."""
-    torch.manual_seed(number(seed, "heads"))
-    heads = objective.heads(encoder)
-    checkpoint.restore_heads(heads, weights)
-    return heads

@@ -25,10 +25,10 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 
 def content_pieces(pieces: list[str]) -> np.ndarray:
-    """Which pieces are content words when they stand alone, [V] bool: no stop-words, no punctuation, no [UNK]."""
+    """Which pieces are content words by themselves, [V] bool: not stop-words, punctuation or [UNK]."""
     return np.array([piece not in STOP_WORDS and _is_word(piece) for piece in pieces], dtype=bool)
 
 
 def _is_word(piece: str) -> bool:
-    """Whether a piece has a letter or digit and is no special token, the only pieces in brackets."""
+    """True if a piece has a letter or digit and is not a special token (only those are in brackets)."""
     return any(letter.isalnum() for letter in piece) and not (piece.startswith("[") and piece.endswith("]"))

@@ -43,17 +43,17 @@ class SetFields(Strict):
 
 
 class Distribution(Protocol):
-    """What words of the documents of a block are drawn from."""
+    """The distribution that words of a block's documents are drawn from."""
 
     def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> Drawn | None:
         """Sets of these sizes [S] for a document of the block; None where it has too few words."""
 
 
 class Statistics(Protocol):
-    """What a preparation knows of a collection: added up block by block, then used for each block again."""
+    """Statistics of a collection: added up block by block, then used for each block."""
 
     def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """What a block adds for each text and word, where words are nodes of its own lexicon; by any process."""
+        """What a block adds for each text and word, where words are nodes of the block's lexicon; by any process."""
 
     def add(self, sums: Sums) -> None:
         """Add what a block adds, where words are nodes of the collection's lexicon; blocks come in their order."""
@@ -72,7 +72,7 @@ class WordSets(Preparation, PackingFields, SetFields):
 
     @abstractmethod
     def statistics(self, attention: Path | None) -> Statistics:
-        """What is to be known of the collection; with the folder of the model's attention where it is read."""
+        """Empty statistics; with the folder of the model's attention, if it is read."""
 
     def write(
         self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1

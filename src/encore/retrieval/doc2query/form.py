@@ -1,6 +1,6 @@
 """Predicted queries in the common form: ``predicted_queries.jsonl.gz``, a line ``{"_id", "queries"}`` for each passage.
 
-The lines stand in the corpus' order, so that texts and queries are read side by side and neither is held in memory.
+The lines are in the corpus' order, so that texts and queries are read together and neither is kept in memory.
 """
 
 from collections.abc import Iterable, Iterator

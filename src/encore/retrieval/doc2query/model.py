@@ -88,7 +88,7 @@ def create(
         begun: folder of the checkpoint.
 
     Raises:
-        EncoreError: there is neither, or the checkpoint is no T5.
+        EncoreError: both are missing, or the checkpoint is not a T5.
     """
     if begun is not None:
         return load_model(checkpoints.inside(begun))
@@ -117,7 +117,7 @@ def load_model(folder: Path) -> tuple[Any, Doc2QueryTokenizer]:
     """A T5 and its vocabulary from a folder.
 
     Raises:
-        EncoreError: there is no T5 in it.
+        EncoreError: it holds no T5.
     """
     from transformers import AutoConfig, T5ForConditionalGeneration
     from transformers.utils import logging

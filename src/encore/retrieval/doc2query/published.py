@@ -105,7 +105,7 @@ def _of_file(path: Path) -> Iterator[Line]:
 def _of_object(row: dict[str, Any]) -> Line:
     queries = row["predicted_queries"]
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        raise ValueError("predicted_queries is no list of texts")
+        raise ValueError("predicted_queries is not a list of texts")
     return str(row["id"]), queries
 
 

@@ -1,7 +1,7 @@
 """Writing queries for every passage: top-k samples of a trained T5, block by block.
 
-A block's chance comes from the seed and its number, and a finished block lies in a file, so an interrupted run goes on
-and ends with the same queries.
+A block's chance comes from the seed and its number, and a finished block is kept in a file, so an interrupted run
+resumes and ends with the same queries.
 """
 
 from __future__ import annotations

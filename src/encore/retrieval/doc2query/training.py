@@ -61,15 +61,15 @@ def train(
     seconds: float = 120.0,
     begun: Path | None = None,
 ) -> dict[str, Any]:
-    """Train on the spec's queries and write the model; an interrupted training goes on to the same bytes on CPU.
+    """Train on the spec's queries and write the model; if interrupted it resumes and, on CPU, ends with the same bytes.
 
     Args:
         spec: ``expansion`` (fields of ``doc2query.T5``), ``seed``, ``numerics``.
         state: the folder of checkpoints; one is written every ``seconds``.
-        begun: the folder of the T5 that others made and training goes on from; a new one without.
+        begun: the folder of a published T5 that training starts from; without it, a new one.
 
     Raises:
-        EncoreError: nothing to learn from, or a loss that is no number.
+        EncoreError: nothing to learn from, or a loss that is not finite.
     """
     fields, seed = spec["expansion"], spec["seed"]
     device = machine.prepare(spec["numerics"])
