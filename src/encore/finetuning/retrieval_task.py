@@ -72,7 +72,10 @@ class RetrievalTask(Task):
         """
         own = np.array([example.passages for example in examples])
         order = np.argsort(self.store.passages.lengths[own.ravel()], kind="stable")
-        batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
+        relevant = np.full((len(examples), self.most_relevant), -1)  # as wide in every batch, for parts to fit
+        for row, example in enumerate(examples):
+            relevant[row, : len(example.query.relevant)] = sorted(example.query.relevant)
+        batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": relevant}
         rows = [example.query.row for example in examples]
         batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
         for number, part in enumerate(in_parts(own.ravel()[order])):
@@ -124,13 +127,6 @@ class RetrievalTask(Task):
     def scored(self, batch: Arrays) -> int:
         """How many passages each query is scored against."""
         return int(batch["passages"].size)
-
-    def _relevant(self, examples: list[Example]) -> np.ndarray:
-        """[B, R]: R is the same in every batch, so that the rows of parts fit together."""
-        rows = np.full((len(examples), self.most_relevant), -1)
-        for row, example in enumerate(examples):
-            rows[row, : len(example.query.relevant)] = sorted(example.query.relevant)
-        return rows
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
         return inputs.read_inputs(sequences, rows, length, self.reading)

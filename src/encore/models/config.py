@@ -15,6 +15,8 @@ Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
 Encoders = Literal["shared", "separate"]
 Architecture = Literal["bert", "bow-mlp"]
+SHAPE = ("layers", "hidden", "heads", "intermediate", "max_length", "dropout", "architecture")
+VECTOR = ("pooling", "similarity", "projection_dim")
 READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
 
 
@@ -92,24 +94,13 @@ class EncoderConfig:
         """
         return cls(
             vocabulary=vocabulary,
-            layers=backbone.layers,
-            hidden=backbone.hidden,
-            heads=backbone.heads,
-            intermediate=backbone.intermediate,
-            max_length=backbone.max_length,
-            dropout=backbone.dropout,
-            pooling=backbone.pooling,
-            similarity=backbone.similarity,
-            projection_dim=backbone.projection_dim,
             pad=special.pad,
             cls=special.cls,
             sep=special.sep,
             mask=special.mask,
             query_marker=tuple(pieces(backbone.query_marker)),
             passage_marker=tuple(pieces(backbone.passage_marker)),
-            separator=backbone.separator,
-            augment=backbone.augment,
-            architecture=backbone.architecture,
+            **{name: getattr(backbone, name) for name in (*SHAPE, *VECTOR, "separator", "augment")},
         )
 
     @classmethod

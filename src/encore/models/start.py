@@ -51,23 +51,17 @@ def start_model(
     """
     if backbone.start == "lineage":
         return from_model(backbone, tokenizer_folder, pretrained)
-    encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
-    return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
-
-
-def _one_tower(
-    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None, checkpoint: Path | None
-) -> Started:
     if backbone.start == "checkpoint":
         if checkpoint is None:
             raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
-        return from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
-    encoder = initial_encoder(_shape(backbone, tokenizer_folder), seed)
-    if backbone.start == "random":
-        return encoder, {}
-    if tokens is None:
-        raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
-    return encoder, with_lsa(encoder, TokenStore.open(tokens), seed)
+        encoder, head = from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
+    else:
+        encoder, head = initial_encoder(_shape(backbone, tokenizer_folder), seed), {}
+    if backbone.start == "lsa":
+        if tokens is None:
+            raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
+        head = with_lsa(encoder, TokenStore.open(tokens), seed)
+    return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
 
 
 def initial_encoder(shape: EncoderConfig, seed: int) -> Encoder:

@@ -66,7 +66,10 @@ class Bow(MaskedTexts[BowFields]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """As for MLM, and the output head over each text's representation."""
-        return super().flops(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
+        shape, texts = encoder.config, len(batch["ids"])
+        paper = flops.product(texts, shape.hidden, shape.vocabulary)
+        head = flops.mlm_head(shape, texts) if self.fields.variant == "code" else paper
+        return super().flops(encoder, batch) + flops.TRAINING * head
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
         """[B, V]."""
@@ -74,12 +77,6 @@ class Bow(MaskedTexts[BowFields]):
             logits: Tensor = heads["mlm"](representation, encoder.word_embeddings)
             return logits
         return representation @ encoder.word_embeddings.T
-
-    def _head(self, encoder: Encoder, texts: int) -> float:
-        shape = encoder.config
-        if self.fields.variant == "code":
-            return flops.mlm_head(shape, texts)
-        return flops.product(texts, shape.hidden, shape.vocabulary)
 
 
 OBJECTIVE = Bow

@@ -84,13 +84,24 @@ def search_bm25(
     topics = {query: text for query, text in words.items() if text}
     if not topics:
         return {}
-    with _topics_file(topics) as path, _longest_named(topics):
-        options = {"index": index / INDEX, "topics": path, "topicReader": "TsvString", "hits": bm25.depth}
-        options |= {"bm25.k1": bm25.k1, "bm25.b": bm25.b, "threads": threads, "parallelism": 1}
-        # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
-        flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak"]
-        with java.output_of(_SEARCHER, [*flags, *_options(options)], memory_mb) as lines:
-            return read_lines(lines, list(topics))
+    options = {"index": index / INDEX, "topicReader": "TsvString", "hits": bm25.depth, "bm25.k1": bm25.k1}
+    options |= {"bm25.b": bm25.b, "threads": threads, "parallelism": 1}
+    # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
+    flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak"]
+    try:
+        with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
+            file.writelines(f"{query}\t{text}\n" for query, text in topics.items())
+            file.flush()
+            arguments = [*flags, *_options(options | {"topics": file.name})]
+            with java.output_of(_SEARCHER, arguments, memory_mb) as lines:
+                return read_lines(lines, list(topics))
+    except OSError as error:
+        raise EncoreError(f"cannot write a temporary file ({error}); make room or set TMPDIR, then repeat") from error
+    except EncoreError as error:
+        if "maxClauseCount" not in str(error):
+            raise
+        longest = max(topics, key=lambda query: len(set(topics[query].split())))  # Lucene does not name the query
+        raise EncoreError(f"{error}; the longest query is {longest}: shorten it in the collection") from error
 
 
 def _options(values: Mapping[str, object]) -> list[str]:
@@ -125,29 +136,6 @@ def _block(documents: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
         if size >= SORTED:
             break
     return taken
-
-
-@contextmanager
-def _topics_file(topics: Mapping[str, str]) -> Iterator[Path]:
-    try:
-        with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
-            file.writelines(f"{query}\t{text}\n" for query, text in topics.items())
-            file.flush()
-            yield Path(file.name)
-    except OSError as error:
-        raise EncoreError(f"cannot write a temporary file ({error}); make room or set TMPDIR, then repeat") from error
-
-
-@contextmanager
-def _longest_named(topics: Mapping[str, str]) -> Iterator[None]:
-    """Lucene does not say which query has more terms than it takes."""
-    try:
-        yield
-    except EncoreError as error:
-        if "maxClauseCount" not in str(error):
-            raise
-        longest = max(topics, key=lambda query: len(set(topics[query].split())))
-        raise EncoreError(f"{error}; the longest query is {longest}: shorten it in the collection") from error
 
 
 @contextmanager

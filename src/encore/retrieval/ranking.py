@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,24 +11,18 @@ _ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.int32(-(1 << 31))  # bits: of a hit, it
 TOGETHER = 64  # queries whose scores are ranked together on a CPU, whose cache holds all that this writes
 
 
-class Best(Protocol):
-    """The best ``wanted`` of all scores that were added; which of equal ones, at the last rank, is arbitrary."""
-
-    def add(self, scores: torch.Tensor, first: int) -> None:
-        """Take up scores, float32 [queries, columns]; the first column is the row ``first``."""
-
-    def found(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores and rows [queries, wanted], best first."""
-
-
 class BestOnGpu:
-    """``Best`` by operations of which the host knows all shapes, so that it never waits for the device."""
+    """The best ``wanted`` of all scores that were added; which of equal ones, at the last rank, is arbitrary.
+
+    The host knows the shapes of all operations, so that it never waits for the device.
+    """
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
         self.scores, self.rows = torch.empty(0), torch.empty(0, dtype=torch.int64)
 
     def add(self, scores: torch.Tensor, first: int) -> None:
+        """Add scores, float32 [queries, columns]; the first column is the row ``first``."""
         found, columns = largest(scores, min(self.wanted, scores.shape[1]))
         rows = columns + first
         if len(self.scores):
@@ -40,6 +33,7 @@ class BestOnGpu:
         self.scores, self.rows = found, rows
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores and rows [queries, wanted], best first."""
         scores, order = self.scores.sort(descending=True)
         return scores, self.rows.gather(1, order)
 
@@ -63,7 +57,7 @@ def largest(scores: torch.Tensor, wanted: int) -> tuple[torch.Tensor, torch.Tens
 
 
 class BestOnCpu:
-    """``Best`` in NumPy, whose comparison and partition are several times as fast as torch's on a CPU.
+    """The same in NumPy, whose comparison and partition are several times as fast as torch's on a CPU.
 
     A hit is one number, so that one partition orders scores with their rows: the score's bits, which order like floats,
     above those of the row. Zero is below every hit.
@@ -120,4 +114,5 @@ def _scores(hits: np.ndarray) -> np.ndarray:
     return (ordered ^ (~ordered >> 31 | _SIGN)).view(np.float32)
 
 
-BEST: dict[str, type[BestOnCpu | BestOnGpu]] = {"cpu": BestOnCpu, "cuda": BestOnGpu}
+Best = BestOnCpu | BestOnGpu
+BEST: dict[str, type[Best]] = {"cpu": BestOnCpu, "cuda": BestOnGpu}

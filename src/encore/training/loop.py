@@ -108,7 +108,10 @@ def train(
             if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
                 best = _validate(validate, encoder, model, done, best)
             if due(done.steps):
-                checkpoint.save_checkpoint(state, run, done.steps, _content(done, best, model, optimiser))
+                # All that a later process needs to resume; chance needs nothing, being a function of the step.
+                content = {"done": done.packed(), "best": best, "model": model.state_dict()}
+                content["optimiser"] = optimiser.state_dict()
+                checkpoint.save_checkpoint(state, run, done.steps, content)
 
     if best is not None:
         model.load_state_dict(best)
@@ -201,11 +204,6 @@ def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trai
         return best
     done.best_step = done.steps
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
-
-
-def _content(done: Trained, best: Weights | None, model: nn.Module, optimiser: AdamW) -> dict[str, Any]:
-    """What a later process needs to resume; chance needs nothing, being a function of the step."""
-    return {"done": done.packed(), "best": best, "model": model.state_dict(), "optimiser": optimiser.state_dict()}
 
 
 def _restore(saved: dict[str, Any] | None, model: nn.Module, optimiser: AdamW) -> tuple[Trained, Weights | None]:

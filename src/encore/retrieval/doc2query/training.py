@@ -77,7 +77,11 @@ def train(
     model, words = models.create(fields, seed, tokenizer, begun)
     model.to(device).train()
     optimiser = AdamW(model, weight_decay=0.0)
-    done, losses = _restore(checkpoint.load_checkpoint(state, digest([spec, len(pairs)])), model, optimiser)
+    run, done, losses = digest([spec, len(pairs)]), 0, []
+    if (saved := checkpoint.load_checkpoint(state, run)) is not None:
+        model.load_state_dict(saved["model"])
+        optimiser.load_state_dict(saved["optimiser"])
+        done, losses = int(saved["step"]), list(saved["losses"])
     progress, due = TrainingProgress(done, fields["steps"]), checkpoint.Due(seconds)
     for step in range(done, fields["steps"]):
         torch.manual_seed(number(seed, "dropout", step))
@@ -94,7 +98,7 @@ def train(
         progress.step(step + 1, {"loss": value}, fields["batch"])
         if due(step + 1):
             content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
-            checkpoint.save_checkpoint(state, digest([spec, len(pairs)]), step + 1, content)
+            checkpoint.save_checkpoint(state, run, step + 1, content)
     models.save_model(output, model.cpu().eval(), words)
     write_curve(output / "losses.tsv", [CurvePoint(step, {"loss": value}) for step, value in enumerate(losses, 1)])
     return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
@@ -124,11 +128,3 @@ def _rate(fields: dict[str, Any], done: int) -> float:
     """The learning rate after ``done`` steps: linear warm-up, then constant."""
     warmup = math.ceil(fields["warmup"] * fields["steps"])
     return float(fields["learning_rate"] * min(1.0, (done + 1) / max(1, warmup)))
-
-
-def _restore(saved: dict[str, Any] | None, model: nn.Module, optimiser: AdamW) -> tuple[int, list[float]]:
-    if saved is None:
-        return 0, []
-    model.load_state_dict(saved["model"])
-    optimiser.load_state_dict(saved["optimiser"])
-    return int(saved["step"]), list(saved["losses"])
