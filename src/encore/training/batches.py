@@ -6,12 +6,16 @@ training waits for a text that is read, masked and padded by a single core.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import contextlib
+import queue
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import torch
 
 from encore.storage.processes import in_order
 from encore.training.distributed import ALONE, ProcessGroup
@@ -21,6 +25,8 @@ from encore.training.task import Arrays, Task
 
 WINDOW = 16  # batches that are sorted by length together: enough to save padding, few enough to stay random
 AHEAD = 2  # windows that each worker has in hand
+READY = 4  # batches that a thread has ready
+T = TypeVar("T")
 
 
 class Window(NamedTuple):
@@ -174,3 +180,55 @@ def split_batch(
         arrays = task.collate([examples[row] for row in chosen])
         found.append(BatchPart(arrays, len(chosen), number(seed, *key, *place)))
     return found
+
+
+def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
+    """The same items in the same order, up to ``READY`` of them made by a thread before they are asked for.
+
+    An error of the generator is raised where its item would have come. Closing the reader closes the generator and
+    waits for the thread: a process that ends while a thread of it is inside of torch is aborted.
+    """
+    made: queue.Queue[tuple[bool, Any]] = queue.Queue(READY)
+    left = threading.Event()
+
+    def put(item: tuple[bool, Any]) -> None:
+        waiting = True
+        while waiting and not left.is_set():
+            with contextlib.suppress(queue.Full):
+                made.put(item, timeout=0.2)
+                waiting = False
+
+    def work() -> None:
+        try:
+            with contextlib.closing(items):
+                for item in items:
+                    put((True, item))
+                    if left.is_set():
+                        return
+            put((False, None))
+        except BaseException as error:  # whatever it is, the reader must hear of it
+            put((False, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while True:
+            good, item = made.get()
+            if not good:
+                if item is not None:
+                    raise item
+                return
+            yield item
+    finally:
+        left.set()
+        thread.join()
+
+
+def pinned(batches: Iterable[Batch]) -> Generator[Batch, None, None]:
+    """The same batches in memory that a GPU copies from while both it and this process continue to work."""
+    for batch in batches:
+        parts = []
+        for part in batch.parts:
+            arrays = {name: torch.from_numpy(array).pin_memory().numpy() for name, array in part.arrays.items()}
+            parts.append(part._replace(arrays=arrays))
+        yield batch._replace(parts=parts)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from encore.training.prefetch import prefetched
+from encore.training.batches import prefetched
 
 
 def test_the_items_and_their_order_stay() -> None:
