@@ -72,7 +72,7 @@ class Contrastive(RetrievalTask):
 
 
 def left_out(passages: Tensor, relevant: Tensor, pool: int | None = None) -> Tensor:
-    """Which passages of a batch are not negatives of a query: others' that are relevant for it, or not of its pool.
+    """True for passages of a batch that are not negatives of a query: others' relevant ones, or those outside its pool.
 
     Args:
         passages: [B, P], the passages that each query brings, as rows of the token store.

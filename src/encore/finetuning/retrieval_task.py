@@ -125,7 +125,7 @@ class RetrievalTask(Task):
         return flops.TRAINING * (forward + scores)
 
     def scored(self, batch: Arrays) -> int:
-        """How many passages each query is scored against."""
+        """The number of passages that each query is scored against."""
         return int(batch["passages"].size)
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Which task a fine-tuning step is, by its scorer, or by its loss where that compares vectors."""
+"""The task of a fine-tuning step, by its scorer, or by its loss if that compares vectors."""
 
 from __future__ import annotations
 

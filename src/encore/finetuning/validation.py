@@ -30,7 +30,7 @@ CUT = 10
 
 @dataclass(frozen=True)
 class Pool:
-    """What is ranked, in rows of the token store; ``passages`` by ascending document id."""
+    """Queries and the passages that are ranked, in rows of the token store; ``passages`` by ascending document id."""
 
     queries: np.ndarray  # [Q]
     passages: np.ndarray  # [P]

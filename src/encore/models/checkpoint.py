@@ -93,7 +93,7 @@ def load_config(folder: Path) -> EncoderConfig:
 
 @dataclass(frozen=True)
 class ModelUse:
-    """How a model is used: tokens of a passage and of a query, special ones included, and how it scores."""
+    """The use of a model: tokens of a passage and of a query, special ones included, and its scorer."""
 
     length: int
     query_length: int

@@ -81,7 +81,7 @@ class EncoderConfig:
 
     @property
     def plain(self) -> bool:
-        """Whether queries and passages are both read as BERT reads a text: [CLS] text [SEP]."""
+        """True if queries and passages are both read as BERT reads a text: [CLS] text [SEP]."""
         return self.separator and not self.query_marker and not self.augment
 
     @classmethod

@@ -210,7 +210,7 @@ class EnhancedDecoder(nn.Module):
     def forward(
         self, h: Tensor, positions: Tensor, embedded: Tensor, seen: Tensor, query_residual: bool = True
     ) -> Tensor:
-        """What is rebuilt at each position.
+        """The rebuilt state of each position.
 
         Args:
             h: [B, H].

@@ -209,7 +209,7 @@ class Encoder(nn.Module):
         return self.vectors(self.representations(ids, mask, segments))
 
     def representations(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
-        """What ``pooled`` makes of texts, [B, H]; arguments as in ``forward``.
+        """The pooled states of texts, [B, H]; arguments as in ``forward``.
 
         For the state at [CLS] the last layer computes no other, which saves half the time of an encoder of two layers,
         and 7 % of one of twelve.
@@ -260,7 +260,7 @@ class Encoder(nn.Module):
 
 
 def content(ids: Tensor, config: EncoderConfig) -> Tensor:
-    """Which tokens are a text's content: neither [CLS], a marker, [SEP] nor padding; a query's augmentation counts.
+    """True for tokens of a text's content: neither [CLS], a marker, [SEP] nor padding; a query's augmentation counts.
 
     Args:
         ids: int64 [B, L].

@@ -41,7 +41,7 @@ class TokenSequences(Protocol):
 
     @property
     def name(self) -> str:
-        """What the sequences are: ``queries`` or ``passages``."""
+        """``queries`` or ``passages``."""
         ...
 
     def __getitem__(self, index: int, /) -> np.ndarray: ...

@@ -36,7 +36,7 @@ def token_vectors(
 
 
 def counted(ids: Tensor, config: EncoderConfig) -> Tensor:
-    """Which tokens of ids [B, L] a text is compared by, bool [B, L]: its content, or [CLS] where it has none."""
+    """True for tokens of ids [B, L] that a text is compared by, bool [B, L]: its content, or [CLS] without any."""
     found = content(ids, config)
     first = torch.arange(ids.shape[1], device=ids.device) == 0
     return found | (first & ~found.any(dim=1, keepdim=True))

@@ -78,7 +78,7 @@ class Packing:
 
     @property
     def visible_to_first(self) -> FirstTokens:
-        """What the first tokens see."""
+        """The tokens that the first ones see."""
         return FirstTokens(self)
 
     def take(self, values: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def _attend(
 
 
 def attention_for(query: Tensor) -> RaggedAttention:
-    """What computes attention over texts of several lengths for this query [T, heads, D].
+    """The function that computes attention over texts of several lengths for this query [T, heads, D].
 
     FlashAttention in half precision from A100 on; otherwise, as in single precision, the memory-efficient kernel.
     Neither takes every width of a head, and a processor has neither.
@@ -192,7 +192,7 @@ Layout = Rectangle | Packing
 
 
 def layout(mask: Tensor | None, device: torch.device) -> Layout:
-    """How to compute a batch with this padding on a device; ``mask`` as in ``Encoder.forward``.
+    """The layout of a batch with this padding on a device; ``mask`` as in ``Encoder.forward``.
 
     On a CPU batches are made of texts of like length, and padding is cheaper than a call for each text.
     """

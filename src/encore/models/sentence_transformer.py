@@ -27,7 +27,7 @@ class Dense(NamedTuple):
 
 
 def dense_layers(config: EncoderConfig) -> list[Dense]:
-    """What a config has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
+    """The layers of a config behind its pooling, in order; none of a bag of words, which it cannot express."""
     if config.architecture == "bow-mlp":
         return []
     projector = {

@@ -17,7 +17,7 @@ TURNS = 8
 
 
 def visible(words: Tensor, numbers: Tensor, budgets: Tensor, mask: Tensor, most: int) -> Tensor:
-    """What each position sees in enhanced decoding: all that its mask does not hide, but never itself.
+    """The positions that each position sees in enhanced decoding: all that its mask does not hide, but never itself.
 
     A text has as many masks as tokens, at most ``most``, and each position picks one of them. A text's part of the
     result is the same in every batch.

@@ -80,7 +80,7 @@ class Objective(Task, Generic[F]):
 
     @classmethod
     def needs_states(cls, fields: F) -> bool:
-        """Whether a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
+        """True if a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
         return True
 
     @classmethod

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ContrastFields(Strict):
-    """What decides B-PROP's word sets besides the texts and the parent's weights."""
+    """Fields that B-PROP's word sets depend on besides the texts and the parent's weights."""
 
     skip_below: int = Field(
         200, ge=0, description="The number of word pieces below which documents are skipped, by `skip_share`."
@@ -84,7 +84,7 @@ class Attended:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
     def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """What each text of a block attends to its words: that of the first piece or the sum over pieces, float64.
+        """The attention of each text of a block to its words: that of the first piece or the sum over pieces, float64.
 
         Raises:
             EncoreError: the attention is to other texts.

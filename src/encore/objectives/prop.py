@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LanguageModelFields(Strict):
-    """What decides PROP's word sets besides the texts."""
+    """Fields that PROP's word sets depend on besides the texts."""
 
     least_count: Positive = Field(10, description="The fewest occurrences in the collection of a word that is sampled.")
     sampled_words: int = Field(
@@ -52,7 +52,7 @@ class Collected:
         self._texts = 0
 
     def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """How often each text of a block has its words."""
+        """Occurrences of each word in each text of a block."""
         return summed(found, len(block.texts), np.ones(len(found.word)))
 
     def add(self, sums: Sums) -> None:

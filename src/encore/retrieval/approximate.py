@@ -73,7 +73,7 @@ def search_approximate(held: Shard, names: Sequence[str], queries: np.ndarray, d
 
 
 def one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
-    """What the index finds for one query, float32 [1, dimension]."""
+    """The ranking that the index finds for one query, float32 [1, dimension]."""
     wanted = depth + SPARE
     while True:
         scores, rows = (found[0] for found in held.index.search(query, min(wanted, len(held.documents))))

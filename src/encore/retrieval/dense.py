@@ -86,7 +86,7 @@ def speed_line(speed: dict[str, Any], operations: int) -> str:
 
 
 def faiss_speed(device: str, what: str, count: int, seconds: float) -> dict[str, Any]:
-    """How FAISS built or searched an index, for ``run.json``: ``way``, ``threads`` of a CPU, ``<what>_per_second``."""
+    """The speed of building or searching an index, for ``run.json``: ``way``, ``threads`` of a CPU, ``<what>_per_second``."""
     threads = {"threads": faiss.omp_get_max_threads()} if device == "cpu" else {}
     return {"way": f"FAISS on {device}", **threads, f"{what}_per_second": float(f"{count / max(seconds, 1e-9):.3g}")}
 
@@ -122,7 +122,7 @@ class Shard:
     kept: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
-        """How many of its vectors are searched."""
+        """The number of its vectors that are searched."""
         return len(self.documents) if self.kept is None else int(self.kept.sum())
 
     @property
@@ -179,7 +179,7 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
 
 
 def _once_each(documents: DocIds, names: DocIds) -> bool:
-    """Whether each of as many names is there."""
+    """True if each of as many names is there."""
     rows = names.rows(documents)
     return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
 
@@ -225,7 +225,7 @@ class Searcher:
         return run
 
     def speed(self) -> dict[str, Any]:
-        """How it multiplied, for ``run.json``.
+        """Its speed, for ``run.json``.
 
         ``way``, ``threads`` of a CPU, ``products``, what they were taken in, ``gflops`` (10^9 operations a second), and
         with products in less than fp32 ``in_fp32``, how often a query was searched in fp32 after all.
@@ -268,7 +268,7 @@ class Searcher:
 
 
 def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:
-    """Which vectors of all shards are searched, where not all are."""
+    """The vectors of all shards that are searched, or None for all."""
     if all(shard.kept is None for shard in shards):
         return None
     every = [np.ones(len(shard), bool) if shard.kept is None else shard.kept for shard in shards]

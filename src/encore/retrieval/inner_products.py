@@ -30,7 +30,7 @@ class ExactSearch(ABC):
 
     @abstractmethod
     def by_batch(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> Iterator[Found]:
-        """What ``best`` finds, for each ``BATCH`` of queries."""
+        """The results of ``best``, for each ``BATCH`` of queries."""
 
     def best(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> Found:
         """Scores and rows [queries, wanted] of the best vectors, best first.

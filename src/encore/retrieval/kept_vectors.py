@@ -76,7 +76,7 @@ def _remove_where_all_is_made(shards: Sequence[Path], entries: Mapping[str, dict
 
 
 def _is_made_of(folder: Path, shard: Path) -> bool:
-    """Whether a folder is finished, and made of this shard as it is now."""
+    """True if a folder is finished, and was built from this shard as it is now."""
     if not (folder / MANIFEST).is_file():
         return False
     name = shard / MANIFEST

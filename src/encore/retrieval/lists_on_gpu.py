@@ -41,7 +41,7 @@ def filled(index: faiss.Index, vectors: np.ndarray) -> tuple[faiss.Index, str]:
 
 
 def searched(index: faiss.Index) -> Any:
-    """What answers for an index that is set up: the index itself, or ``OnGpu``."""
+    """The searcher of an index that is set up: the index itself, or ``OnGpu``."""
     copy = _copied(index)
     return index if copy is None else OnGpu(index, copy)
 

@@ -78,7 +78,7 @@ def rerank(
 
 
 def above(best: Ranking, found: Ranking, depth: int) -> Ranking:
-    """What was ranked again, and below it the rest of what was found, in its order and with its ties.
+    """The reranked documents, and below them the others of the first stage, in their order and with their ties.
 
     The rest's scores are whole numbers that fall by one wherever the first stage's fall.
 

@@ -97,7 +97,7 @@ class Tiles:
             first += len(shard)
 
     def _fit(self, dtype: torch.dtype, spare: float) -> bool:
-        """Whether all tiles fit into a GPU's free memory."""
+        """True if all tiles fit into a GPU's free memory."""
         if self.device.type != "cuda":
             return False
         torch.cuda.empty_cache()  # else memory that torch keeps unused counts as taken

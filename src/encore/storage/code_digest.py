@@ -1,4 +1,4 @@
-"""Which code makes which stage, its declared version, and what changed since that was declared.
+"""The code behind each stage, its declared version, and changes since that was declared.
 
 Library code does not trigger Snakemake: a reformatted line must not cost a GPU-week. Each stage declares ``impl`` in
 ``stages.yaml`` instead; it is part of the stage's spec. The code of a stage is its program and all that this imports,
@@ -96,7 +96,7 @@ class Code:
         return self._file(name).digest
 
     def record(self, stages: Iterable[str]) -> dict[str, Any]:
-        """What ``digests.yaml`` keeps: the stages that it is about, and the digest of every module behind them."""
+        """The content of ``digests.yaml``: stages, and the digest of every module behind them."""
         listed = sorted(stages)
         names = sorted({name for stage in listed for name in self.modules(stage)})
         return {"stages": listed, "modules": {name: self.module_digest(name) for name in names}}
@@ -144,7 +144,7 @@ class Code:
 
     @cached_property
     def _known(self) -> dict[str, Any]:
-        """What earlier processes read, by name: reading all of it takes a job or an audit seconds."""
+        """Files that earlier processes read, by name: reading all of them takes a job or an audit seconds."""
         try:
             known = json.loads(self._kept.read_text())
         except (OSError, ValueError, RecursionError):
@@ -152,7 +152,7 @@ class Code:
         return known if isinstance(known, dict) else {}
 
     def _known_file(self, name: str, path: Path) -> "_File | None":
-        """What was read of a file that has had the same size and time since."""
+        """The record of a file that has had the same size and time since it was read."""
         try:
             known = _File(*self._known[name])
         except (KeyError, TypeError):
@@ -227,7 +227,7 @@ def write_record(stages: Iterable[str]) -> None:
 
 
 def read_record() -> dict[str, Any]:
-    """What was recorded last."""
+    """The last record."""
     recorded: dict[str, Any] = yaml.safe_load((PACKAGE / RECORDED).read_text())
     return recorded
 

@@ -208,7 +208,7 @@ class DocIds(Sequence[str]):
         return found
 
     def _same(self, rows: np.ndarray, other: DocIds, others: np.ndarray) -> np.ndarray:
-        """Whether the ids of these rows and of others' rows are equal, bool [n]."""
+        """True where the ids of these rows and of others' rows are equal, bool [n]."""
         same: np.ndarray = self._lengths(rows) == other._lengths(others)
         if same.any():
             own, starts = self._cut(rows[same])

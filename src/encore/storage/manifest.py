@@ -120,7 +120,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def are_described(files: Sequence[Any]) -> bool:
-    """Whether each is a digest and a size as ``describe`` gives them."""
+    """True if each is a digest and a size as ``describe`` gives them."""
     return all(
         isinstance(file, dict) and isinstance(file.get("sha256"), str) and type(file.get("bytes")) is int
         for file in files
@@ -150,7 +150,7 @@ def read_results(folder: str) -> dict[str, Any]:
 
 
 def _repair() -> str:
-    """What to do about a damaged folder."""
+    """The repair of a damaged folder, as a sentence."""
     return f"run `{encore('audit', '--prune')}`, then snakemake again"
 
 

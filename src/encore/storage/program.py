@@ -1,4 +1,4 @@
-"""How every command-line program of Encore ends: one line for a user's mistake, a traceback for ours.
+"""The end of every command-line program of Encore: one line for a user's mistake, a traceback for ours.
 
 Programs import this module before all others (see ``isort`` in pyproject.toml): a Ctrl-C while they still import torch
 or pandas, for seconds, then ends in one line too.
@@ -79,7 +79,7 @@ def _interrupt_once(number: int, frame: FrameType | None) -> None:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What is printed of an exception before ``run`` is reached: an interruption is one line there as well."""
+    """Print an exception that comes before ``run`` is reached: an interruption is one line there as well."""
     if issubclass(kind, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         print(INTERRUPTED, file=sys.stderr)

@@ -44,7 +44,7 @@ def read(path: Path) -> memoryview:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file is there and undamaged; a damaged one is removed, with a line that says so."""
+    """True if a file exists and is undamaged; a damaged one is removed, and a line is printed."""
     if not path.is_file():
         return False
     try:

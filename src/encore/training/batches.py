@@ -103,7 +103,7 @@ class BatchMaker:
         return (batch for batches in in_order(self._of_window, windows, workers, AHEAD) for batch in batches)
 
     def draws(self, start: int = 0) -> Iterator[Draw]:
-        """Which examples each step reads, from step ``start`` on, without end."""
+        """The examples that each step reads, from step ``start`` on, without end."""
         for window in self.windows(start):
             yield from self.deal(window)
 

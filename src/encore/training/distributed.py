@@ -33,11 +33,11 @@ class ProcessGroup:
 
     @property
     def lead(self) -> bool:
-        """Whether this is the process that prints, validates and saves."""
+        """True for the process that prints, validates and saves."""
         return self.rank == 0
 
     def share(self, count: int) -> range:
-        """Which of ``count`` examples are this process's.
+        """The examples of this process among ``count``.
 
         They are spread, so that of a batch that is sorted by length no process has the longest texts.
         """

@@ -108,7 +108,7 @@ def measure_losses(models: TrainingModels, batch: list[BatchPart], weights: dict
 
 
 def _counts(task: Task, batch: list[BatchPart], group: ProcessGroup) -> dict[str, int]:
-    """What the losses of the whole batch are over: its examples, or what the task counts for a term."""
+    """Counts that the losses of the whole batch are means over: its examples, or the task's count for a term."""
     found = {EXAMPLES: 0}
     for part in batch:
         for name, count in {EXAMPLES: part.examples, **task.loss_denominators(part.arrays)}.items():
@@ -117,7 +117,7 @@ def _counts(task: Task, batch: list[BatchPart], group: ProcessGroup) -> dict[str
 
 
 def _shares(task: Task, part: BatchPart, done: ForwardOutput, whole: dict[str, int]) -> dict[str, float]:
-    """How much a part's mean of each term counts in the mean of the whole batch."""
+    """The weight of a part's mean of each term in the mean of the whole batch."""
     counts = {EXAMPLES: part.examples, **task.loss_denominators(part.arrays)}
     over = {name: name if name in counts else EXAMPLES for name in done.losses}
     return {name: counts[count] / max(whole[count], 1) for name, count in over.items()}

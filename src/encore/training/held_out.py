@@ -43,7 +43,7 @@ def _scattered(indices: np.ndarray) -> np.ndarray:
 
 
 def is_due(step: int, total: int) -> bool:
-    """Whether losses are measured after this many steps of ``total``."""
+    """True if losses are measured after this many steps of ``total``."""
     return step in {round(total * point / POINTS) for point in range(POINTS + 1)}
 
 

@@ -14,7 +14,7 @@ def rank() -> int:
 
 
 def size() -> int:
-    """How many processes train together."""
+    """The number of processes that train together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -24,12 +24,12 @@ def local_rank() -> int:
 
 
 def local_size() -> int:
-    """How many of them are on this machine."""
+    """The number of them on this machine."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def leads() -> bool:
-    """Whether this is the process that prints, validates and writes."""
+    """True for the process that prints, validates and writes."""
     return rank() == 0
 
 

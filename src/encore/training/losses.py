@@ -265,7 +265,7 @@ def preference(scores: Tensor) -> Tensor:
 
 
 def kl_over_pool(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
-    """How far the student's distribution over passages is from the teacher's (TCT-ColBERT, Eq. 2 to 4).
+    """Divergence of the student's distribution over passages from the teacher's (TCT-ColBERT, Eq. 2 to 4).
 
     ``loss = mean_i KL(p_i || q_i) = mean_i sum_j p_ij (ln p_ij - ln q_ij)`` with ``p_i = softmax(teacher_i / t)`` and
     ``q_i = softmax(student_i)``: the temperature is the teacher's alone. 0 where the student's scores are the teacher's

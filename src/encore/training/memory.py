@@ -1,4 +1,4 @@
-"""How many examples go through the models at once, and fewer of them after memory has run out."""
+"""The number of examples that go through the models at once, and fewer after memory has run out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_MEMORY = (
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch, or a library that it calls, ran out of memory."""
+    """True if torch, or a library that it calls, ran out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or any(name in str(error) for name in NO_MEMORY)
 
 

@@ -19,7 +19,7 @@ CURVES = ("losses", "held_out")
 
 @dataclass
 class Trained:
-    """What a training did; the encoder and the heads that were given hold its weights.
+    """The record of a training; the encoder and the heads that were given hold its weights.
 
     ``micro_batch``: the most examples that went through the models at once; ``micro_batch_tokens``: the most tokens,
     once memory had run out. ``data_seconds``: on the clock, in which batches were waited for, or made where nothing

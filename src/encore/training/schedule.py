@@ -1,4 +1,4 @@
-"""How long a step trains, and with which learning rate at each moment."""
+"""The number of steps of a training, and the learning rate at each of them."""
 
 import math
 

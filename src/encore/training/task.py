@@ -115,7 +115,7 @@ class Task(ABC):
         """
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
-        """What a term of ``forward`` is a mean over, by term, where that is not the examples: masked positions."""
+        """Counts that terms of ``forward`` are means over, by term, if not over examples: masked positions."""
         return {}
 
     @abstractmethod

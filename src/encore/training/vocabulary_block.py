@@ -1,4 +1,4 @@
-"""How many positions' logits over a vocabulary an accelerator keeps at once; without torch, also for estimates."""
+"""Positions whose logits over a vocabulary an accelerator keeps at once; without torch, also for estimates."""
 
 from __future__ import annotations
 

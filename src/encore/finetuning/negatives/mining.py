@@ -25,7 +25,7 @@ Negatives = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class Statistics:
-    """What mining did: counts over queries and (query, document) pairs."""
+    """The statistics of mining: counts over queries and (query, document) pairs."""
 
     queries: int
     without: int  # queries left with no negative at all

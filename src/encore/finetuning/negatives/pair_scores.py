@@ -63,7 +63,7 @@ class PublishedScores:
 
 
 class _Memo(dict[int, Any]):
-    """What a pickle may refer to again, numbered as it comes; numbers and what they are made of are not held."""
+    """The objects that a pickle may refer to again, numbered as they come; numbers and their parts are not kept."""
 
     def __init__(self) -> None:
         super().__init__()

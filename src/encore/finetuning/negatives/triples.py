@@ -115,7 +115,7 @@ def _judged_pairs(wanted: NegativesRequest, queries: list[str], documents: DocId
 
 
 def _among(pairs: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Which keys are among the ascending pairs."""
+    """True for keys that are among the ascending pairs."""
     if not len(pairs):
         return np.zeros(len(keys), dtype=bool)
     return np.asarray(pairs[np.searchsorted(pairs, keys).clip(max=len(pairs) - 1)] == keys)

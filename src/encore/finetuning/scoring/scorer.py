@@ -1,4 +1,4 @@
-"""What all scorers share: their model, and scoring in parts, from which a scoring that was killed resumes.
+"""The base of scorers: their model, and scoring in parts, from which a killed run resumes.
 
 A scorer's parts (blocks of passages, batches of pairs) are a function of the pairs and of the device. Finished parts
 are skipped and the others are scored as they would have been, so on the same device the bytes are the same.

@@ -29,7 +29,7 @@ NUMERICS = {"precision": "fp32", "threads": 1}
 
 
 class AttendedTexts(PackingFields):
-    """Which texts of a collection are read: all, however short."""
+    """The texts of a collection that are read: all, however short."""
 
     length: Positive
 

@@ -29,7 +29,7 @@ Pack = Callable[[list[int], int], Iterator[tuple[int, int]]]  # sizes of sentenc
 
 
 class PackingFields(Strict):
-    """How single texts are made of articles."""
+    """Fields of the packing of single texts from articles."""
 
     packing: Literal["article", "section", "overfull"] = Field(
         "article",

@@ -1,4 +1,4 @@
-"""What the objectives with a decoder share: MLM, and a text rebuilt from the representation of its masked copy."""
+"""The base of objectives with a decoder: MLM, and a text rebuilt from the representation of its masked copy."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Decoding(MaskedTexts[F]):
         return ForwardOutput({"mlm": mlm, "decoder": decoder}, {})
 
     def vocabulary_head(self, heads: nn.ModuleDict, states: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What the products of states [N, H] with the word embeddings take: states [N, H] and a bias [V], if any.
+        """Operands of the products with the word embeddings, from states [N, H]: states [N, H] and a bias [V], if any.
 
         They are the transform's and the bias of the encoder's own MLM head.
         """

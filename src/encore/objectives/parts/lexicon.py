@@ -99,13 +99,13 @@ class Lexicon:
         return "".join(self._pieces[piece].removeprefix(CONTINUES) for piece in ids)
 
     def content(self) -> np.ndarray:
-        """Which words are content: of several pieces, or no stop-words and no punctuation; [words] bool."""
+        """True for content words: of several pieces, or neither stop-word nor punctuation; [words] bool."""
         alone = content_pieces(self._pieces)[self._flat[self._starts]]
         content: np.ndarray = self.whole & ((self.lengths > 1) | alone)
         return content
 
     def alphabetic(self) -> np.ndarray:
-        """Which words have letters only, [words] bool."""
+        """True for words of letters only, [words] bool."""
         if not len(self):
             return np.zeros(0, dtype=bool)
         written = [piece.removeprefix(CONTINUES) for piece in self._pieces]
@@ -178,7 +178,7 @@ class Tally:
 
 
 class Sums(NamedTuple):
-    """What each text's distinct words amount to: text t has ``words[bounds[t]:bounds[t + 1]]`` with these values."""
+    """A value for each of a text's distinct words: text t has ``words[bounds[t]:bounds[t + 1]]`` with these values."""
 
     bounds: np.ndarray
     words: np.ndarray

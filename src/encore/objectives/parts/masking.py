@@ -75,7 +75,7 @@ def corrupt(ids: np.ndarray, positions: np.ndarray, vocabulary: int, mask: int, 
 
 
 def places(texts: list[Masked], width: int) -> dict[str, np.ndarray]:
-    """Where the masked pieces of padded texts are, and what they were.
+    """Places and original pieces of the masked pieces of padded texts.
 
     Args:
         texts: B masked texts, each behind a [CLS] when it is padded.

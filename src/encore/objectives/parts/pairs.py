@@ -146,7 +146,7 @@ class Pairs(Objective[F]):
 
     @abstractmethod
     def find_pairs(self) -> np.ndarray:
-        """What each example is drawn from, [n] or [n, 2]: a chunk, or a link."""
+        """The source of each example, [n] or [n, 2]: a chunk, or a link."""
 
     @classmethod
     def needs_states(cls, fields: F) -> bool:

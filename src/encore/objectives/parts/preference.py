@@ -1,4 +1,4 @@
-"""What PROP and B-PROP share as bi-encoders: a document prefers the better of two word sets, besides MLM.
+"""PROP and B-PROP as bi-encoders: a document prefers the better of two word sets, besides MLM.
 
 The released code scores set and document by a cross-encoder; the bi-encoder form is the one that COSTA compares with.
 """

@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 
 def content_pieces(pieces: list[str]) -> np.ndarray:
-    """Which pieces are content words by themselves, [V] bool: not stop-words, punctuation or [UNK]."""
+    """True for pieces that are content words by themselves, [V] bool: not stop-words, punctuation or [UNK]."""
     return np.array([piece not in STOP_WORDS and _is_word(piece) for piece in pieces], dtype=bool)
 
 

@@ -53,7 +53,7 @@ class Statistics(Protocol):
     """Statistics of a collection: added up block by block, then used for each block."""
 
     def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """What a block adds for each text and word, where words are nodes of the block's lexicon; by any process."""
+        """The statistics of a block for each text and word; words are nodes of the block's lexicon; by any process."""
 
     def add(self, sums: Sums) -> None:
         """Add what a block adds, where words are nodes of the collection's lexicon; blocks come in their order."""

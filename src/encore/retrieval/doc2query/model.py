@@ -59,7 +59,7 @@ class Doc2QueryTokenizer:
         return [[*each.ids[: length - 1], self.end] for each in encoded]
 
     def texts(self, rows: Tensor) -> list[str]:
-        """What rows of ids, [n, length], say up to their end."""
+        """The texts of rows of ids, [n, length], up to their end."""
         found = []
         for row in rows.tolist():
             ids = row[: row.index(self.end)] if self.end in row else row
