@@ -86,7 +86,7 @@ def speed_line(speed: dict[str, Any], operations: int) -> str:
 
 
 def faiss_speed(device: str, what: str, count: int, seconds: float) -> dict[str, Any]:
-    """The speed of building or searching an index, for ``run.json``: ``way``, ``threads`` of a CPU, ``<what>_per_second``."""
+    """Speed of building or searching, for ``run.json``: ``way``, ``threads`` of a CPU, ``<what>_per_second``."""
     threads = {"threads": faiss.omp_get_max_threads()} if device == "cpu" else {}
     return {"way": f"FAISS on {device}", **threads, f"{what}_per_second": float(f"{count / max(seconds, 1e-9):.3g}")}
 
