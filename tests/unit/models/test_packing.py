@@ -26,7 +26,9 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_a_row(encoder: Encoder, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
     texts = Packing(mask)
-    embedded = encoder.embeddings(texts.take(ids), texts.take(segments), texts.positions)
+    embedded = encoder.embeddings(
+        texts.take(ids), segments if segments is None else texts.take(segments), texts.positions
+    )
     assert embedded.shape == (sum(LENGTHS), encoder.config.hidden)
     return texts.spread(encoder.encoder(embedded, texts.visible))
 

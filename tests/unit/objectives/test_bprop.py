@@ -138,7 +138,7 @@ def test_preparation_reads_the_parent_and_is_repeatable(reading: str, tmp_path: 
     with pytest.raises(EncoreError, match="need a model's attention to the texts"):
         fields.write(store, tmp_path / "c")
     other = small_objective.attention_to(small_store.random_store(7), fields)
-    with pytest.raises(EncoreError, match=r"attention-000000.f4 tells of \d+ pieces, and the block's texts have \d+"):
+    with pytest.raises(EncoreError, match=r"attention-000000.f4 has \d+ pieces, and the block's texts have \d+"):
         fields.write(store, tmp_path / "c", other)
 
 

@@ -154,7 +154,7 @@ def test_all_dropouts_are_set_for_the_reading_and_set_back_afterwards() -> None:
 
 
 def test_without_dropout_the_objective_is_refused() -> None:
-    with pytest.raises(EncoreError, match="field 'dropout': input should be greater than 0"):
+    with pytest.raises(EncoreError, match=r"simcse\.dropout: input should be greater than 0"):
         make("simcse", dropout=0.0)
 
 
