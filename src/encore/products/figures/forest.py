@@ -42,24 +42,17 @@ def draw_forest(folder: Path, table: Table) -> None:
         EncoreError: the table has no primary measure, or no objective that was compared with a control.
     """
     column = next((column for column in table.columns if column.primary), None)
-    arms = _arms(table, column) if column else []
+    arms = [
+        ForestArm(row.setting, row.label, one.difference, one.low, one.high, one.sign)
+        for row in table.rows
+        if column and row.role == "objective" and (one := table.to_control(row, column.id))
+    ]
     if column is None or not arms:
         raise EncoreError(f"{table.name}: no objective was compared with a control, so there is nothing to draw")
-    _write_data(folder / f"{table.name}.csv", arms)
+    lines = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
+    write_rows(folder / f"{table.name}.csv", HEADER, lines)
     with style.style():
         style.save(_figure(table, _caption(table, column), column, arms), folder, table.name)
-
-
-def _arms(table: Table, column: Column) -> list[ForestArm]:
-    objectives = ((row, table.to_control(row, column.id)) for row in table.rows if row.role == "objective")
-    return [
-        ForestArm(row.setting, row.label, one.difference, one.low, one.high, one.sign) for row, one in objectives if one
-    ]
-
-
-def _write_data(path: Path, arms: list[ForestArm]) -> None:
-    rows = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
-    write_rows(path, HEADER, rows)
 
 
 def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -96,17 +97,21 @@ def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
 
 
 def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:
-    points = [
-        _point(plan, place, system, size)
-        | {"seed": seed, "sample": sample}
-        | _folders(plan, figure, panel, system, seed)
-        for place, panel in enumerate(panels)
-        for size, filling in enumerate(figure.sizes)
-        for sample in figure.samples
-        for system in [_system(plan, line["system"], filling, sample)]
-        for seed in plan.config.seeds
-    ]
-    reads = [folder for point in points for folder in (point["scores"], point["collection"], *point["models"])]
+    """A line's points: scores, and the queries and models that its fine-tuning is counted by (all queries if null)."""
+    points, reads = [], []
+    for place, panel in enumerate(panels):
+        for (size, filling), sample in product(enumerate(figure.sizes), figure.samples):
+            system, step = _trained(plan, line["system"], filling, sample)
+            about = {"measured": place, "size": size, "sample": sample, "train_split": step.train_split}
+            about |= {"queries": step.queries, "collection": plan.collection(step.collection).folder}
+            for seed in plan.config.seeds:
+                scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
+                models, model = [], scores.inputs["run"].inputs.get("model")
+                while model is not None:
+                    models += [model.folder] if model.stage == "finetune" else []
+                    model = model.inputs.get("weights")
+                points.append(about | {"seed": seed, "scores": scores.folder, "models": models})
+                reads += [scores.folder, about["collection"], *models]
     return line | {"points": points, "reads": list(dict.fromkeys(reads))}
 
 
@@ -123,8 +128,8 @@ def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: st
     return {"id": label, "label": label, "system": system, "role": "baseline", "points": points, "reads": scores}
 
 
-def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> str:
-    """A line's lineage at a size: the last step is of the sample, where that is not the step's own."""
+def _trained(plan: Plan, system: str, filling: dict[str, str], sample: int) -> tuple[str, FinetuneStep]:
+    """A line's lineage at a size, with its last step, which is of the sample if the step's own is another."""
     try:
         name = system.format(**filling)
     except (KeyError, IndexError, ValueError):
@@ -135,27 +140,10 @@ def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> st
     if not isinstance(step, FinetuneStep):
         raise EncoreError(f"{name!r} ends with no fine-tuning; let its last step be one")
     if sample == step.sample:
-        return name
+        return name, step
     if "~" in str(last):
         raise EncoreError(f"{name!r} overrides fields already; give its last step an entry of its own in steps.yaml")
-    return f"{name}~sample={sample}"
-
-
-def _point(plan: Plan, place: int, system: str, size: int) -> dict[str, Any]:
-    """What a point is of: its panel, its size, and how many training queries its last step uses; all where null."""
-    step: Any = plan.resolve.step(plan.resolve.lineage(system).steps[-1])
-    queries = {"queries": step.queries, "train_split": step.train_split}
-    return {"measured": place, "size": size, **queries, "collection": plan.collection(step.collection).folder}
-
-
-def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, seed: int) -> dict[str, Any]:
-    """Its scores, and the models whose fine-tuning counts as its cost."""
-    scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
-    models, model = [], scores.inputs["run"].inputs.get("model")
-    while model is not None:
-        models += [model.folder] if model.stage == "finetune" else []
-        model = model.inputs.get("weights")
-    return {"scores": scores.folder, "models": models}
+    return f"{name}~sample={sample}", step
 
 
 def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:

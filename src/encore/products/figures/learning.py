@@ -49,8 +49,11 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     height = sum(TALL + LINE * (count + 1) for count in lines)
     page = style.page(width, height, HEADING, _caption(steps, curves), h_pad=0.07, wspace=0.03)
     axes = page.figure.subplots(len(rows), across, squeeze=False, sharey=True)
-    axes[0, 0].set_ylim(*_reach(curves))
-    colours = _colours(curves)
+    shares = _shares(curves)
+    low, high = min([0.9, *shares]), min(max([1.0, *shares]), HIGHEST)
+    axes[0, 0].set_ylim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    names = dict.fromkeys(term.name for one in curves for term in one.drawn())
+    colours = dict(zip(names, cycle(COLOURS), strict=False))
     for place, one in enumerate(curves):
         axis, count = axes[place // across, place % across], lines[place // across]
         _frame(axis, one, count, first=place % across == 0, last=place + across >= len(curves))
@@ -81,13 +84,8 @@ def _frame(axis: Axes, one: LossCurves, lines: int, *, first: bool, last: bool) 
         axis.set_xlabel("training step", fontsize=8.5, labelpad=-7.5, color=SOFT)
     end = max(int(one.at[-1]), 1)
     axis.set_xlim(-0.02 * end, 1.03 * end)
-    _, label = (tick.label1 for tick in _ticks(axis, [0, end]))
-    label.set_horizontalalignment("right")
-
-
-def _ticks(axis: Axes, at: list[int]) -> list[Any]:
-    axis.set_xticks(at, [f"{step:,}" for step in at])
-    return list(axis.xaxis.get_major_ticks())
+    axis.set_xticks([0, end], ["0", f"{end:,}"])
+    axis.xaxis.get_major_ticks()[-1].label1.set_horizontalalignment("right")
 
 
 def _draw_term(axis: Axes, at: np.ndarray, term: LossTerm, colour: str) -> None:
@@ -132,19 +130,6 @@ def percent(share: float) -> str:
     digits = 0 if abs(share) >= 0.00995 else 1
     text = f"{100 * share:+.{digits}f}".replace("-", "−")
     return "0 %" if text.strip("+−0.") == "" else f"{text} %"
-
-
-def _colours(curves: Sequence[LossCurves]) -> dict[str, str]:
-    names = dict.fromkeys(term.name for one in curves for term in one.drawn())
-    return dict(zip(names, cycle(COLOURS), strict=False))
-
-
-def _reach(curves: Sequence[LossCurves]) -> tuple[float, float]:
-    """The limits of the common axis."""
-    shares = _shares(curves)
-    low, high = min([0.9, *shares]), max([1.0, *shares])
-    margin = 0.04 * (min(high, HIGHEST) - low)
-    return low - margin, min(high, HIGHEST) + margin
 
 
 def _shares(curves: Sequence[LossCurves]) -> list[float]:

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from encore.config.lineage import Lineage, parse, split_index
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import KINDS
 from encore.products.substitutes import substitutes
@@ -35,23 +34,6 @@ def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
     return known[name]
 
 
-def figure_reads(plan: Plan, name: str) -> list[Artifact]:
-    """Every artifact that a figure reads, once."""
-    found = (folder for row in figure_plan(plan, name)["rows"] for folder in row["reads"])
-    return [plan.find(folder) for folder in dict.fromkeys(found)]
-
-
-def refuse_name(plan: Plan, name: str, where: str) -> None:
-    """Refuse a figure that the catalogue does not have.
-
-    Raises:
-        EncoreError: it does not; the message names the nearest one.
-    """
-    known = plan.catalogue.figures
-    if name not in known:
-        raise EncoreError(f"{where}: no figure {name!r} in config/papers{nearest(name, known)}")
-
-
 def curves_plan(plan: Plan) -> dict[str, Any]:
     """Every pre-training step of the declared tables, in their order, with its models; no rows where there is none.
 
@@ -73,13 +55,10 @@ def curves_plan(plan: Plan) -> dict[str, Any]:
     return {"name": CURVES, "rows": rows, "proxy_data": plan.config.proxy_data}
 
 
-def curves_models(plan: Plan) -> list[Artifact]:
-    """Every model whose curves the figure of the pre-training steps shows."""
-    return [plan.find(seed["model"]) for row in curves_plan(plan)["rows"] for seed in row["seeds"]]
-
-
 def _slice(plan: Plan, name: str) -> dict[str, Any]:
-    refuse_name(plan, name, "figures")
+    known = plan.catalogue.figures
+    if name not in known:
+        raise EncoreError(f"figures: no figure {name!r} in config/papers{nearest(name, known)}")
     entry = plan.resolve.figure(name)
     content = explained(lambda given: KINDS[given.kind].plan(plan, given), entry, f"figure {name!r}")
     read = [plan.find(folder) for row in content.rows for folder in row["reads"]]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
+from small_reads import figure_reads
 
 from encore.commands.whatif.compare import changed_claims
 from encore.config.run import RunConfig
@@ -22,7 +23,6 @@ from encore.products.claims import printed_claims, run_claims
 from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.plan import all_shapes, claims_plan, claims_reads
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
-from encore.products.figures.plan import figure_reads
 from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[4]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from small_reads import figure_reads
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -13,7 +14,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.declared import declared
 from encore.products.figures import kinds as drawings
-from encore.products.figures.plan import figure_plan, figure_reads
+from encore.products.figures.plan import figure_plan
 from encore.products.targets import PAGES, check_target, everything_declared
 
 ROOT = Path(__file__).parents[4]

@@ -9,13 +9,14 @@ import faiss
 import numpy as np
 import pytest
 import yaml
+from small_reads import figure_reads
 
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.products.figures.plan import figure_plan, figure_reads
+from encore.products.figures.plan import figure_plan
 from encore.products.targets import check_target, everything_declared
 from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact

@@ -16,7 +16,7 @@ from encore.plan.plan import Plan
 from encore.products import loss_curves, slices
 from encore.products.declared import declared, write_plan
 from encore.products.figures import learning
-from encore.products.figures.plan import curves_models, curves_plan
+from encore.products.figures.plan import curves_plan
 from encore.products.loss_curves import StepsSlice
 from encore.products.tables.entries import Table
 from encore.products.targets import check_target, everything_declared
@@ -70,7 +70,8 @@ def test_every_pre_training_step_of_a_lineage_is_drawn_and_rows_name_the_last(ma
     steps = curves_plan(plan)["rows"]
     assert [(step["label"], step["lineage"]) for step in steps] == [("mlm", "tiny+mlm"), ("COSTA", "tiny+mlm+costa")]
     assert [seed["seed"] for seed in steps[1]["seeds"]] == [3, 5]
-    assert [model.stage for model in curves_models(plan)] == ["pretrain.mlm"] * 2 + ["pretrain.costa"] * 2
+    models = [plan.find(seed["model"]) for row in curves_plan(plan)["rows"] for seed in row["seeds"]]
+    assert [model.stage for model in models] == ["pretrain.mlm"] * 2 + ["pretrain.costa"] * 2
 
 
 def test_rows_that_disagree_leave_the_step_s_name_and_equal_titles_the_lineage(make):

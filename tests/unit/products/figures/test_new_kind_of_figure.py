@@ -12,6 +12,7 @@ import inside
 import numpy as np
 import pytest
 import small_table
+from small_reads import figure_reads
 
 from encore.commands.audit import recompute
 from encore.commands.audit.findings import AuditReport, MadeProduct
@@ -37,7 +38,7 @@ from encore.products.figures.base import (
     measured,
 )
 from encore.products.figures.claimed import figure_cells
-from encore.products.figures.plan import figure_plan, figure_reads
+from encore.products.figures.plan import figure_plan
 from encore.products.kinds import kind_of_record
 from encore.products.record import make_product
 from encore.products.slices import SlicePart
