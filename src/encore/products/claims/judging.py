@@ -1,7 +1,7 @@
 """A claim on runs: the evidence on each of its tests, and the verdict."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.claims.contrasts import Address, Contrast, Tables, copied_from, source_of
@@ -30,25 +30,20 @@ from encore.products.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
 
 
-def no_reason(address: Address) -> str:
-    """The empty reason: nothing is known of why a cell has no value."""
-    return ""
-
-
 @dataclass(frozen=True)
 class RunValues:
     """The values that claims on runs are judged by.
 
-    ``cells`` gives the values of a cell of ours, ``printed`` the paper's number, ``missing`` the reason why a cell has
-    no value here (empty where unknown), ``shares`` how far two systems differ on the queries of a copied cell
-    (``estimates.py``). ``proxy_data``: the data are not the papers' own.
+    ``cells`` gives the values of a cell of ours, ``printed`` the paper's number, ``missing`` known reasons why cells
+    have no value here, ``shares`` how far two systems differ on the queries of a copied cell (``estimates.py``).
+    ``proxy_data``: the data are not the papers' own.
     """
 
     tables: Tables
     cells: Cells
     printed: Printed
     proxy_data: bool
-    missing: Callable[[Address], str] = no_reason
+    missing: Mapping[Address, str] = field(default_factory=dict)
     shares: Shares = unpaired
 
 
@@ -194,7 +189,7 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
 def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
     """Whether a comparison can be left out: on proxy data, where a cell has no data here or was copied."""
     return (runs.proxy_data and test.by_comparison) and any(
-        copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
+        copied_from(address, runs.tables) or runs.missing.get(address) not in (None, *LEFT_OUT)
         for address, _ in contrast.terms
     )
 
@@ -219,7 +214,7 @@ def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
 
 def _without_value(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     for address, _ in fixed.terms:
-        if why := runs.missing(address):
+        if why := runs.missing.get(address):
             return f"{address} has no value here: {why}"
     if any(runs.printed(address) is None for address, _ in fixed.printed):
         return f"{contrast}: the paper prints no number to compare with"

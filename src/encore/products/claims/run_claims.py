@@ -111,9 +111,7 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     """
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     cells, printed = _cells(claims), _printed(claims.tables)
-    runs = RunValues(
-        claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""), _shares(claims)
-    )
+    runs = RunValues(claims.shapes, cells, printed, claims.proxy_data, gaps, _shares(claims))
     lines, verdicts = {}, []
     for name, each in claims.claims.items():
         claim = each.claim

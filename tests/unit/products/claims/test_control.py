@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
     return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
 
 
-def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
+def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=MappingProxyType({})):
     known = {
         (row, column): [WeightedValues(1.0, values(truth, seeds, salt, drift))]
         for salt, (row, truth) in enumerate(truths.items())
@@ -135,7 +136,7 @@ def test_what_copied_rows_cannot_say(monkeypatch, test, proxy_data, why):
 
 def test_a_missing_cell_has_a_reason():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
-    found = judge_on_runs(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
+    found = judge_on_runs(claim(ABOVE), runs({"a": 0.6}, missing=absent))
     assert (found.verdict, found.why) == ("not testable here", "p/t / b / x has no value here: no honest stand-in")
 
 
@@ -143,7 +144,7 @@ def test_on_proxy_data_comparisons_without_data_are_left_out():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     both = {**ABOVE, "than": ["b", "control"]}
     truths = {"a": 0.9, "control": 0.2}
-    here = runs(truths, proxy_data=True, missing=lambda address: absent.get(address, ""))
+    here = runs(truths, proxy_data=True, missing=absent)
     found = judge_on_runs(claim(both), here)
     assert found.verdict == "holds here"
     assert found.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
@@ -159,9 +160,9 @@ def test_on_proxy_data_comparisons_without_data_are_left_out():
     too_few = judge_on_runs(claim({**ABOVE, "than": ["control"]}, {**both, "at_least": 2}), here)
     assert too_few.verdict == "not testable here"
     assert too_few.why.startswith("1 of 2 comparisons have values here, and 2 must hold: p/t / b / x has no value here")
-    papers = runs(truths, missing=lambda address: absent.get(address, ""))
+    papers = runs(truths, missing=absent)
     assert judge_on_runs(claim(both), papers).verdict == "not testable here"
-    unbuilt = runs(truths, proxy_data=True, missing=lambda address: NOT_BUILT)
+    unbuilt = runs(truths, proxy_data=True, missing=dict.fromkeys(absent, NOT_BUILT))
     assert judge_on_runs(claim(both), unbuilt).verdict == "not testable here"
 
 
