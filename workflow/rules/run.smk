@@ -56,4 +56,4 @@ onstart:
 
 
 onsuccess:
-    print(summary(PLAN, write_root(), called(RUN_FILE)))
+    print(summary(PLAN, write_root(), called(RUN_FILE), workflow.dag_settings.targets))

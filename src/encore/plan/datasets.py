@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 from encore.config.run import RunConfig
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, upstream
 from encore.plan.catalogue import Catalogue, read_dataset
 
 NOT_REPLACED = "nothing stands for it at this scale"
@@ -126,6 +127,14 @@ class Datasets:
             return None
         reason: str | None = self.named(name).fields.absent.get(split)
         return reason
+
+    def notes_behind(self, read: Iterable[Artifact]) -> Iterator[str]:
+        """The sentence about each dataset that replaces a withdrawn one and that some artifacts were built from."""
+        collections = (artifact for artifact in upstream(read) if artifact.stage.startswith("collection."))
+        used = {artifact.name.rpartition("-")[0] for artifact in collections}
+        for name in self:
+            if name in used and self.named(name).fields.note:
+                yield self.named(name).fields.note
 
     def in_use(self) -> list[str]:
         """Datasets that systems are tested on: those that replace others, the run's own, those of its tables."""

@@ -1,6 +1,7 @@
-"""All slices of the plan that a configuration declares, and the files that they are written to."""
+"""The slices of the plan of all products that a run declares, and the files that they are written to."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,7 @@ from encore.products.tables.plan import CURVES, has_figure, table_folders, table
 from encore.storage.files import canonical, full_digest, write_changed
 
 PLANS = Path("results/plan")
-FOLDERS = (Path("results/tables"), Path("results/figures"))
 RECORD = ".manifest.json"
-
-
-def made_products(folder: Path) -> list[str]:
-    """The names of the tables or figures that lie in a folder of results."""
-    found = (str(path.relative_to(folder)).removesuffix(RECORD) for path in sorted(folder.rglob(f"*{RECORD}")))
-    return [name for name in found if not name.endswith(".reproduction")]
 
 
 def declared_figures(plan: Plan) -> list[str]:
@@ -28,19 +22,21 @@ def declared_figures(plan: Plan) -> list[str]:
 
 
 def wanted_tables(plan: Plan) -> list[str]:
-    """The tables that the configuration declares, and others of the catalogue that lie in results."""
-    made = (name for folder in FOLDERS for name in made_products(folder))
-    return list(dict.fromkeys([*plan.config.tables, *(name for name in made if _can_be_planned(plan, name))]))
+    """The tables that the run declares, and others of the catalogue that are in results and that it can have."""
+    known, made = plan.catalogue.tables, _made("results/tables") + _made("results/figures")
+    found = (name for name in made if name in known and _can_be_planned(plan, name, table_plan))
+    return list(dict.fromkeys([*plan.config.tables, *found]))
 
 
 def wanted_figures(plan: Plan) -> list[str]:
-    """The figures that the configuration declares, and others of the catalogue that lie in results."""
-    made = (name for name in made_products(FOLDERS[1]) if name in plan.catalogue.figures)
-    return list(dict.fromkeys([*plan.config.figures, *(name for name in made if _can_be_drawn(plan, name))]))
+    """The figures that the run declares, and others of the catalogue that are in results and that it can have."""
+    known, made = plan.catalogue.figures, _made("results/figures")
+    found = (name for name in made if name in known and _can_be_planned(plan, name, figure_plan))
+    return list(dict.fromkeys([*plan.config.figures, *found]))
 
 
 def declared(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of all tables and figures that are declared or lie in results, by name."""
+    """The slices of all tables and figures that are declared or in results, by name."""
     tables = {name: table_plan(plan, name) for name in wanted_tables(plan)}
     curves = curves_plan(plan)
     figures = {CURVES: curves} if curves["rows"] else {}
@@ -48,7 +44,7 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def plan_file(name: str, folder: Path = PLANS) -> Path:
-    """Where a slice of the plan lies."""
+    """The file of a slice of the plan."""
     return folder / f"{name}.json"
 
 
@@ -66,13 +62,13 @@ def write_plan(name: str, content: dict[str, Any], folder: Path = PLANS) -> Path
 
 
 def is_written(name: str, content: dict[str, Any]) -> bool:
-    """Whether a slice of the plan lies there as it is."""
+    """True if the file of a slice of the plan has this content."""
     path = plan_file(name)
     return path.is_file() and path.read_bytes() == (canonical(content) + "\n").encode()
 
 
 def slice_digest(content: dict[str, Any]) -> dict[str, str]:
-    """A slice on a command line, which has no room for a large one: its name and its digest."""
+    """The name and the digest of a slice, for a command line, which has no room for a large one."""
     return {"name": content["name"], "sha256": full_digest(content)}
 
 
@@ -85,17 +81,14 @@ def folders(row: dict[str, Any]) -> list[str]:
     return [seed["model"] for seed in row["seeds"]]
 
 
-def _can_be_planned(plan: Plan, name: str) -> bool:
-    """Whether a table that lies in results, perhaps of another configuration, can be planned under this one."""
-    try:
-        return name in plan.catalogue.tables and bool(table_plan(plan, name))
-    except EncoreError:
-        return False
+def _made(folder: str) -> list[str]:
+    """The names of the tables or figures in a folder of results."""
+    return [str(path.relative_to(folder)).removesuffix(RECORD) for path in sorted(Path(folder).rglob(f"*{RECORD}"))]
 
 
-def _can_be_drawn(plan: Plan, name: str) -> bool:
-    """Whether a figure that lies in results can be planned under this configuration."""
+def _can_be_planned(plan: Plan, name: str, planned: Callable[[Plan, str], dict[str, Any]]) -> bool:
+    """True if a product in results, perhaps of another run, can be built by this one."""
     try:
-        return bool(figure_plan(plan, name))
+        return bool(planned(plan, name))
     except EncoreError:
         return False

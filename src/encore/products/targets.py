@@ -48,14 +48,14 @@ def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = (
         run: the run's file, as commands name it.
         requested: the targets that the user named, declared by the run or not.
     """
-    declared = [path for path in everything_declared(plan) if path not in PAGES and kind_of(plan, path)]
-    own = [os.path.relpath(target) for target in requested if "/" in target]
-    made = [path for path in dict.fromkeys([*own, *declared]) if Path(path).is_file()]
-    files = [path for path in made if kind_of(plan, path)]
-    lines = [f"{plan.config.title}: {len(files)} tables and figures are made"] if files else [f"{plan.config.title}:"]
-    lines += [f"  {path}" for path in (*made, *PAGES) if path in made or Path(path).is_file()]
+    named = [os.path.relpath(target) for target in requested if "/" in target]
+    products = {path: kind_of(plan, path) for path in (*named, *everything_declared(plan))}
+    made = {path: found for path, found in products.items() if Path(path).is_file() and (found or path in named)}
+    shown = [path for path, found in made.items() if found and found[0].category in ("Tables", "Figures")]
+    said = f"tables and figures made: {len(shown)}" if shown else "what was requested is made"
+    lines = [f"{plan.config.title}: {said}", *(f"  {path}" for path in made)]
     lines += [f"root {root}: digest of all results; note it to detect later changes"] if root else []
-    tables = (found[1] for path in files if (found := kind_of(plan, path)) and found[0].rule == "table")
+    tables = (found[1] for found in made.values() if found and found[0].rule == "table")
     table = next(tables, next(iter(plan.config.tables), "table1"))
     show, audit = typed.encore("show", table, run=run), typed.encore("audit", run=run)
     return "\n".join([*lines, f"Show a table with `{show}`, verify all with `{audit}`."])

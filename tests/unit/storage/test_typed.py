@@ -46,6 +46,23 @@ def test_a_finished_run_prints_complete_commands(monkeypatch):
     assert "`encore audit --config config/nano.yaml`" in last
 
 
+def test_what_was_requested_is_shown_declared_or_not(monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    plan, table, scores = (
+        load_plan(Path("config/nano.yaml")),
+        "results/tables/costa/table1.csv",
+        "results/scores/x.json",
+    )
+    monkeypatch.chdir(tmp_path)
+    for made in (table, scores):
+        Path(made).parent.mkdir(parents=True)
+        Path(made).write_text("")
+    for asked, said in ((table, "tables and figures made: 1"), (scores, "what was requested is made")):
+        first, second, last = summary(plan, None, "", [asked]).splitlines()
+        assert (first, second) == (f"{plan.config.title}: {said}", f"  {asked}")
+        assert f"`encore show {'costa/table1' if asked == table else 'table1'}`" in last
+
+
 @pytest.mark.parametrize(
     ("stdin", "yes", "removes"),
     [

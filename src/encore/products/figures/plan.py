@@ -12,7 +12,6 @@ from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import KINDS
-from encore.products.substitutes import substitutes
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.tables.sources.reads import pretrained
 
@@ -62,7 +61,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     entry = plan.resolve.figure(name)
     content = explained(lambda given: KINDS[given.kind].plan(plan, given), entry, f"figure {name!r}")
     read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
-    notes = [*entry.notes, *content.notes, *substitutes(plan, read)]
+    notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
     about = {
         "title": entry.title,
         "kind": entry.model_dump()["kind"],

@@ -7,7 +7,6 @@ from encore.plan import tuning
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
-from encore.products.substitutes import substitutes
 from encore.products.tables.entries import RowEntry
 from encore.products.tables.planned import Cell
 
@@ -21,7 +20,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
                 *_absent(plan, cells),
                 *_empty(cells),
                 *_at_an_edge(plan, cells),
-                *substitutes(plan, _read(cells)),
+                *plan.resolve.datasets.notes_behind(_read(cells)),
             ]
         )
     )
