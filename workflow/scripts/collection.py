@@ -29,15 +29,21 @@ def main() -> None:
         "--spec", type=spec_file, required=True, help="what the collection's fields resolve to: a JSON file"
     )
     parser.add_argument(
-        "--source", type=Path, nargs="?", help="kinds of files of one's own: the file, or the folder of the files"
+        "--source", type=Path, nargs="?", help="kinds read from your own files: the file, or the folder of files"
     )
-    parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
-    parser.add_argument("--fetched", type=artifact, nargs="?", help="kind ir-datasets: what was downloaded for it")
-    parser.add_argument("--sources", type=artifact, nargs="*", default=[], help="kinds made of entries of sources.yaml")
-    parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kind concat: the collections")
-    parser.add_argument("--data-root", type=Path, help="kind ir-datasets: where it was downloaded to")
+    parser.add_argument(
+        "--collection", type=artifact, nargs="?", help="kinds derived from another collection: that one"
+    )
+    parser.add_argument(
+        "--fetched", type=artifact, nargs="?", help="kinds that ir_datasets downloads: what it downloaded"
+    )
+    parser.add_argument(
+        "--sources", type=artifact, nargs="*", default=[], help="kinds read from entries of sources.yaml"
+    )
+    parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kinds joined from collections: those")
+    parser.add_argument("--data-root", type=Path, help="kinds that ir_datasets downloads: where to")
     parser.add_argument("--output", type=artifact, required=True)
-    parser.add_argument("--processes", type=int, default=1, help="kind wikipedia: readers of the source")
+    parser.add_argument("--processes", type=int, default=1, help="kinds that several processes read: their number")
     arguments = parser.parse_args()
 
     spec = arguments.spec

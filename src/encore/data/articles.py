@@ -14,12 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from isal import igzip
+from pydantic import Field
 
+from encore.config.datasets import CollectionFields, Split
 from encore.errors import EncoreError
 from encore.storage.files import GZIP_LEVEL, replacing, write_json, write_jsonl
 from encore.storage.processes import shared_in_order
 
 Row = dict[str, Any]
+
+
+class ArticlesFields(CollectionFields):
+    """Fields of kinds of collections that are only for pre-training."""
+
+    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def only_articles(self) -> bool:
+        """True: there are no queries."""
+        return True
 
 
 def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:

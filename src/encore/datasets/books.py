@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields, MadeFrom, Split
+from encore.config.datasets import MadeFrom
 from encore.config.strict import Positive
 from encore.data import unpacked
-from encore.data.articles import Row, write_article_collection
+from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import refuse_changed
@@ -25,7 +25,7 @@ Section = list[str]  # of sentences
 ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 
 
-class BooksFields(CollectionFields):
+class BooksFields(ArticlesFields):
     """An entry of the catalogue with ``kind: books``."""
 
     books: str | None = Field(None, description="the source that has them, in one .txt")
@@ -33,7 +33,6 @@ class BooksFields(CollectionFields):
     lines: Literal["sentences", "prose"] = Field("sentences", description="what a line holds")
     section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
-    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
     @model_validator(mode="after")
     def _lie_in_one_place(self) -> "BooksFields":
@@ -45,11 +44,6 @@ class BooksFields(CollectionFields):
     def made_from(self) -> MadeFrom:
         """The user's file or folder, or the source."""
         return MadeFrom(path=self.path, sources=[self.books] if self.books else [])
-
-    @property
-    def only_articles(self) -> bool:
-        """True: there are no queries."""
-        return True
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of the user's files; a source is identified by its folder."""

@@ -6,19 +6,18 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from encore.config.datasets import CollectionFields, MadeFrom, Split
-from encore.data.articles import write_article_collection
+from encore.config.datasets import MadeFrom
+from encore.data.articles import ArticlesFields, write_article_collection
 from encore.data.collection import Collection, Row
 from encore.data.text_fields import Form
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 
 
-class ConcatFields(CollectionFields):
+class ConcatFields(ArticlesFields):
     """An entry of the catalogue with ``kind: concat``."""
 
     parts: tuple[str, ...] = Field(alias="of", min_length=2, description="the collections, in this order")
-    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
     @field_validator("parts")
     @classmethod
@@ -31,11 +30,6 @@ class ConcatFields(CollectionFields):
     def made_from(self) -> MadeFrom:
         """The collections that are joined."""
         return MadeFrom(parts=self.parts)
-
-    @property
-    def only_articles(self) -> bool:
-        """True: there are no queries."""
-        return True
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, besides the collections that are joined: their order."""

@@ -16,7 +16,6 @@ from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Locate
 from encore.datasets import dpr_files, source_files
 from encore.datasets.dpr_files import DprQuestion
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
 
 COUNTED = ("queries", "judgments", "negatives")
@@ -49,9 +48,7 @@ class DprFields(CollectionFields):
     @model_validator(mode="after")
     def _expect_what_is_counted(self) -> "DprFields":
         counted = {"passages", *(f"{what}.{split}" for what in COUNTED for split in self.splits)}
-        if strange := sorted(set(self.expected) - counted):
-            known = ", ".join(sorted(counted))
-            raise ValueError(f"expected has {strange[0]!r}, which is not counted; known are {known}")
+        source_files.refuse_uncounted(self.expected, counted)
         return self
 
     def files(self) -> list[str]:
@@ -113,7 +110,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
         answers=answers,
         questions=query_ids,
     )
-    _compare(counts, spec["expected"])
+    source_files.refuse_other_counts(counts, spec["expected"], spec["passages"])
     return {**written, "files": dict(counts)}
 
 
@@ -154,15 +151,6 @@ def _documents(found: Iterable[tuple[int, Row]], counts: Counter[str]) -> Iterat
             yield line, row
         else:
             counts["empty"] += 1
-
-
-def _compare(counts: Mapping[str, int], expected: Mapping[str, int]) -> None:
-    for what, published in expected.items():
-        if counts.get(what, 0) != published:
-            raise EncoreError(
-                f"{counts.get(what, 0)} {what} were read, {published} are published; fetch the file again, or correct "
-                "`expected:`"
-            )
 
 
 KIND = Kind(DprFields, build_dpr)

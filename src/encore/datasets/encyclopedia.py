@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import CollectionFields, MadeFrom, Split
-from encore.data.articles import Row, write_article_collection
+from encore.config.datasets import MadeFrom
+from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import content_of, refuse_changed
@@ -23,21 +23,15 @@ from encore.storage.text_files import numbered_objects
 _FORM = 'needs "id" and "title" as strings, "sections" with "heading" and "paragraphs", and "links"'
 
 
-class EncyclopediaFields(CollectionFields):
+class EncyclopediaFields(ArticlesFields):
     """An entry of the catalogue with ``kind: encyclopedia``."""
 
     path: str = Field(description="a file of articles, .jsonl, .jsonl.gz or .jsonl.xz; from the repository's root")
-    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
     @property
     def made_from(self) -> MadeFrom:
         """The user's file."""
         return MadeFrom(path=self.path)
-
-    @property
-    def only_articles(self) -> bool:
-        """True: there are no queries."""
-        return True
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the file's digest; one that is not there yet counts by its name."""

@@ -17,7 +17,7 @@ from encore.data.text_fields import Form
 from encore.data.validation import says_something
 from encore.datasets.download.ir_datasets import explained, offline
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.source_files import hold_out
+from encore.datasets.source_files import hold_out, refuse_other_counts, refuse_uncounted
 from encore.errors import EncoreError
 
 Load = Callable[[str], Any]
@@ -61,10 +61,7 @@ class IrDatasetsFields(JudgedFields):
     @model_validator(mode="after")
     def _expect_what_is_counted(self) -> "IrDatasetsFields":
         counted = {"passages"} | {f"{what}.{split}" for what in ("queries", "judgments") for split in self._sets()}
-        if strange := sorted(set(self.expected) - counted):
-            raise ValueError(
-                f"expected has {strange[0]!r}, which is not counted; known are {', '.join(sorted(counted))}"
-            )
+        refuse_uncounted(self.expected, counted)
         return self
 
     @property
@@ -130,7 +127,7 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
             empty=empty,
             unknown_judgments=spec.get("unknown_judgments", "refuse"),
         )
-    _compare(counts, spec["expected"], spec["id"])
+    refuse_other_counts(counts, spec["expected"], spec["id"])
     return {**written, "empty": len(empty)}
 
 
@@ -193,15 +190,6 @@ def _judgments(
                 grade = each.relevance if kept is None else kept[each.relevance]
                 yield Judgment(prefix + each.query_id, each.doc_id, grade, id)
     counts |= {f"queries.{split}": len(judged), f"judgments.{split}": judgments}
-
-
-def _compare(counts: Mapping[str, int], expected: Mapping[str, int], name: str) -> None:
-    for what, published in expected.items():
-        if counts[what] != published:
-            raise EncoreError(
-                f"{name}: {counts[what]} {what} were read, {published} are published; fetch it again, or correct "
-                "`expected:`"
-            )
 
 
 KIND = Kind(IrDatasetsFields, build_ir_datasets)

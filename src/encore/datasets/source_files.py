@@ -5,7 +5,7 @@ are its identity, so a run can be planned before it is fetched. ``test.csv`` is 
 bytes are the identity.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,22 @@ def _own(place: str, own: str | Path | None) -> Path:
     if not path.is_file():
         raise EncoreError(f"{path} is missing; put it there, or name another file or `path`")
     return path
+
+
+def refuse_uncounted(expected: Iterable[str], counted: Collection[str]) -> None:
+    """Raise a ValueError if an entry expects a number of something that is not counted."""
+    if strange := sorted(set(expected) - set(counted)):
+        raise ValueError(f"expected has {strange[0]!r}, which is not counted; known are {', '.join(sorted(counted))}")
+
+
+def refuse_other_counts(counts: Mapping[str, int], expected: Mapping[str, int], source: str) -> None:
+    """Raise an EncoreError if other counts were read than are published."""
+    for what, published in expected.items():
+        if (found := counts.get(what, 0)) != published:
+            raise EncoreError(
+                f"{source}: {found} {what} were read, {published} are published; fetch the files again, or correct "
+                "`expected:`"
+            )
 
 
 def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries: int) -> dict[str, list[Judgment]]:

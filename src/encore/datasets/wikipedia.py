@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import CollectionFields, MadeFrom, Split
+from encore.config.datasets import MadeFrom
+from encore.data.articles import ArticlesFields
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import content_of
 from encore.errors import EncoreError
@@ -18,7 +19,7 @@ from encore.storage.files import sha256
 PARSER = "mwparserfromhell"
 
 
-class WikipediaFields(CollectionFields):
+class WikipediaFields(ArticlesFields):
     """An entry of the catalogue with ``kind: wikipedia``."""
 
     path: str = Field(
@@ -31,17 +32,11 @@ class WikipediaFields(CollectionFields):
         pattern="^[0-9a-f]{64}$",
         description="of the dump's file: pinned, it is the identity, whether or not the file is there yet",
     )
-    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
     @property
     def made_from(self) -> MadeFrom:
         """The dump."""
         return MadeFrom(path=self.path)
-
-    @property
-    def only_articles(self) -> bool:
-        """True: there are no queries."""
-        return True
 
     @property
     def missing(self) -> str | None:
