@@ -2,9 +2,9 @@
 
 A ledger, ``config/papers/<paper>/ledger.yaml``, is a list of sources, each with the fields that come from it and why. A
 field is a place in the configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>``
-(its default), ``backbones.…``, ``systems.…``, ``measures.<dataset>.<split>.<name>``, or ``config.…`` in the default
-run's file, which is its user's to change and is not checked. Braces list several names, ``steps.{ae,ar}.batch``; a star
-is every name without an entry of its own. The values stand in the configuration alone.
+(its default), ``backbones.…``, ``systems.…``, ``datasets.…``, ``measures.<dataset>.<split>.<name>``, or ``config.…`` in
+the default run's file, which is its user's to change and is not checked. Braces list several names,
+``steps.{ae,ar}.batch``; a star is every name without an entry of its own. The values are in the configuration alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -109,6 +109,7 @@ def values(catalogue: Catalogue) -> dict[str, Any]:
         for name, model in models.items():
             found |= _fields(f"{kind}.{name}", model)
     for name, dataset in catalogue.datasets.items():
+        found |= _fields(f"datasets.{name}", dataset)
         for split, fields in dataset.splits.items():
             found |= {f"measures.{name}.{split}.{called}": measure for called, measure in fields.measures.items()}
     return found

@@ -11,7 +11,7 @@ from encore.plan.artifact import Artifact, names
 from encore.plan.artifacts.collections import tokens
 from encore.plan.planner import Planner
 
-TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 4.1)
+TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 3.2)
 BATCH = 64  # a mean is within batches first, so their size is part of what is measured
 DECISIVE = {"objective", "length", "query_length", "titles", "keep_sentence"}  # for which pairs there are
 MASKS = {"objective", "length", "mask_ratio", "whole_word", "min_tokens"}
