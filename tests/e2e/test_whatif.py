@@ -68,7 +68,7 @@ def test_a_word_that_changes_nothing_runs_nothing(finished: Clone) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("steps.costa.temperature", "is no change; write it like"),
+        ("steps.costa.temperature", "is not a change; write it like"),
         ("steps.cotsa.temperature=1", "steps.yaml has no cotsa; did you mean costa"),
         ("steps.costa.temprature=1", "config/steps.yaml: costa.*did you mean temperature"),
         ("scale.pretrain.steps=many", "scale of pretrain step .* should be a valid integer"),

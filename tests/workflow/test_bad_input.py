@@ -14,8 +14,8 @@ from encore.products import targets
 from encore.products.catalogue import load_plan
 
 TARGETS = {
-    "tabel1": ("target 'tabel1' is no file of results/", "results/tables/table1.csv"),
-    "results/foo": ("target 'results/foo' is no file of results/",),
+    "tabel1": ("target 'tabel1' is not a file of results/", "results/tables/table1.csv"),
+    "results/foo": ("target 'results/foo' is not a file of results/",),
     "results/tables/table7.csv": ("there is no table 'table7'; did you mean table2 or table1 or ",),
     "results/tables/table1.doc": ("tables are written as .csv, .json, .md, .tex, .html, .manifest.json",),
     "results/tables/pretraining.csv": ("there is no table 'pretraining'",),

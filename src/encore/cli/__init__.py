@@ -1,6 +1,6 @@
-"""``encore``: questions about a run, a module for each command. What makes files is Snakemake's (``workflow/``).
+"""``encore``: inspect, check and plan runs, a module for each command. Snakemake (``workflow/``) makes the files.
 
-A module has ``answer``, from the parsed command line to the exit status, and ``add_flags`` where the command takes any.
+A module has ``answer``, from the parsed command line to the exit status, and ``add_flags`` if the command takes any.
 Only the command that was typed is imported.
 """
 
@@ -14,10 +14,10 @@ from encore.storage.program import run
 from encore.errors import EncoreError
 
 COMMANDS = {
-    "targets": "print the targets of a lineage, a system, a source or a dataset, declared or not",
+    "targets": "print the targets of a lineage, a system, a source or a dataset",
     "audit": "verify tables, figures, claims, the report and all that they were made from",
     "crate": "copy what was made, with all that it was made from, as an RO-Crate",
-    "show": "print a table that was made, and where its files lie",
+    "show": "print a finished table and the paths of its files",
     "explain": "show how a number was computed, down to the raw text",
     "claims": "print what each claim of the papers says of their own numbers",
     "flops": "print the floating-point operations that each row of a table spent",
@@ -37,7 +37,7 @@ OF_NO_RUN = ("compare", "export", "schema")  # commands that need no run's confi
 def main() -> None:
     """Parse the command line and answer."""
     words = sys.argv[1:]
-    parser = argparse.ArgumentParser(prog="encore", description="Questions about a run of Encore.")
+    parser = argparse.ArgumentParser(prog="encore", description="Inspect, check and plan runs of Encore.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, does in COMMANDS.items():
         command = commands.add_parser(name, help=does, description=does)

@@ -49,7 +49,7 @@ def answer(arguments: argparse.Namespace) -> int:
 
 
 def _prune(places: list[str], run: str, *, yes: bool) -> int:
-    """Remove what is bad once that is agreed to; 1 where it is not."""
+    """Remove what is bad if that is agreed to; 1 if it is not."""
     if not places:
         print("nothing to prune")
         return 0
@@ -63,7 +63,7 @@ def _prune(places: list[str], run: str, *, yes: bool) -> int:
 
 
 def _agreed(count: int) -> bool:
-    """Whether a person who can answer says yes."""
+    """True if a person at a terminal says yes."""
     return sys.stdin.isatty() and input(f"remove these {count}? [y/N] ").strip().lower() in ("y", "yes")
 
 
@@ -71,7 +71,7 @@ def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
     from encore.commands.audit.copy import audit_copy
 
     if arguments.prune:
-        raise EncoreError("--prune is for results of one's own; a copy is only read")
+        raise EncoreError("--prune is for your own results; a copy is only read")
     queries = arguments.queries if arguments.deep else None
     report, wrong, root = audit_copy(arguments.folder, arguments.root, queries)
     _print_findings(report.notes, report.findings)

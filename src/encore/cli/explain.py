@@ -13,7 +13,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", help="results/tables/costa/table1.csv, a figure's file or results/claims.csv")
     parser.add_argument("--row", required=True, help="a row's id or label, a figure's line, or a claim: C12")
     parser.add_argument("--column", help="a column's id or label, or the place of a figure's point")
-    parser.add_argument("--setting", help="only under this setting, or in this panel, where there are several")
+    parser.add_argument("--setting", help="only under this setting, or in this panel, if there are several")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--long", action="store_true", help="the settings, machine and command of each folder too")
     shown.add_argument("--json", action="store_true", help="all of that as JSON")
@@ -25,7 +25,7 @@ def answer(arguments: argparse.Namespace) -> int:
     if explain_product.is_product(plan, arguments.table):
         return explain_product.show_product(plan, arguments)
     if arguments.column is None:
-        raise EncoreError("a cell of a table stands in a column; name it with --column")
+        raise EncoreError("a cell of a table is in a column; name it with --column")
     cells = explain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
     chains = [(cell, list(explain.chain(plan, cell))) for cell in cells]
     if arguments.json:

@@ -15,7 +15,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """A line for each value: what it is, where it stands, why; checked first."""
+    """A line for each value with its source and the reason; checked first."""
     catalogue = plan_of(arguments).catalogue
     ledger.check(catalogue, CATALOGUE)
     entries = ledger.read(CATALOGUE)

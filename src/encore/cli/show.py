@@ -1,4 +1,4 @@
-"""``encore show``: a table that was made, and where its files lie."""
+"""``encore show``: a finished table and the paths of its files."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """The Markdown of a table, and where everything of it lies."""
+    """The table as text, and the paths of its files."""
     from encore.products.tables import aligned_text
 
     name = table_named(plan_of(arguments), arguments.table)

@@ -31,7 +31,7 @@ class ExplainedCell:
     table: str
     row: dict[str, Any]
     column: dict[str, Any]
-    upstream: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
+    upstream: list[dict[str, Any]]  # the cell's plan, and those of the cells that it is computed from
 
     @property
     def request(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class ExplainedCell:
 
     @property
     def records(self) -> list[str]:
-        """Files of measurements that are no artifact of the run."""
+        """Files of measurements that no job of the run makes."""
         return [cell["record"] for cell in self.upstream if "record" in cell]
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class ExplainedCell:
 class ChainLink:
     """An artifact of a chain: how far from the cell, as what it is read, and what its records say.
 
-    ``record`` and ``run`` are None where it is not made yet; ``again`` is one that stands above already. ``published``:
+    ``record`` and ``run`` are None if it is not made yet; ``again`` is one that was listed above. ``published``:
     counts of such a training, whose data are others under ``proxy_data``.
     """
 
@@ -77,7 +77,7 @@ class ChainLink:
 
     @property
     def counts(self) -> list[dict[str, Any]]:
-        """Counts of its manifest next to published ones; ``ours`` is None where it is not made yet."""
+        """Counts of its manifest next to published ones; ``ours`` is None if it is not made yet."""
         results = self.record["results"] if self.record else {}
         return [
             {
@@ -105,13 +105,13 @@ def table_named(plan: Plan, table: str) -> str:
 
 
 def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
-    """The cells that a person names, by ids or by labels: one for each setting that the row stands under.
+    """The cells that a person names, by ids or by labels: one for each setting of the row.
 
     Args:
         table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
 
     Raises:
-        EncoreError: there is no such table, row or column, or the row does not stand under the setting.
+        EncoreError: there is no such table, row or column, or the row is not in the setting.
     """
     name = table_named(plan, table)
     content = table_plan(plan, name)
@@ -162,7 +162,7 @@ def cell_head(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> li
     if cell.row.get("reported_only"):
         lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
     elif not links and not cell.records:
-        lines.append("nothing of ours stands there")
+        lines.append("the cell has no number of ours")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
     return lines
 
@@ -234,7 +234,7 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
 
 
 def shown_in(cell: ExplainedCell) -> str:
-    """What stands in the table's CSV under the cell: reported and reproduced; nothing where it is not made."""
+    """What the table's CSV has of the cell, reported and reproduced, or nothing if the table is not made."""
     import csv
 
     path = Path(f"{TABLES}{cell.table}.csv")

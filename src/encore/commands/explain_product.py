@@ -34,7 +34,7 @@ class ProductExplanation:
 
 
 def is_product(plan: Plan, target: str) -> bool:
-    """Whether a target is the claims or a figure, and no table."""
+    """True if a target is the claims or a figure, and not a table."""
     name = _figure(target)
     return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
 
@@ -78,7 +78,7 @@ def claim(plan: Plan, name: str) -> ProductExplanation:
 
 
 def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> ProductExplanation:
-    """A line of a figure, or with a place a point of it where claims can name points."""
+    """A line of a figure, or a point of it, if a place is given and claims can name its points."""
     if place is not None:
         found = {at: parts for at, parts in figure_cells(plan, figure).items() if (at.line, at.place) == (row, place)}
         chosen = {at: parts for at, parts in found.items() if setting in (None, at.panel)}
@@ -86,7 +86,7 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
             raise EncoreError(f"figure {figure!r} has no point of {row!r} at {place!r} that claims could name")
         if len(chosen) != 1:
             panels = ", ".join(repr(at.panel) for at in found)
-            raise EncoreError(f"{row!r} of figure {figure!r} stands in {panels}; choose one with --setting")
+            raise EncoreError(f"{row!r} of figure {figure!r} is in {panels}; choose one with --setting")
         ((at, parts),) = chosen.items()
         return ProductExplanation(
             f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]]
@@ -113,7 +113,7 @@ def _figure(target: str) -> str:
 
 
 def _judged(name: str, claim: str) -> str:
-    """What stands in a file of claims about one; nothing where it was not made."""
+    """What a file of claims has of one, or nothing if it was not made."""
     path = Path(f"results/{name}.csv")
     if not path.is_file():
         return ""
@@ -123,7 +123,7 @@ def _judged(name: str, claim: str) -> str:
 
 
 def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
-    """What a cell or a point shows and reads here; nothing where this configuration does not have it."""
+    """What a cell or a point shows and reads here, or nothing if this run does not have it."""
     try:
         if address.table in plan.catalogue.figures:
             points = {tuple(at): parts for at, parts in figure_cells(plan, address.table).items()}

@@ -49,7 +49,7 @@ P = TypeVar("P", bound=Product)
 
 
 class Read(SlicePart):
-    """A folder that a cell reads, and the seed it was made under; null where there is no chance in it (BM25)."""
+    """A folder that a cell reads, and the seed it was made under; null for what no seed changes (BM25)."""
 
     seed: int | None = None
     folder: str

@@ -85,7 +85,7 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
 
 
 def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
-    """Whether a lineage is tested on a split by default: on a draw's only after training on it, a system never."""
+    """True if a lineage is tested on a split by default: on a draw's only after training on it, a system never."""
     if draw_of(split) is None or name in plan.catalogue.systems:
         return draw_of(split) is None
     steps = [plan.resolve.step(step) for step in plan.resolve.lineage(split_index(name)[0]).steps]
@@ -118,7 +118,7 @@ def reads_of_targets(plan: Plan, targets: Iterable[str]) -> dict[str, list[Artif
 
 
 def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
-    """All that targets are made from; what the configuration declares, where there are none."""
+    """All that targets are made from; of all that the run declares without targets."""
     return upstream(read for reads in reads_of_targets(plan, targets).values() for read in reads)
 
 
@@ -173,7 +173,7 @@ def check_target(plan: Plan, target: str) -> None:
         case _:
             known = [file for name in SHORT for file in SHORT[name].files]
             near = nearest(target, [*everything_declared(plan), *known])
-            raise EncoreError(f"target {target!r} is no file of results/{near}")
+            raise EncoreError(f"target {target!r} is not a file of results/{near}")
 
 
 def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:

@@ -36,7 +36,7 @@ def test_any_target_can_be_asked_about(bare: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     {
-        "results/claims.cvs": "is no file of results/; did you mean results/claims.csv",
+        "results/claims.cvs": "is not a file of results/; did you mean results/claims.csv",
         "corpus_size": "there is no table, figure or target 'corpus_size'; did you mean corpus_growth?",
     }.items(),
 )

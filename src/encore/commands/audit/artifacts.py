@@ -21,7 +21,7 @@ def check_artifact(artifact: Artifact, cells: tuple[str, ...], report: AuditRepo
 
 
 def explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
-    """The reasons; where what lies there cannot even be looked at, that is one."""
+    """The reasons; an error while looking for them is one too."""
     try:
         yield from reasons
     except Exception as error:  # whatever damage raises is what an audit is there to find
@@ -29,7 +29,7 @@ def explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
 
 
 def _code_of(folder: Path) -> str | None:
-    """The digest of the code that made an artifact; None where ``run.json``, which nothing depends on, is lost."""
+    """The digest of the code that made an artifact, or None without ``run.json``, which nothing depends on."""
     return manifest.read_run(folder).get("code")
 
 

@@ -1,7 +1,7 @@
 """The audit: is each file behind what is published what its manifest says, and made from what the plan says?
 
-Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
-plan, and names the cells that a bad file stands behind. ``recompute.py`` makes every product again.
+Snakemake trusts what is in ``results/``; this does not. It recomputes every digest, compares every manifest with the
+plan, and names the cells that rest on a bad file. ``recompute.py`` makes every product again.
 """
 
 import json
@@ -25,7 +25,7 @@ from encore.storage.typed import encore
 
 
 def audit(plan: Plan, run: str = "") -> AuditReport:
-    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note.
+    """Check everything behind the finished tables, figures and claims; one that was not made yet is a note.
 
     Args:
         run: the run's file, as commands name it. What another run of this clone made is left to its own audit.
@@ -66,7 +66,7 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
 
 
 def check_copy(report: AuditReport) -> None:
-    """Check all that lies behind the tables, figures and claims in ``results/`` by what they say of themselves."""
+    """Check everything behind the tables, figures and claims in ``results/`` by their own manifests."""
     products = product_manifests()
     behind = manifests_behind(products)
     report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
@@ -91,7 +91,7 @@ def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
 
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of the tables and figures that are declared or lie in results, and of the claims."""
+    """The slices of the tables and figures that are declared or in results, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
@@ -117,12 +117,12 @@ def _own(plan: Plan) -> set[str]:
 
 
 def _is_of(place: Path, content: dict[str, Any]) -> bool:
-    """Whether a product's record has such a slice, or is no record at all, which is for ``check_product`` to say."""
+    """True if a product was built from this slice, or its manifest is damaged, which ``check_product`` reports."""
     return _has(place, content) is not False
 
 
 def _has(place: Path, content: dict[str, Any]) -> bool | None:
-    """Whether a product's record has such a slice; None where there is no record that can be read."""
+    """True if a product was built from this slice; None if its manifest is missing or damaged."""
     try:
         return bool(json.loads(place.read_text())["spec"] == as_json(content))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -130,7 +130,7 @@ def _has(place: Path, content: dict[str, Any]) -> bool | None:
 
 
 def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, Any] | None:
-    """The slice that a figure of pre-training steps was drawn from, where it lacks some of today's and has no other.
+    """The slice that a figure of pre-training steps was drawn from, if it has only some of today's steps.
 
     It was drawn before another table was declared, which may call its steps otherwise.
     """

@@ -1,7 +1,7 @@
 """The audit of results that came from elsewhere: without a configuration, by what they say of themselves.
 
 Every file is compared with its manifest, every manifest with those that name it as an input, and every product is made
-again. Whether a configuration would have planned the same, a copy cannot tell; compare its root for that.
+again. A copy cannot tell whether a configuration would have planned the same; compare its root for that.
 """
 
 import os
@@ -29,7 +29,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         The audit's report, and what ``compare_root`` says.
 
     Raises:
-        EncoreError: no product's manifest lies there.
+        EncoreError: it has no product's manifest.
     """
     catalogue, report = load_catalogue(CATALOGUE), AuditReport()
     with _inside(folder):
@@ -46,7 +46,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
 
 @contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """Work where ``results`` is that folder, since manifests name their inputs so, and ``config`` is this project's."""
+    """Work in a folder whose ``results`` is that one, as manifests name their inputs, and whose ``config`` is ours."""
     own = folder / "results"
     before, links = Path.cwd(), {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}
     with TemporaryDirectory() as place:

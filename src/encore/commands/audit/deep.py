@@ -1,7 +1,7 @@
-"""The deep audit: runs are evaluated again, and a sample of their queries is searched again in what lies in results.
+"""The deep audit: runs are evaluated again, and a sample of their queries is searched again in the stored indexes.
 
 So a score or a run that was forged together with every digest above it is found. Models, indexes and collections are
-taken as they lie: nothing is trained, encoded or downloaded again.
+taken as stored: nothing is trained, encoded or downloaded again.
 """
 
 import random
@@ -37,12 +37,12 @@ Inputs = dict[str, list[Path]]  # folders, by the kind of artifact: "models", "r
 
 
 def check_deeply(report: AuditReport, queries: int) -> None:
-    """Evaluate and search again what stands behind the products in ``results/``, and add what differs to the findings.
+    """Evaluate and search again what is behind the products in ``results/``, and add what differs to the findings.
 
     The report's ``scope`` then says in one line what was verified and what was not.
 
     Args:
-        queries: the most queries of a run that are searched again, drawn anew each time.
+        queries: the most queries of a run that are searched again, drawn at random each time.
     """
     bad, counts = {finding.place for finding in report.findings}, Counter[str]()
     for place in manifests_behind(product_manifests()):
@@ -99,7 +99,7 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -
 
 
 def _other_text(folder: Path) -> list[str]:
-    """Whether a run's text is not that of its matrices."""
+    """A reason if a run's text is not that of its matrices."""
     with TemporaryDirectory() as place:
         write_trec(Path(place, TEXT), read_run(folder), read_header(folder))
         same = sha256(Path(place, TEXT)) == sha256(folder / TEXT)
@@ -107,7 +107,7 @@ def _other_text(folder: Path) -> list[str]:
 
 
 def _other_scores(found: Scores, again: Scores) -> str:
-    """The first score that differs; empty where none does."""
+    """The first score that differs, or nothing."""
     if found.keys() != again.keys():
         return "has other measures than come out again"
     for (split, measure), one in found.items():
@@ -141,7 +141,7 @@ def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int
 
 
 def _alike(found: Ranking | None, again: Ranking | None, tolerance: float) -> bool:
-    """Whether two answers agree, but for rounding and for the order of what it makes equal."""
+    """True if two answers agree, except for rounding and the order of equal scores."""
     if not found or not again:
         return not found and not again
     room = tolerance * np.maximum(1, np.abs(again.scores))

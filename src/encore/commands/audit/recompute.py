@@ -157,7 +157,7 @@ def _text(path: Path) -> list[str]:
 
 
 def _same_pixels(made: Path, again: Path) -> bool:
-    """Whether two pictures differ in nothing but how they are compressed."""
+    """True if two pictures have the same pixels."""
     import matplotlib.image
     import numpy as np
 

@@ -19,10 +19,10 @@ MERGE = "<<"
 
 
 def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tuple[Path, Path]:
-    """Copy a catalogue and a run's file into ``folder`` with the changes made; gives where both lie.
+    """Copy a catalogue and a run's file into ``folder`` with the changes made; returns both places.
 
     Raises:
-        EncoreError: a change is no ``path=value``, or there is no such place.
+        EncoreError: a change is not ``path=value``, or its place does not exist.
     """
     copied = folder / catalogue.name
     shutil.copytree(catalogue, copied)
@@ -34,7 +34,7 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
     for change in changes:
         place, sign, value = change.partition("=")
         if not sign or not place or place != place.strip():
-            raise EncoreError(f"{change!r} is no change; write it like steps.costa.temperature=0.05")
+            raise EncoreError(f"{change!r} is not a change; write it like steps.costa.temperature=0.05")
         first, _, rest = place.partition(".")
         path, inner = (copied / f"{first}.yaml", rest) if first in FILES and rest else (own, place)
         _change(path, inner.split("."), value, change)
@@ -56,7 +56,7 @@ def _change(path: Path, keys: list[str], value: str, change: str) -> None:
 
 
 def _inner(node: Any, key: str, place: str, change: str, file: str) -> Any:
-    """The mapping under a key, made where a run's file has none yet."""
+    """The mapping under a key, which is added if a run's file has none."""
     known = {each.value: value for each, value in _pairs(node, change)}
     if key in known:
         return known[key]
