@@ -49,7 +49,8 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")
     refuse_changed(source, content_of(source, "articles"), spec["content"])
-    titles, rows = _titles(source), sum(1 for _ in _rows(source))
+    titles = {row["id"]: row["title"] for _, row in _rows(source) if _has_text(row)}
+    rows = sum(1 for _ in _rows(source))
     removed: Counter[str] = Counter()
     articles = (
         {
@@ -79,11 +80,6 @@ def _links(
             removed["unsaid"] += 1
         else:
             yield {"section": place, "to": to, "anchor": 0, "origin": "link"}
-
-
-def _titles(source: Path) -> dict[str, str]:
-    """Titles by id of the articles that have text."""
-    return {row["id"]: row["title"] for _, row in _rows(source) if _has_text(row)}
 
 
 def _has_text(row: Row) -> bool:

@@ -102,7 +102,8 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     """
     base = inputs.needed_base()
     if spec["articles"]:
-        return write_article_collection(folder, _linked(base.articles(), _pages(base, spec)), {})
+        pages = _some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles")
+        return write_article_collection(folder, _linked(base.articles(), set(pages)), {})
     questions = {split: base.query_ids(split) for split in spec["splits"] if not base.is_judged(split)}
     qrels = {
         split: _chosen_queries(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions
@@ -143,11 +144,6 @@ def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Spec) -> set[
     return judged | set(
         _some(others, spec["passages"] - len(judged), spec["salt"], "documents besides the judged ones")
     )
-
-
-def _pages(base: Collection, spec: Spec) -> set[str]:
-    """Ids of the articles that stay."""
-    return set(_some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles"))
 
 
 def _some(ids: Iterable[str], count: int, salt: str, what: str) -> list[str]:
