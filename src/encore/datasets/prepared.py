@@ -4,14 +4,16 @@ The folder is one that ``data/collection.py`` describes, such as those in ``resu
 packed (``.gz``) or not. Every row and judgment is checked as those of other kinds are.
 """
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from encore.config.datasets import KnownSize
 from encore.data.collection import NEGATIVES, Collection, Row, write_collection
 from encore.data.text_fields import Form
-from encore.datasets.archives import FolderFields, add_statistics, opened
+from encore.datasets.archives import STATISTICS, FolderFields, add_statistics, opened
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.storage.files import read_jsonl
 
@@ -26,6 +28,16 @@ class PreparedFields(FolderFields):
             EncoreError: they are missing.
         """
         return {"kind": self.kind, "folder": self.folder, **self.content(self.folder)}
+
+    def known_size(self) -> KnownSize:
+        """The counts that a folder's ``statistics.json`` has; nothing of an archive, or without that file."""
+        try:
+            counts = json.loads(Path(self.path, self.folder, STATISTICS).read_text(encoding="utf-8"))
+            queries = {split: float(each["queries"]) for split, each in counts["splits"].items()}
+            articles, sections = counts.get("articles"), counts.get("sections")
+            return KnownSize(counts["passages"], articles=articles, sections=sections, queries=queries)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return KnownSize()  # what is wrong is said when the collection is built
 
 
 def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:

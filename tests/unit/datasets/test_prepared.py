@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from encore.config.datasets import KnownSize
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.text_fields import Form
 from encore.datasets import kinds
@@ -101,6 +102,15 @@ def test_counts_of_the_source_stay_and_ours_are_counted(tmp_path: Path) -> None:
     build(tmp_path / "out", fields(one))
     counts = json.loads((tmp_path / "out/statistics.json").read_text())
     assert (counts["passages"], counts["by_author"]) == (3, {"Ann": 3})
+
+
+def test_preflight_takes_the_counts_of_a_folder_and_nothing_of_an_archive(tmp_path: Path) -> None:
+    known = fields(write_one(tmp_path / "one")).known_size()
+    assert (known.passages, known.articles) == (3, 1)
+    assert known.queries == {"train": 1, "test": 1, "graded": 0, "asked": 1}
+    assert fields(archived(tmp_path / "a.tar.xz", one=tmp_path / "one")).known_size() == KnownSize()
+    (tmp_path / "one/statistics.json").write_text('{"passages": 1}')
+    assert fields(tmp_path / "one").known_size() == KnownSize()
 
 
 def test_what_is_missing_changed_or_damaged_is_refused(tmp_path: Path) -> None:
