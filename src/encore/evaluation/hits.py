@@ -20,10 +20,10 @@ class Hits:
     Attributes:
         run: as matrices.
         grades: of all queries, whether the run answers them or not.
-        places: where each query of ``grades`` stands in the run [queries]; -1 for one without an answer.
+        places: the row of each query of ``grades`` in the run [queries]; -1 for one without an answer.
         judged_query, judged: of each positive grade, which query it is of, and the grade, int64 [judged].
         query, found, grade: which query [found], which document, and its grade, of those that were found.
-        column: int64 [found], where in its query's ranking it stands, from 0; ascending within a query.
+        column: int64 [found], its place in its query's ranking, from 0; ascending within a query.
     """
 
     run: RunMatrices
@@ -64,7 +64,7 @@ def parts(run: RunMatrices, pairs: int) -> list[slice]:
 
 
 def _columns(run: RunMatrices, places: Integers, rows: Integers) -> Integers:
-    """Where documents stand in rankings, by their rows [pairs]; -1 where they do not."""
+    """The places of documents in rankings, by their rows [pairs]; -1 for those not found."""
     columns = np.full(len(rows), -1, dtype=np.int64)
     known = np.flatnonzero((places >= 0) & (rows >= 0))
     for part in parts(run, len(known)):

@@ -1,4 +1,4 @@
-"""The second evaluator: the same measures, written anew in NumPy, and sharing no code with ir-measures.
+"""The second evaluator: the same measures, written again in NumPy without code of ir-measures.
 
 It does not even sort. A judged document's rank is found by counting: one more than the documents with a higher
 float32 score, plus those of equal score whose id is greater (trec_eval's order). Both evaluators must agree, or
@@ -127,7 +127,7 @@ def _sums(query: Integers, numbers: Floats, queries: int) -> Floats:
 
 
 def _numbered(query: Integers) -> Integers:
-    """1, 2, 3, … within each query, which stand together in ascending order."""
+    """1, 2, 3, … within each query; queries are in ascending order."""
     return np.arange(1, len(query) + 1) - np.searchsorted(query, query)
 
 

@@ -127,7 +127,7 @@ def compared(own: Scores, other: Scores, baselines: tuple[Scores, Scores] | None
 
 
 def gains(theirs: Scores, baselines: tuple[Scores, Scores], measure: str) -> bool:
-    """Whether effect ratio and relative improvements are defined: neither divides by 0 (Breuer et al. 2020)."""
+    """True if effect ratio and relative improvements are defined: neither divides by 0 (Breuer et al. 2020)."""
     sums = [math.fsum(scores[query][measure] for query in scores) for scores in (theirs, *baselines)]
     return sums[0] != sums[2] and 0.0 not in sums[1:]
 

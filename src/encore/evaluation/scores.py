@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
 class Scored:
     """One measure on one split: a value for each judged query, all arrays [queries].
 
-    ``low`` and ``high`` are the ends over all orders of tied scores; ``answered`` says whether the run had the query;
+    ``low`` and ``high`` are the ends over all orders of tied scores; ``answered`` is true if the run has the query;
     ``clusters`` are the units whose queries may err together. ``shared`` is what a query shares with training: the sum
     of ``RELEVANT`` (a relevant document that answers a training query) and ``TEXT`` (the text of one), 0 for nothing.
     """

@@ -117,7 +117,7 @@ class Difference:
 
 
 def can_be_tested(clusters: Sequence[str]) -> bool:
-    """Whether queries of these clusters tell anything about a spread: of two at least, and not nearly all of one."""
+    """True if a spread can be estimated: from two clusters at least, and not nearly all queries in one."""
     sizes = Counter(clusters).values()
     return len(sizes) > 1 and sum(sizes) ** 2 >= LEAST_CLUSTERS * sum(size**2 for size in sizes)
 

@@ -1,4 +1,4 @@
-"""How far a value could move if documents of equal score stood in another order.
+"""How far a value could move if documents of equal score were in another order.
 
 Documents of one score share a block of ranks. Whatever the measure here, moving a better document up never lowers it,
 so its highest value has every block sorted by descending grade, and its lowest by ascending grade (McSherry & Najork,

@@ -1,6 +1,6 @@
-"""What a model makes of a few texts: the pieces that it names, its words, a map of a query's candidates, its vectors.
+"""A model's outputs on a few texts: the pieces that it names, words, a map of a query's candidates, its vectors.
 
-Each kind of inspection is a function of a ``spec`` and folders; it gives what ``inspection.json`` holds.
+Each kind of inspection is a function of a ``spec`` and folders that returns the content of ``inspection.json``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def inspect_model(
     run: Path | None = None,
     collection: Path | None = None,
 ) -> dict[str, Any]:
-    """Write ``inspection.json`` and return what a manifest says of it.
+    """Write ``inspection.json`` and return what the manifest keeps of it.
 
     Args:
         spec: ``kind``, its fields, and ``numerics``.
@@ -31,7 +31,7 @@ def inspect_model(
         run, collection: of a map, the run that candidates are taken from and what it searched.
 
     Raises:
-        EncoreError: the tokens are of another vocabulary, no text fits, or the model has not what is asked for.
+        EncoreError: the tokens are of another vocabulary, no text fits, or the model lacks the head or decoder.
     """
     from encore.data.tokens import TokenStore
     from encore.evaluation.inspection import pieces, vectors

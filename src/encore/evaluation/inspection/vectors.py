@@ -1,4 +1,4 @@
-"""Vectors of texts: how those of a model lie, and a query among the candidates of a model's own run on a map.
+"""Vectors of texts: how a model's are spread, and a query among the candidates of a model's own run on a map.
 
 Measured before fine-tuning, it costs seconds a model and tells much of what fine-tuning will find: vectors that share
 a few directions can hardly be told apart.
@@ -104,7 +104,7 @@ def mean_cosine(vectors: NDArray[np.float64]) -> float:
 def effective_dimension(vectors: NDArray[np.float64]) -> float:
     """The participation ratio (sum of l)^2 / sum of l^2 of the variances l of centred vectors [N, D] in all directions.
 
-    From 1, where they lie on a line, to D, where they spread alike in all directions; 0 where all are the same.
+    From 1 (all on a line) to D (spread alike in all directions); 0 if all are the same.
     """
     variances = np.linalg.svd(vectors - vectors.mean(0), compute_uv=False) ** 2
     return float(variances.sum() ** 2 / (variances**2).sum()) if variances.any() else 0.0

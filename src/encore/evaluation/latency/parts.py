@@ -115,7 +115,7 @@ def indexed(given: LatencyInputs) -> Measurement:
 
 
 def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how: str) -> Measurement:
-    """Encoder and search, each timed by itself; a query's tokens are made anew, as they would be for a user."""
+    """Encoder and search, each timed by itself; a query is tokenised in the first, as it would be for a user."""
     from encore.data import vocabulary
     from encore.data.tokens import TokenStore
     from encore.models import embed
@@ -161,7 +161,7 @@ def fused(given: LatencyInputs) -> Measurement:
 
 
 def reranked(given: LatencyInputs) -> Measurement:
-    """A first stage, then a scorer over the best of its results, whose texts it reads anew for each query."""
+    """A first stage, then a scorer over the best of its results, whose texts it reads for each query."""
     from encore.data.rankings import rank
     from encore.data.tokens import TokenStore
     from encore.finetuning.scoring import open_scorer

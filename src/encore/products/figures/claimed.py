@@ -1,7 +1,7 @@
 """A figure as claims see it: its lines under each panel are rows, the places of its points are columns.
 
-``kept`` names whatever the catalogue's entry has besides what the run draws, so that a claim about a point that a run
-leaves out is no mistake.
+``kept`` names whatever the catalogue's entry has besides what the run draws, so that a claim may be about a point that
+a run leaves out.
 """
 
 from collections.abc import Iterator

@@ -134,7 +134,7 @@ def _place(value: float, over: str) -> str:
 
 
 def _interval(end: AdvantageEnd) -> str:
-    """The 95 % interval in brackets; empty where there is none, or where it is a single point."""
+    """The 95 % interval in brackets; empty if there is none or it is a single point."""
     if end.low is None or end.high is None or (math.isclose(end.low, end.at) and math.isclose(end.high, end.at)):
         return ""
     bounds = {math.inf: "not seen", -math.inf: "nowhere"}

@@ -1,4 +1,4 @@
-"""The numbers of a figure of curves: where each point lies, what was measured there, and where advantages end."""
+"""The numbers of a figure of curves: the place of each point, what was measured there, and where advantages end."""
 
 import json
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def _curve(line: CurveLine, panel: CurvePanel) -> Curve:
 
 
 def _place(point: CurvePoint, panel: CurvePanel) -> float:
-    """Where a point lies.
+    """The place of a point on the x axis.
 
     Raises:
         EncoreError: a model did not say what it cost.

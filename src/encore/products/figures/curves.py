@@ -44,7 +44,7 @@ class CurveLine(SlicePart):
 
     @property
     def level(self) -> bool:
-        """Whether nothing of it depends on x."""
+        """True if it does not depend on x."""
         return all(point.seed is None for point in self.points)
 
 

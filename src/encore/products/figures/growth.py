@@ -69,7 +69,7 @@ def plan_growth(plan: Plan, figure: GrowthFigure) -> FigureContent:
     rows = []
     for label, system in systems.items():
         if system in plan.catalogue.systems or split_index(system)[1] is not None:
-            raise EncoreError(f"systems: {system!r} is no lineage searched exactly, whose vectors could be masked")
+            raise EncoreError(f"systems: {system!r} is not a lineage searched exactly; name one without an index")
         points: list[dict[str, Any]] = [
             {"measured": place, "sample": 0, "seed": seed, "size": size, "run": run.folder, "scores": scores.folder}
             for place, panel in enumerate(panels)

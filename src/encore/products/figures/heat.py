@@ -1,4 +1,4 @@
-"""A text whose words are coloured by what a decoder says of them; a decoder's highest word is 1."""
+"""A text whose words are coloured by a decoder's probabilities; its highest word is 1."""
 
 from __future__ import annotations
 

@@ -72,10 +72,10 @@ class LabelsFigure(FigureEntry):
         ids = [line.id for line in self.lines]
         for name in ids:
             if ids.count(name) > 1:
-                raise ValueError(f"line {name!r} is there twice")
+                raise ValueError(f"line {name!r} is there twice; give each its own id")
         for name in self.crossover:
             if name not in ids:
-                raise ValueError(f"crossover: {name!r} is no line; lines are {', '.join(ids)}")
+                raise ValueError(f"crossover: {name!r} is not a line; lines are {', '.join(ids)}")
         return self
 
 
@@ -116,7 +116,7 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict
 
 
 def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: str, system: str) -> dict[str, Any]:
-    """A system without training: one point a panel, which lies at no place.
+    """A system without training: one point a panel, without a place.
 
     Raises:
         EncoreError: there is chance in it.

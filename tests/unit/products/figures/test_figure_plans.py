@@ -75,11 +75,11 @@ def test_what_is_declared_or_lies_in_results_is_looked_after(tmp_path, monkeypat
         ({"bow/figure2": {"systems": {"x": "bert-base+bwo"}}}, "bow/figure2", "did you mean bow"),
         ({"bow/figure2": {"kind": "words"}}, "bow/figure2", "kind"),
         ({"costa/figure3": {"split": "tset"}}, "costa/figure3", "no split 'tset'"),
-        ({"costa/figure4": {"crossover": ["bert"]}}, "costa/figure4", "'bert' is no line"),
+        ({"costa/figure4": {"crossover": ["bert"]}}, "costa/figure4", "'bert' is not a line"),
         ({"costa/figure4": {"sizes": [{"stepp": "x"}]}}, "costa/figure4", "a size cannot fill"),
         ({"costa/figure4": {"levels": {"x": "bert-base+marco-bm25"}}}, "costa/figure4", "draw it as a line"),
         ({"costa/figure4": {"panels": [{"label": "x", "split": "test", "measure": "RR@1"}]}}, "costa/figure4", "RR@10"),
-        ({"tct_colbert/figure2": {"systems": {"x": "bm25"}}}, "tct_colbert/figure2", "no lineage searched exactly"),
+        ({"tct_colbert/figure2": {"systems": {"x": "bm25"}}}, "tct_colbert/figure2", "not a lineage searched exactly"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(figures, name, says):

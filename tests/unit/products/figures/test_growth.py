@@ -151,8 +151,8 @@ def test_its_targets_are_found():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"systems": {"BM25": "bm25"}}, "no lineage searched exactly"),
-        ({"systems": {"HNSW": "bert-base+marco-bm25@hnsw"}}, "no lineage searched exactly"),
+        ({"systems": {"BM25": "bm25"}}, "not a lineage searched exactly"),
+        ({"systems": {"HNSW": "bert-base+marco-bm25@hnsw"}}, "not a lineage searched exactly"),
         ({"systems": {"x": "bert-base+marco-bm52"}}, "did you mean marco-bm25"),
         ({"panels": [{"label": "RR", "split": "tset", "measure": "RR@10"}]}, "has no split 'tset'; did you mean test"),
     ],
