@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.strict import Share
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, LayeredFields, layer_flops
+from encore.objectives.parts.decoding import Decoding, LayeredFields
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts
 from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
 
@@ -72,10 +72,6 @@ class Autoencoding(Decoding[AutoencodingFields]):
         """States [B, L, H] of the text under its second mask, from h [B, H] and ``text`` [B, L]."""
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), batch["mask"])
         return states
-
-    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        """Forward operations of the decoder's layers for ``batch`` texts of ``length`` tokens."""
-        return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 
 OBJECTIVE = Autoencoding

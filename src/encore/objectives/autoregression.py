@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from encore.config.strict import Positive
-from encore.objectives.parts.decoding import Decoding, LayeredFields, layer_flops
+from encore.objectives.parts.decoding import Decoding, LayeredFields
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -44,10 +44,6 @@ class Autoregression(Decoding[AutoregressionFields]):
         seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), seen)
         return states
-
-    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        """Forward operations of the decoder's layers for ``batch`` texts of ``length`` tokens."""
-        return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 
 OBJECTIVE = Autoregression

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from encore.config.strict import Positive, Share
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
+from encore.objectives.parts.decoding import Decoding, DecodingFields
 from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
 
 if TYPE_CHECKING:
@@ -111,10 +111,6 @@ class Enhanced(Decoding[EnhancedFields]):
         embedded = encoder.embeddings(batch["text"], None)
         states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.variant == "code")
         return states
-
-    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        """Forward operations of the decoder's layer for ``batch`` texts of ``length`` tokens."""
-        return layer_flops(shape, 1, batch, length)
 
 
 OBJECTIVE = Enhanced

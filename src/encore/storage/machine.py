@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -29,11 +30,8 @@ def gpu() -> str | None:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """The versions of those packages that are installed."""
-    return {name: found for name in packages if (found := _version(name))}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    found = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -120,9 +120,12 @@ class Decoding(MaskedTexts[F]):
         head = self.head_flops(encoder.config, len(batch["decoded"]))
         return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)
 
-    @abstractmethod
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        """Forward operations of the decoder without its vocabulary head, for ``batch`` texts of ``length`` tokens."""
+        """Forward operations of the decoder without its vocabulary head, for ``batch`` texts of ``length`` tokens.
+
+        They are those of Transformer layers of the encoder's shape: one, unless the fields have another number.
+        """
+        return layer_flops(shape, getattr(self.fields, "decoder_layers", 1), batch, length)
 
     def head_flops(self, shape: EncoderConfig, positions: int) -> float:
         """Forward operations of the decoder's vocabulary head at ``positions`` positions."""
