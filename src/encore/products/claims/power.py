@@ -57,13 +57,14 @@ class Power:
         self.spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
         entries = read_datasets(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
+        self._without_titles = {name: entry["of"] for name, entry in entries.items() if entry["kind"] == "with-titles"}
 
     def queries(self, run: Run) -> int | None:
         """How many queries a split has; None where nobody counted them.
 
         Of ReQA's questions, ``test-5`` has the 95 % that do not train (Chang et al. 2020, section 4.1).
         """
-        dataset, split = run
+        dataset, split = self._without_titles.get(run[0], run[0]), run[1]
         expected = self._expected.get(dataset, {})
         if f"queries.{split}" in expected:
             return int(expected[f"queries.{split}"])
@@ -110,13 +111,16 @@ class Power:
         return total if own else None
 
     def _parts(self, address: Address, weight: float) -> list[tuple[float, Run, str]]:
-        """The weights, runs and measures that a cell is a sum of; empty where its value is not of queries."""
+        """The weights, runs and measures that a cell is a sum of; empty where its value is not of queries.
+
+        Passages with and without titles are asked the same queries, so they count as one dataset.
+        """
         row, column = entries_of(address, self._tables)
         if column.source == TESTED:
             dataset, split, measure = (
                 fill_vars(text, row, column) for text in (column.dataset, column.split, column.measure)
             )
-            return [(weight, (dataset, split), measure)]
+            return [(weight, (self._without_titles.get(dataset, dataset), split), measure)]
         share = weight / max(len(column.mean_of), 1)
         return [part for name in column.mean_of for part in self._parts(address._replace(column=name), share)]
 

@@ -43,6 +43,9 @@ class LabelsFigure(FigureEntry):
     lines: list[LineEntry] = Field(min_length=1)
     levels: dict[str, str] = Field({}, description="Systems without training, drawn as level lines, by their labels.")
     dataset: str
+    levels_dataset: str = Field(
+        "", description="The dataset that the levels are searched in, with the same queries; without it, `dataset`."
+    )
     panels: list[PanelEntry] = Field(min_length=1)
     sizes: list[dict[str, str]] = Field(
         min_length=1, description="Values of the placeholders in systems for each size, the smallest size first."
@@ -105,7 +108,7 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict
             about = {"measured": place, "size": size, "sample": sample, "train_split": step.train_split}
             about |= {"queries": step.queries, "collection": plan.collection(step.collection).folder}
             for seed in plan.config.seeds:
-                scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
+                scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure.dataset, panel))
                 models, model = [], scores.inputs["run"].inputs.get("model")
                 while model is not None:
                     models += [model.folder] if model.stage == "finetune" else []
@@ -123,9 +126,16 @@ def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: st
     """
     if plan.resolve.has_chance(system):
         raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
-    scores = [plan.scores(system, None, figure.dataset, _topics(plan, figure, panel)).folder for panel in panels]
-    points = [{"measured": place, "seed": None, "size": 0, "scores": folder} for place, folder in enumerate(scores)]
-    return {"id": label, "label": label, "system": system, "role": "baseline", "points": points, "reads": scores}
+    dataset = figure.levels_dataset or figure.dataset
+    there, _ = measured(plan, dataset, panels)
+    points = [
+        {"measured": place, "seed": None, "size": 0, "scores": plan.scores(system, None, dataset, topics).folder}
+        for place, panel in enumerate(panels)
+        if panel in there
+        for topics in [_topics(plan, dataset, panel)]
+    ]
+    reads = [point["scores"] for point in points]
+    return {"id": label, "label": label, "system": system, "role": "baseline", "points": points, "reads": reads}
 
 
 def _trained(plan: Plan, system: str, filling: dict[str, str], sample: int) -> tuple[str, FinetuneStep]:
@@ -146,8 +156,8 @@ def _trained(plan: Plan, system: str, filling: dict[str, str], sample: int) -> t
     return f"{name}~sample={sample}", step
 
 
-def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:
-    return plan.resolve.dataset(figure.dataset).fields.splits[panel.split].topics or panel.split
+def _topics(plan: Plan, dataset: str, panel: PanelEntry) -> str:
+    return plan.resolve.dataset(dataset).fields.splits[panel.split].topics or panel.split
 
 
 def draw_labels(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:

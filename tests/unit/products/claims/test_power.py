@@ -72,6 +72,15 @@ def test_what_queries_of_two_collections_share_does_not_cancel(power):
     assert power.could_show(Contrast(((table4, 1),), printed=((table4, -1),))) is None
 
 
+def test_passages_with_and_without_titles_are_asked_the_same_queries(power):
+    """BM25's row is of the plain passages, and its difference to a model is paired as that of two models is."""
+    bm25 = Address(COSTA, "Traditional", "bm25", "mrr10")
+    found = power.could_show(above(Address(COSTA, "BM25 negatives", "costa", "mrr10"), bm25))
+    levels = 0.342, 0.187
+    wanted = (1.959964 + 0.841621) * (0.26 * sum(m * (1 - m) for m in levels) / 6980) ** 0.5
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
 def test_the_stated_power_is_had():
     """Two yes-or-no systems without regard to each other: a share of 1, whose formula is exact."""
     generator = np.random.default_rng(5)

@@ -133,3 +133,13 @@ def test_the_head_that_all_are_asked_with_is_that_of_their_start():
 
 def test_a_map_says_on_how_many_queries_its_models_were_trained_here():
     assert "Training queries: COSTA on 40; SEED on 40." in figure_plan(make(), "costa/figure3")["notes"]
+
+
+def test_a_level_can_be_of_another_dataset_with_the_same_queries():
+    """BM25 in COSTA's figure 4 searches passages without titles, the models those with titles."""
+    *lines, level = figure_plan(load_plan(ROOT / "config/paper.yaml"), "costa/figure4")["rows"]
+    assert {Path(folder).name.split(".")[0] for folder in level["reads"]} == {"msmarco-passage"}
+    scores = {Path(point["scores"]).name.split(".")[0] for line in lines for point in line["points"]}
+    assert scores == {"msmarco-passage-titles"}
+    with pytest.raises(EncoreError, match="nothing is left to draw"):
+        check_target(make({"costa/figure4": {"levels_dataset": "squad-reqa"}}), "results/figures/costa/figure4.png")

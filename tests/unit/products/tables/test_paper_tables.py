@@ -93,3 +93,12 @@ def test_bm25_of_documents_is_the_one_that_gives_the_printed_number(papers):
         documents = [column for column in papers[name].columns if column.dataset == "msmarco-document"]
         found = {(column.split, fill_vars(row.system, row, column)) for column in documents}
         assert found == {("test", "bm25-documents"), ("graded", "bm25")}
+
+
+@pytest.mark.parametrize("name", ["cpdae/table1", "costa/table1", "bow/table3"])
+def test_bm25_is_of_passages_without_titles_as_its_printed_numbers_are(papers, name):
+    """.187 and .857 are of the plain collection (castorini/pyserini); models have titles."""
+    runs = [(row, column) for row, column in cells(papers[name]) if has_own_value(row, column)]
+    found = {(row.id == "bm25", fill_vars(column.dataset, row, column)) for row, column in runs}
+    passages = {(is_bm25, dataset) for is_bm25, dataset in found if dataset.startswith("msmarco-passage")}
+    assert passages == {(True, "msmarco-passage"), (False, "msmarco-passage-titles")}
