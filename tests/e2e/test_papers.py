@@ -14,7 +14,7 @@ from papers import ABSENT, RUN, TABLES, TARGETS
 
 from encore.products.claims.entries import read_claims
 from encore.products.kinds import BY_RULE
-from encore.products.tables.verdicts import TOO_FEW, UNTESTED
+from encore.products.tables.comparisons import TOO_FEW, UNTESTED
 
 CONFIG = ("--config", RUN[-1])
 SHARES = ("measure", "mean_of", "gain")  # sources whose values a paper may print in percent

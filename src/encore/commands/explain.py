@@ -13,9 +13,8 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts
-from encore.products.tables.layout import of_unseen
+from encore.products.tables.layout import of_unseen, upstream_cells
 from encore.products.tables.plan import table_plan
-from encore.products.tables.upstream import upstream_cells
 from encore.storage import manifest
 from encore.storage.files import sha256
 

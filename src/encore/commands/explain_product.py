@@ -18,7 +18,7 @@ from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.tables.plan import CURVES
-from encore.products.tables.reported_file import PAPERS
+from encore.products.tables.reported import PAPERS
 
 FIGURES = "results/figures/"
 VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")

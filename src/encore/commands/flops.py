@@ -4,8 +4,7 @@ from typing import Any
 
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.tables.budgets import RowFlops, off_budget, operations
-from encore.products.tables.compared_models import models_behind
+from encore.products.tables.budgets import RowFlops, models_behind, off_budget, operations
 from encore.products.tables.plan import table_plan
 
 

@@ -108,7 +108,7 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
     assert "1,234" in formats.render(shown, "md")
     assert [note for note in notes_of(shown) if note.startswith("pairs, query_tokens: of one epoch of the step")]
     (tmp_path / "pairs/pairs.json").write_text("{}")
-    with pytest.raises(EncoreError, match=r"pairs\.json counts no pairs"):
+    with pytest.raises(EncoreError, match=r"pairs\.json has no pairs"):
         table_of(table)
 
 

@@ -276,7 +276,7 @@ def test_every_shipped_configuration_plans(name):
 
 
 def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.products.tables.reported_file.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.products.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     file = tmp_path / "encore/table1.csv"
     plan = make()

@@ -13,9 +13,9 @@ from encore.products.declared import declared
 from encore.products.figures.claimed import figure_cells
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
+from encore.products.tables.layout import upstream_cells
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported_file import PAPERS
-from encore.products.tables.upstream import upstream_cells
+from encore.products.tables.reported import PAPERS
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, 
 from encore.products.claims.plan import cells_of, gap_reasons, run_shapes
 from encore.products.claims.printed_claims import printed_marks, printed_values
 from encore.products.figures.claimed import figure_cells
+from encore.products.tables.layout import upstream_cells
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported_file import PAPERS
-from encore.products.tables.upstream import upstream_cells
+from encore.products.tables.reported import PAPERS
 from encore.storage.typed import snakemake
 
 SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted

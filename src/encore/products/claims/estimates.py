@@ -20,7 +20,7 @@ from encore.errors import EncoreError
 from encore.evaluation.significance import Component, Difference, clustered, summed
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.verdict import Estimate
-from encore.products.tables.sources import CellValues
+from encore.products.tables.sources.base import CellValues
 
 Floats = NDArray[np.float64]
 Seeds = tuple[int, ...]

@@ -25,7 +25,7 @@ from encore.products.claims.verdict import (
     of_orders,
 )
 from encore.products.slices import LEFT_OUT
-from encore.products.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
+from encore.products.tables.comparisons import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
 

@@ -23,10 +23,11 @@ from encore.products.claims.entries import (
 )
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
 from encore.products.slices import NOT_BUILT, Shape
-from encore.products.tables.entries import SOURCES, ColumnEntry, RowEntry, Table, fill_vars
+from encore.products.tables.entries import ColumnEntry, RowEntry, Table, fill_vars
+from encore.products.tables.layout import upstream_places
 from encore.products.tables.plan import table_folders, table_plan
-from encore.products.tables.reported_file import PAPERS, reported_path
-from encore.products.tables.upstream import upstream_places
+from encore.products.tables.reported import PAPERS, reported_path
+from encore.products.tables.sources.kinds import SOURCES
 from encore.storage.files import full_digest, sha256
 
 PRINTED_ONLY = "nothing here measures it"
@@ -218,7 +219,7 @@ def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
         known = {each.id: each for each in table.columns}
         parts = [_why(plan, table, row, known[part]) for part in column.mean_of]
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table notes of which
-    needs = SOURCES[column.source]
+    needs = SOURCES[column.source].needs
     dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
     gone = plan.resolve.datasets.absence(dataset, split) if "dataset" in needs else None
     return gone or ((plan.resolve.missing_start(fill_vars(row.system, row, column)) or "") if "system" in needs else "")

@@ -20,7 +20,8 @@ from encore.config.strict import Strict
 from encore.config.validation import checked, read_yaml
 from encore.products.claims.contrasts import Address, Contrast, entries_of
 from encore.products.claims.entries import DATASETS, SPREAD
-from encore.products.tables.entries import TESTED, Table, fill_vars
+from encore.products.tables.entries import Table, fill_vars
+from encore.products.tables.sources.kinds import TESTED
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py
 CUTOFF = 20  # measures of recall to this rank and from beyond it are families of their own

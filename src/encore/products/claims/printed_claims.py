@@ -27,11 +27,10 @@ from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
 from encore.products.record import Builder
 from encore.products.slices import Product
-from encore.products.tables.entries import TESTED, Table, fill_vars, has_own_value, printed_as
+from encore.products.tables.entries import Table, fill_vars, has_own_value, printed_as
+from encore.products.tables.reported import PAPERS, read, reported_path
 from encore.products.tables.reported import found as printed_number
-from encore.products.tables.reported import read
-from encore.products.tables.reported_file import PAPERS, reported_path
-from encore.products.tables.sources import SOURCES
+from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 

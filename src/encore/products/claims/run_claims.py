@@ -19,11 +19,12 @@ from encore.products.record import Builder
 from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
 from encore.products.tables import reported
-from encore.products.tables.cells import cell_values
-from encore.products.tables.entries import TESTED
-from encore.products.tables.layout import CellSlice, Layout
-from encore.products.tables.sources import SOURCES, CellValues, source_of
-from encore.products.tables.verdicts import UNTESTED
+from encore.products.tables.comparisons import UNTESTED
+from encore.products.tables.compute import cell_values
+from encore.products.tables.grid import CellSlice
+from encore.products.tables.layout import Layout
+from encore.products.tables.sources.base import CellValues
+from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 

@@ -21,9 +21,9 @@ from encore.products.claims.entries import Claim, number_tests, read_claims
 from encore.products.claims.power import POWER, Power
 from encore.products.claims.printed import printed_difference
 from encore.products.claims.printed_claims import printed_values
+from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.entries import Table
-from encore.products.tables.reported_file import PAPERS
-from encore.products.tables.verdicts import ENOUGH_SEEDS
+from encore.products.tables.reported import PAPERS
 
 TRIED = (ENOUGH_SEEDS, 6, 7, 8, 10, 12, 15, 20, 30, 50)
 NEVER = math.inf

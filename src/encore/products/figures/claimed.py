@@ -13,7 +13,7 @@ from encore.products.figures.base import FigureEntry, FigurePoint, PointAxes
 from encore.products.figures.kinds import KINDS
 from encore.products.figures.plan import figure_plan
 from encore.products.slices import NOT_DRAWN, Axis, Shape
-from encore.products.tables.entries import TESTED
+from encore.products.tables.sources.kinds import TESTED
 
 
 def shape(drawn: PointAxes, kept: PointAxes | None = None) -> Shape:

@@ -13,10 +13,10 @@ from encore.products.figures import style
 from encore.products.figures.style import BAND, INK, SOFT
 from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
+from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.compute import compute_table, signed
 from encore.products.tables.layout import Layout
 from encore.products.tables.table import Column, Table
-from encore.products.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
 
 HEADER = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]

@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import KINDS
 from encore.products.tables.plan import CURVES, table_plan
-from encore.products.tables.sources.reads import pretrained
+from encore.products.tables.sources.base import pretrained
 
 OWN = "encore"  # the folder of our own figures, whose targets drop it
 

@@ -21,7 +21,7 @@ from encore.products.declared import declared_figures, wanted_tables
 from encore.products.report.slice import ReportSlice
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported_file import PAPERS, reported_file
+from encore.products.tables.reported import PAPERS, reported_file
 from encore.storage.files import canonical, full_digest, sha256
 from encore.storage.typed import called
 

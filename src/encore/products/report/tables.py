@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.slices import OURS
 from encore.products.tables.compute import compute_table
-from encore.products.tables.layout import CellSlice
+from encore.products.tables.grid import CellSlice
 from encore.products.tables.table import Column, Row, Table, read_table
 
 

@@ -6,16 +6,24 @@ from dataclasses import dataclass
 
 from encore.evaluation.scores import exact_mean
 from encore.products.slices import OURS, Unit
-from encore.products.tables import layout as plan
-from encore.products.tables import reported as reported
-from encore.products.tables.cells import cell_values
-from encore.products.tables.comparisons import Address, RowComparison, compare_rows
+from encore.products.tables import grid as plan
+from encore.products.tables import reported
+from encore.products.tables.comparisons import (
+    OPEN,
+    UNTESTED,
+    Address,
+    RowComparison,
+    compare_rows,
+    detectable_gain,
+    objective_verdict,
+)
 from encore.products.tables.footnotes import DISAGREES, RAISED, footnotes
-from encore.products.tables.layout import CellSlice, Layout
-from encore.products.tables.sources import SOURCES, CellSource, CellValues, source_of
+from encore.products.tables.grid import CellSlice
+from encore.products.tables.layout import Layout
+from encore.products.tables.sources.base import CellSource, CellValues
+from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
 from encore.products.tables.table import Cell, Column, Comparison, Ours, Printed, Row, State, Table
 from encore.products.tables.unseen import with_unseen
-from encore.products.tables.verdicts import OPEN, UNTESTED, detectable_gain, objective_verdict
 from encore.storage.csv_rows import rounded
 
 SYMBOLS = "†‡§¶‖"
@@ -62,12 +70,37 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
     return table.model_copy(update={"footnotes": footnotes(layout, table)})
 
 
+def cell_values(layout: Layout) -> dict[Address, CellValues]:
+    """The values by seed of all cells that have values of ours, from the folders that the plan names.
+
+    Raises:
+        EncoreError: what a cell reads is missing, damaged, or lacks what is requested.
+    """
+    rows, columns = {(row.setting, row.id): row for row in layout.rows}, {each.id: each for each in layout.columns}
+    found: dict[Address, CellValues | None] = {}
+
+    def value(setting: str, name: str, of: str) -> CellValues | None:
+        """A cell's values, after those of the cells that it is made of; None for a row that the run leaves out."""
+        if (setting, name) not in rows:
+            return None
+        if (setting, name, of) not in found:
+            row, column = rows[setting, name], columns[of]
+            parts = {part: value(setting, *at) for part, at in source_of(column).parts(row, column).items()}
+            found[setting, name, of] = source_of(column).values(row.cells[of], parts)
+        return found[setting, name, of]
+
+    for row in layout.rows:
+        for column in layout.columns:
+            value(row.setting, row.id, column.id)
+    return {at: values for at, values in found.items() if values is not None}
+
+
 def symbols(layout: Layout) -> dict[str, str]:
     """The marker of each comparator."""
     return dict(zip(layout.comparators(), SYMBOLS, strict=False))
 
 
-def signed(value: float, source: CellSource = SOURCES["measure"], unit: Unit = "share") -> str:
+def signed(value: float, source: CellSource = SOURCES[TESTED], unit: Unit = "share") -> str:
     """A difference as people read it, by default of measures between 0 and 1."""
     return ("+" if value >= 0 else "−") + source.shown(abs(value), unit)
 

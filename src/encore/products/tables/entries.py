@@ -1,53 +1,24 @@
 """The entries of ``papers/<paper>/tables.yaml``: rows, columns, and the variables of their placeholders.
 
-A column has one source of values: a measure, or one of the fields of ``SOURCES``. A row has a system, or is copied from
-what another paper printed. ``{name}`` in a system, a dataset, a split or a reported name is filled for each cell, from
+A column has one source of values, one of ``sources/kinds.py``, by its field. A row has a system, or is copied from what
+another paper printed. ``{name}`` in a system, a dataset, a split or a reported name is filled for each cell, from
 ``vars:`` of its row and, where that does not say it, of its column.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
 
 from encore.config.lineage import spelled
 from encore.config.strict import Strict
 from encore.config.validation import nearest
+from encore.products.tables.grid import ColumnFields, RowFields
+from encore.products.tables.sources.kinds import SOURCES, TESTED
 
 Variables = dict[str, StrictInt | StrictFloat | StrictStr]
-Need = Literal["system", "dataset", "split"]
-
-# Where a column's values come from, and what of a cell that needs.
-SOURCES: dict[str, tuple[Need, ...]] = {
-    "measure": ("system", "dataset", "split"),
-    "efficiency": ("system", "dataset", "split"),
-    "held_out": ("system",),
-    "masked_loss": ("system", "dataset"),
-    "pairs": ("system",),
-    "recorded": (),
-    "statistic": ("dataset",),
-    "tokens": ("system", "dataset"),
-    "vectors": ("system", "dataset"),
-    "mean_of": (),
-    "gain": (),
-    "printed": (),
-}
-TESTED = "measure"  # the source whose values are queries', so that differences can be tested
 _NAME = re.compile(r"{(\w*)}")
-
-
-class RowFields(BaseModel):
-    """What a row is in every form of a table: as it is written, as it is planned, and with its numbers."""
-
-    id: str = Field(description="Its name, unique in its setting.")
-    label: str = Field(description="What it is called.")
-    setting: str = Field("", description="The group of rows that it stands in, and is compared within.")
-    system: str = Field("", description="The system that is evaluated: an entry of systems.yaml, or a lineage.")
-    role: Literal["baseline", "none", "control", "objective"] = Field(
-        "baseline", description="What the row is to the tests: baseline, none, control or objective."
-    )
-    reported_only: str = Field("", description="Whose printed numbers the row shows instead of running a system.")
 
 
 class RowEntry(RowFields, Strict):
@@ -80,71 +51,25 @@ class RowEntry(RowFields, Strict):
         return self
 
 
-class GainEntry(Strict):
-    """The difference of a row to another row of its setting, under a column."""
-
-    of: str = Field(description="The id of the column whose difference is shown.")
-    over: str = Field(description="The id of the row that the difference is to.")
-
-
-class ColumnFields(BaseModel):
-    """What a column is in every form of a table."""
-
-    id: str = Field(description="Its name, unique in its table.")
-    label: str = Field(description="Its title.")
-    mean_of: list[str] = Field([], description="Or: the mean of other columns, by id, for each seed.")
-    gain: GainEntry | None = Field(None, description="Or: the difference of the row to another row under a column.")
-    hidden: bool = Field(False, description="Whether the column is in the data only, for a mean of columns.")
-    primary: bool = Field(False, description="Whether verdicts rest on it.")
-
-
-class ColumnEntry(ColumnFields, Strict):
-    """A column of a table: its printed name and the source of its values."""
-
+class _Shown(ColumnFields, Strict):
     dataset: str = ""
     split: str = ""
-    measure: str = Field("", description="The source of the values: a measure of the split, by its printed name.")
-    efficiency: str | None = Field(
-        None,
-        pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
-        description="Or: milliseconds per query of the split, in all (`latency`) or in one stage "
-        "(`latency.search`), or MiB of the index (`size`).",
-    )
-    held_out: str | None = Field(
-        None,
-        description="Or: the named term of the last pre-training step's loss on held-out texts, at the "
-        "end of the step.",
-    )
-    masked_loss: str | None = Field(
-        None,
-        description="Or: the MLM loss on the dataset's passages, masked for all models as the named step masks.",
-    )
-    pairs: Literal["pairs", "tokens", "query_tokens", "document_tokens"] | None = Field(
-        None,
-        description="Or: the number of pairs, or mean tokens, in an epoch of the last pre-training step, "
-        "which learns from pairs of texts.",
-    )
-    recorded: str | None = Field(
-        None,
-        pattern=r"^[^/]+(/[^/]+)+$",
-        description="Or: a number of a record of the run, `<record>/<key>/...`, where an entry of a list "
-        "is named by its first value.",
-    )
-    statistic: str | None = Field(
-        None, description="Or: a number of the dataset's statistics.json, its keys joined by full stops."
-    )
-    tokens: Literal["passages", "queries"] | None = Field(
-        None, description="Or: the mean length of the dataset's texts in word pieces of the system's vocabulary."
-    )
-    vectors: (
-        Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
-        | None
-    ) = Field(
-        None,
-        description="Or: how the vectors of the dataset's texts lie after the last pre-training step, as the model "
-        "pools or, with `mean_`, for the mean of all states.",
-    )
-    printed: bool = Field(False, description="Or: only the paper's printed number, since nothing here measures it.")
+
+
+if TYPE_CHECKING:  # whose fields differ with what is registered
+
+    class _Sourced(_Shown):
+        measure: str
+        printed: bool
+
+else:
+    _fields: dict[str, Any] = {name: source.field for name, source in SOURCES.items()}
+    _Sourced = create_model("_Sourced", __base__=_Shown, **_fields)
+
+
+class ColumnEntry(_Sourced):
+    """A column of a table: its printed name and the source of its values."""
+
     vars: Variables = Field({}, description="Values of the placeholders in the column's cells, where the row has none.")
     reported_dataset: str | None = Field(
         None, description="The dataset's name in the file of printed numbers, if it differs."
@@ -168,7 +93,7 @@ class ColumnEntry(ColumnFields, Strict):
             known = ", ".join(f"`{source}`" for source in SOURCES)
             raise ValueError(f"column {self.id!r} needs one source of its values, and only one: {known}")
         for field in ("dataset", "split"):
-            if bool(getattr(self, field)) != (field in SOURCES[self.source]):
+            if bool(getattr(self, field)) != (field in SOURCES[self.source].needs):
                 fix = "leave out" if getattr(self, field) else "needs"
                 raise ValueError(f"column {self.id!r} shows `{self.source}`: {fix} `{field}`")
         if self.primary and (self.source != TESTED or self.hidden):
@@ -254,7 +179,7 @@ class Table(Strict):
         known = {column.id: column for column in self.columns}
         for column in self.columns:
             for part in column.mean_of:
-                if part not in known or known[part].source not in (TESTED, "mean_of"):
+                if part not in known or not SOURCES[known[part].source].averaged:
                     raise ValueError(
                         f"column {column.id!r}, mean_of: {part!r} is not a column of measures or of their mean"
                     )
@@ -267,7 +192,7 @@ class Table(Strict):
         for column in (column for column in self.columns if column.gain):
             assert column.gain is not None
             own = next((other for other in self.columns if other.id == column.gain.of), None)
-            if own is None or own.source not in (TESTED, "mean_of"):
+            if own is None or not SOURCES[own.source].averaged:
                 raise ValueError(
                     f"column {column.id!r}, gain: {column.gain.of!r} is not a column of measures or of their mean"
                 )
@@ -284,7 +209,7 @@ class Table(Strict):
             if unknown := row.not_applicable.keys() - ids:
                 raise ValueError(f"row {row.id!r}, not_applicable: the table has no column {min(unknown)!r}")
             for column in self.columns:
-                if has_own_value(row, column) and "system" in SOURCES[column.source] and not row.system:
+                if has_own_value(row, column) and "system" in SOURCES[column.source].needs and not row.system:
                     raise ValueError(
                         f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or "
                         "`reported_only`, or the reason under `not_applicable`"
@@ -341,7 +266,7 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
     texts: list[str | None] = [row.reported_label, row.reported_setting, column.reported_metric]
     texts.append(column.reported_dataset or column.dataset)
     if has_own_value(row, column):
-        needs = SOURCES[column.source]
+        needs = SOURCES[column.source].needs
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
         source = getattr(column, column.source)
         texts += [source] if isinstance(source, str) else []

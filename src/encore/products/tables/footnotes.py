@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes
+from encore.products.tables.comparisons import ENOUGH_SEEDS, OPEN
 from encore.products.tables.layout import Layout
-from encore.products.tables.sources import SOURCES
+from encore.products.tables.sources.kinds import SOURCES
 from encore.products.tables.table import Ours, Table
 from encore.products.tables.unseen import unseen_notes
-from encore.products.tables.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
@@ -27,7 +27,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *budget_notes(layout),
         *_seeds(table),
         *_ties(table),
-        *(note for source in SOURCES.values() for note in source.notes(layout)),
+        *(note for name, source in SOURCES.items() for note in source.notes(layout.own(name), layout)),
     ]
 
 

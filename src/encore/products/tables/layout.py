@@ -1,71 +1,16 @@
 """A table's slice of the plan: its rows and columns, what each cell shows and what it is read from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from encore.products.slices import Product, Read, SlicePart, Unit
-from encore.products.tables.entries import ColumnFields, RowFields
+from encore.products.slices import Read, SlicePart, Unit
+from encore.products.tables.grid import Column, Grid, Row
+from encore.products.tables.sources.kinds import SOURCES
 
 REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
-
-# What is read of a folder, by the source of values; all of it where nothing is named.
-FILES: dict[str, tuple[str, ...]] = {
-    "held_out": ("held_out.tsv",),
-    "statistic": ("statistics.json",),
-    "tokens": ("passages.offsets.npy", "queries.offsets.npy"),
-}
-
-
-class CellSlice(SlicePart):
-    """A cell: what of its column's source it shows (a measure by its short name in the scores), and where it is.
-
-    Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
-    identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are reasons: why the row can
-    have no such number, and why this run cannot.
-    """
-
-    value: str = ""
-    system: str = ""
-    dataset: str = ""
-    split: str = ""
-    expression: str = ""  # the measure in full, as ir-measures writes it
-    collection: str = ""  # named with its digest
-    unseen: bool = False  # whether it is about those queries alone that training has not met
-    reads: list[Read] = []
-    record: str = ""  # or a file of the user's
-    reported: dict[str, str] = {}
-    not_applicable: str = ""
-    absent: str = ""
-
-
-class Row(RowFields, SlicePart):
-    """A row with what each of its cells shows and reads."""
-
-    cells: dict[str, CellSlice]  # by the column's id
-    models: dict[str, list[str]] = {}  # behind what it reads, by kind of training; in a table with a control
-
-
-class Column(ColumnFields, SlicePart):
-    """What its cells have in common: the source of their values, and the columns that it is a mean of here."""
-
-    source: Literal[
-        "measure",
-        "efficiency",
-        "held_out",
-        "masked_loss",
-        "pairs",
-        "recorded",
-        "statistic",
-        "tokens",
-        "vectors",
-        "mean_of",
-        "gain",
-        "printed",
-    ] = "measure"
-    reported_scale: float = 1.0  # the factor from a printed number to our unit
 
 
 def of_unseen(column: str, label: str) -> tuple[str, str]:
@@ -107,14 +52,12 @@ class Reference(RowAddress):
     over: RowAddress | None = None
 
 
-class Layout(Product):
+class Layout(Grid):
     """A table: rows by columns."""
 
     paper: str
     title: str
     unit: Unit = "share"  # of measures, as the paper prints them and people are shown ours
-    rows: list[Row]
-    columns: list[Column]
     dataset_labels: dict[str, str] = {}
     significance: Design | None = None
     reported: str | None = None
@@ -122,6 +65,14 @@ class Layout(Product):
     references_sha256: dict[str, str] = {}
     depth: int = 0  # ranks of our runs, where they are compared with released ones
     notes: list[str] = []
+
+    @field_validator("columns")
+    @classmethod
+    def _know_sources(cls, columns: list[Column]) -> list[Column]:
+        for column in columns:
+            if column.source not in SOURCES:
+                raise ValueError(f"column {column.id!r}: there is no source of values {column.source!r}")
+        return columns
 
     def settings(self) -> list[str]:
         """Settings in the order of their first rows."""
@@ -145,9 +96,31 @@ class Layout(Product):
         Returns:
             The files that are read, by folder; None for all of them.
         """
-        cells = ((row.cells[column.id], column.source) for row in self.rows for column in self.columns)
-        return {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
+        cells = ((row.cells[column.id], SOURCES[column.source]) for row in self.rows for column in self.columns)
+        return {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
 
     def beside(self, folder: Path) -> list[Path]:
         """How close the table's runs are to released ones, if the run's file names some."""
         return [folder / f"{self.name}.{REPRODUCTION}"] if self.references else []
+
+
+def upstream_cells(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
+    """The cell, then those that its value is made of, and what these are made of."""
+    rows = {(each["setting"], each["id"]): each["cells"] for each in content["rows"]}
+    return (rows[setting, row][column] for row, column in upstream_places(content, setting, row, column))
+
+
+def upstream_places(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[tuple[str, str]]:
+    """The rows and columns of these cells."""
+    columns = {each["id"]: each for each in content["columns"]}
+    rows = {each["id"] for each in content["rows"] if each["setting"] == setting}
+    waiting = [(row, column)]
+    while waiting:
+        row, column = waiting.pop(0)
+        if row not in rows:  # a gain over a row that the run leaves out
+            continue
+        yield row, column
+        waiting += [(row, part) for part in columns[column]["mean_of"]]
+        gain = columns[column].get("gain")
+        if gain and gain["over"] != row:
+            waiting += [(each, gain["of"]) for each in (row, gain["over"])]

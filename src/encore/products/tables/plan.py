@@ -8,13 +8,12 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.tables.compared_models import compared_models
+from encore.products.tables.budgets import compared_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table
-from encore.products.tables.means import means, partial
 from encore.products.tables.notes import notes
-from encore.products.tables.planned import cells, row_plan
+from encore.products.tables.planned import cells, means, partial_means, row_plan
 from encore.products.tables.references import reference_digests, references
-from encore.products.tables.reported_file import OWN, reported_file
+from encore.products.tables.reported import OWN, reported_file
 from encore.storage.files import sha256
 
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
@@ -82,7 +81,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
         "dataset_labels": {dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         "significance": _design(table, rows),
-        "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
+        "notes": [*table.notes, *notes(plan, rows, found), *partial_means(table.columns, over)],
         "proxy_data": plan.config.proxy_data,
     } | ({"references": released, "depth": plan.config.depth} if released else {})
 

@@ -1,5 +1,6 @@
 """A table's rows in its slice of the plan: each cell with its names filled and the folders that it reads."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,8 +9,6 @@ from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.tables.entries import (
-    SOURCES,
-    TESTED,
     ColumnEntry,
     RowEntry,
     RowFields,
@@ -18,7 +17,9 @@ from encore.products.tables.entries import (
     has_own_value,
     printed_as,
 )
-from encore.products.tables.sources.reads import CellRequest, Reads, read
+from encore.products.tables.grid import CellSlice
+from encore.products.tables.sources.base import Reads
+from encore.products.tables.sources.kinds import SOURCES, TESTED
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Cell:
 
     row: RowEntry
     column: ColumnEntry
-    request: CellRequest
+    request: CellSlice
     reads: Reads | None
 
 
@@ -56,8 +57,8 @@ def _cell(plan: Plan, name: str, row: RowEntry, column: ColumnEntry) -> Cell:
         getattr(column, column.source),
         has_own_value(row, column),
     )
-    needs_system = run and "system" in SOURCES[column.source]
-    request = CellRequest(
+    needs_system = run and "system" in SOURCES[column.source].needs
+    request = CellSlice(
         value=fill(value) if isinstance(value, str) else "",
         system=fill(row.system) if needs_system else "",
         dataset=fill(column.dataset),
@@ -66,7 +67,14 @@ def _cell(plan: Plan, name: str, row: RowEntry, column: ColumnEntry) -> Cell:
     if not run:
         return Cell(row, column, request, None)
     place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
-    return Cell(row, column, request, explained(partial(read, plan, column.source), request, place))
+    return Cell(row, column, request, explained(partial(_read, plan, column.source), request, place))
+
+
+def _read(plan: Plan, source: str, request: CellSlice) -> Reads:
+    absent = plan.resolve.datasets.absence(request.dataset, request.split) if request.dataset else None
+    if reason := absent or (plan.resolve.missing_start(request.system) if request.system else None):
+        return Reads(absent=reason)
+    return SOURCES[source].reads(plan, request)
 
 
 def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
@@ -82,10 +90,7 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
     }
     reasons = {"not_applicable": cell.row.not_applicable.get(cell.column.id), "absent": reads.absent}
     fields |= {"record": reads.record} if reads.record else {}
-    if cell.column.source == "measure" and reads.by_seed:
-        fields["expression"] = (
-            plan.resolve.dataset(request.dataset).fields.splits[request.split].measures[request.value]
-        )
+    fields |= {"expression": reads.expression} if reads.expression else {}
     fields |= {why: reason for why, reason in reasons.items() if reason}
     return fields | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 
@@ -105,4 +110,23 @@ def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:
             raise EncoreError(
                 f"table {name!r}, column {cell.column.id!r}: rows {first.row.id!r} and {cell.row.id!r} of one setting "
                 "are compared and answer different queries; give them settings of their own, or no `significance`"
+            )
+
+
+def means(columns: Iterable[ColumnEntry], cells: Iterable[Cell]) -> dict[str, list[str]]:
+    """The columns that each mean is over, by its id: those that are not absent, or all of them if all are."""
+    taken = {each.id: each.mean_of for each in columns if each.mean_of}
+    gone = {cell.column.id for cell in cells if cell.reads and cell.reads.absent}
+    while more := {name for name, parts in taken.items() if name not in gone and gone.issuperset(parts)}:
+        gone |= more  # a mean of nothing but absent ones is absent too
+    return {name: [part for part in parts if part not in gone] or parts for name, parts in taken.items()}
+
+
+def partial_means(columns: Iterable[ColumnEntry], over: Mapping[str, list[str]]) -> Iterator[str]:
+    """A sentence about each mean that is not over all that the paper's is over."""
+    for column in columns:
+        if len(over.get(column.id, [])) < len(column.mean_of):
+            yield (
+                f"{column.label} is the mean of {len(over[column.id])} of {len(column.mean_of)} columns here; a number "
+                "printed next to it is of all."
             )

@@ -1,6 +1,6 @@
 """Released runs that a run's configuration names for rows of tables: the runs of ours that each is compared with.
 
-How close they are is in ``results/tables/<table>.reproduction.csv``, which ``reporting/tables/reproduction.py`` writes.
+How close they are is in ``results/tables/<table>.reproduction.csv``, which ``reproduction.py`` writes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,8 +13,8 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.tables.entries import TESTED
 from encore.products.tables.planned import Cell
+from encore.products.tables.sources.kinds import TESTED
 from encore.storage.files import contents
 
 

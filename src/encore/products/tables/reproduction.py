@@ -19,8 +19,9 @@ from encore.evaluation.reproducibility import Scores as ByQuery
 from encore.evaluation.scores import exact_mean
 from encore.products.record import Builder
 from encore.products.slices import Read
-from encore.products.tables.layout import REPRODUCTION, Column, Layout, Reference
-from encore.products.tables.sources import SOURCES
+from encore.products.tables.grid import Column
+from encore.products.tables.layout import REPRODUCTION, Layout, Reference
+from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
@@ -160,7 +161,7 @@ def _note(layout: Layout, one: Reference, found: list[dict[str, str]]) -> str:
     for column in (column for column in layout.columns if column.id in one.columns):
         lines = [line for line in own if line["column"] == column.id]
         ours, theirs, error = (
-            SOURCES["measure"].shown(exact_mean([float(line[name]) for line in lines]), layout.unit)
+            SOURCES[TESTED].shown(exact_mean([float(line[name]) for line in lines]), layout.unit)
             for name in ("ours", "released", "rmse")
         )
         text = f"{column.label} {ours}, theirs {theirs}, RMSE {error}"

@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from encore.errors import EncoreError
 from encore.products.slices import OURS, Unit
-from encore.products.tables.entries import ColumnFields, RowFields
-from encore.products.tables.layout import CellSlice
+from encore.products.tables.grid import CellSlice, ColumnFields, RowFields
 from encore.storage.csv_rows import rounded
 from encore.storage.files import write_text
 from encore.storage.typed import REMAKE

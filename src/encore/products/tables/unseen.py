@@ -7,8 +7,9 @@ import numpy as np
 
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.evaluation.significance import can_be_tested
-from encore.products.tables.layout import CellSlice, Column, Layout, of_unseen
-from encore.products.tables.sources.measure import measure
+from encore.products.tables.grid import CellSlice, Column
+from encore.products.tables.layout import Layout, of_unseen
+from encore.products.tables.sources.kinds import source_of
 
 LEAST = 0.1  # the share of queries from which on the others get columns of their own
 
@@ -50,7 +51,7 @@ def with_unseen(layout: Layout) -> Layout:
 def met_in_training(layout: Layout, column: Column) -> Met | None:
     """What training has met of a column's queries; None for one that is about no queries, or was not run."""
     request = next((cell for cell in _requests(layout, column) if cell.reads and not cell.unseen), None)
-    found = measure(request) if request and column.source == "measure" else None
+    found = source_of(column).queries(request) if request else None
     if found is None:
         return None
     shared = found.scored[0].shared

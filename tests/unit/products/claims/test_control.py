@@ -14,9 +14,9 @@ from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.slices import NOT_BUILT
+from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
-from encore.products.tables.sources import CellValues
-from encore.products.tables.sources.base import CellScores
+from encore.products.tables.sources.base import CellValues
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]

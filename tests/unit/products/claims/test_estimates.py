@@ -11,9 +11,9 @@ from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_on_runs
 from encore.products.claims.verdict import Evidence, of_inequalities
+from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
-from encore.products.tables.sources import CellValues
-from encore.products.tables.sources.base import CellScores
+from encore.products.tables.sources.base import CellValues
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")

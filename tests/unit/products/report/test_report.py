@@ -18,8 +18,8 @@ from small_table import row_of
 from encore.errors import EncoreError
 from encore.products.claims import printed, verdict
 from encore.products.report.claims import VERDICTS
+from encore.products.tables.comparisons import TOO_FEW, UNTESTED
 from encore.products.tables.table import read_table
-from encore.products.tables.verdicts import TOO_FEW, UNTESTED
 from encore.storage.files import sha256
 from encore.storage.manifest import MANIFEST
 

@@ -12,8 +12,8 @@ from small_table import CLUSTERS, NUMERIC, QUERIES, lines_of, measured, plan, ro
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
 from encore.evaluation.scores import Scored
-from encore.products.tables import verdicts
-from encore.products.tables.sources.base import CellScores
+from encore.products.tables import comparisons as verdicts
+from encore.products.tables.cell_scores import CellScores
 from encore.storage import csv_rows
 
 GOLDEN = Path(__file__).parents[2] / "golden/one_run_table.csv"

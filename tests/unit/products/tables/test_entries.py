@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from encore.config.validation import checked
 from encore.errors import EncoreError
-from encore.products.tables.entries import SOURCES, ColumnEntry, Table, fill_vars
+from encore.products.tables.entries import ColumnEntry, Table, fill_vars
+from encore.products.tables.sources.kinds import SOURCES
 
 RR = {"id": "rr", "label": "RR@10", "dataset": "d", "split": "test", "measure": "RR@10"}
 ICT = {"id": "ict", "label": "ICT", "system": "tiny+ict"}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from encore.config.entries import PretrainStep
-from encore.products.tables.entries import SOURCES, fill_vars, has_own_value, printed_as
+from encore.products.tables.entries import fill_vars, has_own_value, printed_as
 from encore.products.tables.reported import read
+from encore.products.tables.sources.kinds import SOURCES
 
 PAPERS = Path("config/papers")
 TABLES = {"bow": 6, "costa": 7, "cpdae": 3, "tct_colbert": 6, "two_tower": 6}  # CPDAE's fourth is a picture in words
@@ -60,7 +61,7 @@ def test_copied_rows_name_whom_the_file_names(papers):
 def test_no_name_in_a_cell_is_left_unfilled(papers):
     for table in papers.values():
         for row, column in cells(table):
-            for need in SOURCES[column.source] if has_own_value(row, column) else ():
+            for need in SOURCES[column.source].needs if has_own_value(row, column) else ():
                 assert "{" not in fill_vars(row.system if need == "system" else getattr(column, need), row, column)
 
 

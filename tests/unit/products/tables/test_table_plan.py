@@ -13,7 +13,7 @@ from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import has_figure, table_plan, table_reads, table_scores
-from encore.products.tables.sources import reads as sources
+from encore.products.tables.sources.kinds import SOURCES
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -88,7 +88,7 @@ def test_a_row_may_have_another_model_in_each_column(make):
 
 
 def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.products.tables.reported_file.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.products.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     printed = "row_label,setting,dataset,metric,value\nANCE,top 10,msmarco-passage,MRR@10,.33\n"
     (tmp_path / "encore/t.csv").write_text(printed)
@@ -173,8 +173,8 @@ def test_a_large_table_is_planned_once(make, monkeypatch):
         RR | {"id": f"c{column}", "vars": {"ft": f"marco-bm25~steps_per_epoch={column + 101}"}} for column in range(30)
     ]
     plan = make(rows, columns, seeds=(0, 1, 2))
-    asked, measure = [], sources.READERS["measure"]
-    monkeypatch.setitem(sources.READERS, "measure", lambda *request: (asked.append(request), measure(*request))[1])
+    asked, reads = [], SOURCES["measure"].reads
+    monkeypatch.setattr(SOURCES["measure"], "reads", lambda *request: (asked.append(request), reads(*request))[1])
     table_plan(plan, "t")
     assert len(asked) == 40 * 30
     assert len(table_reads(plan, "t")) == 40 * 30 * 3

@@ -9,7 +9,7 @@ from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
 from encore.evaluation.significance import Component, Difference
-from encore.products.tables import verdicts
+from encore.products.tables import comparisons as verdicts
 from encore.products.tables.comparisons import RowComparison, correct
 
 

@@ -1,65 +1,52 @@
-"""The interface of a source of a column's values, and the values it gives."""
+"""The interface of a source of a column's values.
+
+A source is one file beside this one and one line in ``kinds.py``. Planning imports these files, so they import NumPy
+and what reads scores only where they read values, and the plan's types only for type checkers.
+"""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
-from encore.evaluation.scores import Scored, exact_mean
-from encore.evaluation.significance import clustered
+from encore.config.entries import PretrainStep
+from encore.config.lineage import Lineage, split_index
+from encore.config.validation import nearest
+from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.layout import CellSlice, Column, Layout
+from encore.products.tables.grid import CellSlice, Column, Grid, Row
+
+if TYPE_CHECKING:
+    from encore.plan.artifact import Artifact
+    from encore.plan.plan import Plan
+    from encore.products.tables.cell_scores import CellScores
 
 Best = Literal["highest", "lowest"] | None
+Need = Literal["system", "dataset", "split"]
+Parts = Mapping[str, "CellValues | None"]
 
 
 @dataclass(frozen=True)
-class CellScores:
-    """A row under a column: the judged queries, and one ``Scored`` for each seed, all over the same queries."""
+class Reads:
+    """The artifacts that a cell reads, by seed, or a file of the user's, the ``record``.
 
-    seeds: list[int | None]
-    scored: list[Scored]
+    ``absent`` is the reason where nothing here has what is requested; ``expression`` is a measure's in full.
+    """
 
-    @property
-    def queries(self) -> list[str]:
-        """Ids of the judged queries, the same for all seeds."""
-        return self.scored[0].queries
-
-    @property
-    def clusters(self) -> list[str]:
-        """The cluster of each query, in the order of ``queries``."""
-        return self.scored[0].clusters
-
-    def means(self) -> list[float]:
-        """The measure's mean over queries, for each seed; exactly rounded, so that machines cannot differ."""
-        return [exact_mean(one.values) for one in self.scored]
-
-    def tie_interval(self) -> tuple[float, float]:
-        """Lowest and highest mean over all orders of tied scores, averaged over seeds."""
-        low, high = ([exact_mean(getattr(one, end)) for one in self.scored] for end in ("low", "high"))
-        return exact_mean(low), exact_mean(high)
-
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % cluster-robust interval of the mean over queries and seeds; None for a single cluster.
-
-        See ``evaluation.significance.clustered``.
-        """
-        if len(set(self.clusters)) < 2:
-            return None
-        return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
-
-    def answered(self) -> int:
-        """Queries that the run of every seed has an answer to."""
-        return int(np.logical_and.reduce([one.answered for one in self.scored]).sum())
+    by_seed: tuple[tuple[int | None, Artifact], ...] = ()
+    collection: str = ""
+    absent: str = ""
+    record: str = ""
+    expression: str = ""
 
 
 @dataclass(frozen=True)
 class CellValues:
-    """What stands in a cell: a value for each seed, one under no seed where there is no chance in it.
+    """A cell's values: one for each seed, or one under no seed where there is no chance in it.
 
     ``ties``: the lowest and highest value over all orders of tied scores. ``queries``: what differences are tested on.
     """
@@ -75,17 +62,45 @@ class CellValues:
 
 
 class CellSource(ABC):
-    """One kind of values. It is made once and knows nothing of a table."""
+    """A source of values. It is made once and knows nothing of a table.
 
-    best: ClassVar[Best] = None  # which of a column's values is set in bold
+    Attributes:
+        field: its field of a column's entry: the type, and pydantic's description and default.
+        needs: what of a cell it needs.
+        files: what it reads of a folder; None for all files.
+        best: which of a column's values is set in bold.
+        averaged: whether a mean or a gain of such columns can be shown.
+    """
+
+    field: ClassVar[tuple[Any, Any]]
+    needs: ClassVar[tuple[Need, ...]] = ()
+    files: ClassVar[tuple[str, ...] | None] = None
+    best: ClassVar[Best] = None
+    averaged: ClassVar[bool] = False
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """What a cell reads; nothing for values that are made of other cells'.
+
+        Raises:
+            EncoreError: what is requested is unknown, or is not measured there.
+        """
+        return Reads()
+
+    def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
+        """The cells of the row's setting that a value is made of, by the name of the part: row id and column id."""
+        return {}
 
     @abstractmethod
-    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        """What stands in a cell, from its folders or from the cells that it is made of; None where nothing does.
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """A cell's values, from its folders or from the cells that it is made of; None if it has none.
 
         Raises:
             EncoreError: what is read is missing or damaged, or lacks what is asked for.
         """
+
+    def queries(self, request: CellSlice) -> CellScores | None:
+        """Values of a cell's queries; None for one that is about no queries."""
+        return None
 
     @abstractmethod
     def named(self, request: CellSlice, column: Column) -> str:
@@ -103,8 +118,8 @@ class CellSource(ABC):
         """A number that a paper prints in a table of that unit, as our values are."""
         return printed
 
-    def notes(self, layout: Layout) -> list[str]:
-        """Notes below the table on how these values were measured."""
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+        """Notes below a table on how its columns of this source, if any, were measured."""
         return []
 
 
@@ -124,3 +139,84 @@ class ShareSource(CellSource):
     def in_our_unit(self, printed: float, unit: Unit) -> float:
         """A printed number as a share between 0 and 1."""
         return printed / 100 if unit == "percent" else printed
+
+
+class CountSource(CellSource):
+    """One number of one folder, in which there is no chance; nothing for a cell that reads none."""
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """The number, under no seed; None where there is nothing to count.
+
+        Raises:
+            EncoreError: what is counted is missing, damaged, or lacks the number.
+        """
+        found = self.counted(Path(request.reads[0].folder), request.value) if request.reads else None
+        return None if found is None else CellValues([None], [found])
+
+    @abstractmethod
+    def counted(self, folder: Path, name: str) -> float | None:
+        """The number of that name in a folder."""
+
+    def shown(self, value: float, unit: Unit) -> str:
+        """A whole number, or two digits after the point."""
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def by_seed(request: CellSlice, read: Callable[[Path], float]) -> CellValues | None:
+    """The number of each folder of a cell; None without folders."""
+    found = [read(Path(each.folder)) for each in request.reads]
+    return CellValues([each.seed for each in request.reads], found) if found else None
+
+
+def number_in(path: Path, name: str) -> float:
+    """A number of a JSON file.
+
+    Raises:
+        EncoreError: the file is missing or damaged, or lacks the number.
+    """
+    try:
+        return float(json.loads(path.read_text())[name])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} has no {name} ({error}); remove its folder and run snakemake again") from error
+
+
+def lineage_of(plan: Plan, request: CellSlice) -> Lineage | None:
+    """The lineage that a cell is about; None for a system that is no lineage."""
+    if request.system in plan.catalogue.systems:
+        return None
+    return plan.resolve.lineage(split_index(request.system)[0])
+
+
+def pretrained(plan: Plan, lineage: Lineage) -> list[Lineage]:
+    """The beginnings of a lineage that end with a pre-training step."""
+    return [
+        Lineage(lineage.backbone, lineage.steps[:count])
+        for count, step in enumerate(lineage.steps, 1)
+        if isinstance(plan.resolve.step(step), PretrainStep)
+    ]
+
+
+def last_pretrained(plan: Plan, request: CellSlice) -> Lineage | None:
+    """The lineage of a cell up to its last pre-training step; None if it has none."""
+    lineage = lineage_of(plan, request)
+    return next(reversed(pretrained(plan, lineage)), None) if lineage else None
+
+
+def before_finetuning(plan: Plan, request: CellSlice) -> Lineage | None:
+    """The lineage of a cell up to its last pre-training step, or its backbone alone; None for no lineage."""
+    lineage = lineage_of(plan, request)
+    return [Lineage(lineage.backbone), *pretrained(plan, lineage)][-1] if lineage else None
+
+
+def topics_of(plan: Plan, request: CellSlice) -> str:
+    """The split whose queries a run answers for the requested split.
+
+    Raises:
+        EncoreError: the dataset has no such split.
+    """
+    dataset = plan.resolve.dataset(request.dataset)
+    splits: dict[str, Any] = dataset.fields.splits
+    if request.split not in splits:
+        fix = f"; if it cannot have one, say why under its `absent:`{nearest(request.split, splits)}"
+        raise EncoreError(f"dataset {dataset.name!r} has no split {request.split!r}{fix}")
+    return splits[request.split].topics or request.split

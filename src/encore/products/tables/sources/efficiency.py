@@ -1,15 +1,21 @@
 """Columns of costs: what a query takes and how large the index is, as they were measured. Nothing is tested on them."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.layout import CellSlice, Column, Layout
-from encore.products.tables.sources.base import CellSource, CellValues
+from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, topics_of
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
 
 FILE = "latency.json"
 LATENCY, SIZE = "latency", "size"
@@ -22,7 +28,24 @@ class Efficiency(CellSource):
     Nothing for a system that was not measured.
     """
 
-    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    field = (
+        str | None,
+        Field(
+            None,
+            pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
+            description="Or: milliseconds per query of the split, in all (`latency`) or in one stage "
+            "(`latency.search`), or MiB of the index (`size`).",
+        ),
+    )
+    needs = ("system", "dataset", "split")
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The latency of the first seed's model, as all cost alike; nothing where it cannot be measured."""
+        seed = plan.config.seeds[0] if plan.resolve.has_chance(request.system) else None
+        measured = plan.latency(request.system, seed, request.dataset, topics_of(plan, request))
+        return Reads(((seed, measured),) if measured else (), plan.collection(request.dataset).name)
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
         """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement.
 
         Raises:
@@ -50,10 +73,9 @@ class Efficiency(CellSource):
         digits = 2 if value < 10 else 1 if value < 100 else 0
         return f"{value:,.{digits}f}"
 
-    def notes(self, layout: Layout) -> list[str]:
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """How and on what costs were measured: one sentence for all, with each machine."""
-        columns = [column for column in layout.columns if column.source == "efficiency"]
-        cells = [row.cells[column.id] for row in layout.rows for column in columns]
+        cells = [row.cells[column.id] for row in grid.rows for column in own]
         records = [
             read_latency(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)
         ]
@@ -63,7 +85,7 @@ class Efficiency(CellSource):
         together = "each stage by itself" if any(_part(cell) for cell in cells) else "all stages together"
         counts = sorted({record["queries"] for record in records})
         return [
-            f"{' and '.join(column.label for column in columns)}: median over {' or '.join(map(str, counts))} queries "
+            f"{' and '.join(column.label for column in own)}: median over {' or '.join(map(str, counts))} queries "
             f"one after another, {together}, after a warm-up, and files of the index, not of the model; on "
             f"{' and on '.join(machines)}. Not tested; of the first seed's model."
         ]

@@ -1,22 +1,52 @@
 """Columns of costs that were measured besides the workflow, on a machine that the record names."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.layout import CellSlice, Column, Layout
-from encore.products.tables.sources.base import CellSource, CellValues
+from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
 
 
 class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
-    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    field = (
+        str | None,
+        Field(
+            None,
+            pattern=r"^[^/]+(/[^/]+)+$",
+            description="Or: a number of a record of the run, `<record>/<key>/...`, where an entry of a list "
+            "is named by its first value.",
+        ),
+    )
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """A file that the run's configuration names; nothing of this run makes it.
+
+        Raises:
+            EncoreError: the run names no such record, or the file is missing.
+        """
+        name, records = request.value.split("/")[0], plan.config.records
+        if name not in records:
+            raise EncoreError(f"the run's `records` have no {name!r}{nearest(name, records)}")
+        if not Path(records[name]).is_file():
+            raise EncoreError(f"records.{name}: {records[name]} is missing; name a file that benchmarks/ wrote")
+        return Reads(record=records[name])
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
         """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty.
 
         Raises:
@@ -42,11 +72,11 @@ class Recorded(CellSource):
         """Four significant digits."""
         return f"{value:.4g}".replace("-", "−")
 
-    def notes(self, layout: Layout) -> list[str]:
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """Each record with its machine and its setting."""
         files: dict[str, dict[str, None]] = {}
-        for column in (column for column in layout.columns if column.source == "recorded"):
-            for row in layout.rows:
+        for column in own:
+            for row in grid.rows:
                 if record := row.cells[column.id].record:
                     files.setdefault(record, {})[column.label] = None
         return [f"{', '.join(labels)}: {_described(Path(file))}. Not tested." for file, labels in files.items()]

@@ -1,13 +1,25 @@
 """Columns of how models' vectors of texts lie. Nothing is tested on them."""
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
+from __future__ import annotations
 
-from encore.errors import EncoreError
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
 from encore.products.slices import Unit
-from encore.products.tables.layout import CellSlice, Column, Layout
-from encore.products.tables.sources.base import CellSource, CellValues
+from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.sources.base import (
+    CellSource,
+    CellValues,
+    Parts,
+    Reads,
+    before_finetuning,
+    by_seed,
+    number_in,
+)
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
 
 FILE = "inspection.json"
 MEANING = {
@@ -20,16 +32,36 @@ MEANING = {
 class Vectors(CellSource):
     """A number of a model's vectors, for each seed. None is the best: a model whose vectors spread may be bad."""
 
-    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    field = (
+        Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
+        | None,
+        Field(
+            None,
+            description="Or: how the vectors of the dataset's texts lie after the last pre-training step, as the model "
+            "pools or, with `mean_`, for the mean of all states.",
+        ),
+    )
+    needs = ("system", "dataset")
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The vectors of the system's last pre-trained model, or of its start, of passages of the dataset.
+
+        Raises:
+            EncoreError: the model is a bag of words, which has no states.
+        """
+        last = before_finetuning(plan, request)
+        if last is None:
+            return Reads()
+        found = ((seed, plan.inspect_vectors(last, seed, request.dataset)) for seed in plan.config.seeds)
+        return Reads(tuple(found), plan.collection(request.dataset).name)
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
         """The number of each seed's model.
 
         Raises:
             EncoreError: an inspection is missing or damaged.
         """
-        if not request.reads:
-            return None
-        found = [_number(Path(read.folder) / FILE, request.value) for read in request.reads]
-        return CellValues([read.seed for read in request.reads], found)
+        return by_seed(request, lambda folder: number_in(folder / FILE, request.value))
 
     def named(self, request: CellSlice, column: Column) -> str:
         """The number, as in the inspection."""
@@ -39,19 +71,11 @@ class Vectors(CellSource):
         """Two digits behind the point."""
         return f"{value:.2f}"
 
-    def notes(self, layout: Layout) -> list[str]:
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """What each column is, and when it was measured."""
-        columns = [column for column in layout.columns if column.source == "vectors"]
-        if not columns:
+        if not own:
             return []
         when = "Vectors are of a sample of passages, after pre-training, before fine-tuning and any linear head."
-        values = {row.cells[column.id].value for column in columns for row in layout.rows} - {""}
+        values = {cell.value for cell in grid.cells(own)} - {""}
         kinds = dict.fromkeys(value.removeprefix("mean_") for value in sorted(values))
         return [when, *(f"{kind.replace('_', ' ').capitalize()}: {MEANING[kind]}." for kind in kinds)]
-
-
-def _number(path: Path, name: str) -> float:
-    try:
-        return float(json.loads(path.read_text())[name])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} says no {name} ({error}); remove its folder and run snakemake again") from error
