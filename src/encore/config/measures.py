@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from encore.config.validation import nearest
 from encore.errors import EncoreError
 
 NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")
@@ -32,8 +33,10 @@ def parse_measure(expression: str) -> Measure:
         EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
     """
     match = _EXPRESSION.fullmatch(expression)
-    if not match or match["name"].lower() not in ALIASES:
+    if not match:
         raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")
+    if match["name"].lower() not in ALIASES:
+        raise EncoreError(f"measure {expression!r} is unknown{nearest(match['name'], NAMES)}")
     measure = Measure(
         ALIASES[match["name"].lower()], int(match["rel"] or 1), int(match["cutoff"]) if match["cutoff"] else None
     )

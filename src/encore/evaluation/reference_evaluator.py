@@ -10,6 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from encore.config.measures import NAMES
+from encore.config.validation import nearest
+from encore.errors import EncoreError
 from encore.evaluation.hits import Hits, Integers, parts
 from encore.evaluation.measures import Measure
 
@@ -90,6 +93,9 @@ def measure_values(measure: Measure, place: JudgedRanks) -> Floats:
     nDCG = sum grade/log2(rank + 1) over the ranking, by the same sum over the ideal one. Sources: RR, Voorhees (TREC-8
     1999); AP, Buckley & Voorhees (SIGIR 2000); nDCG, Järvelin & Kekäläinen (ACM TOIS 20(4), 2002) with the gains and
     discounts of trec_eval; Success@k is DPR's top-k accuracy (Karpukhin et al. 2020).
+
+    Raises:
+        EncoreError: the measure is none of these.
     """
     counted = (place.grades >= measure.rel) & _within(place.ranks, measure.cutoff)
     query, ranks = place.query[counted], place.ranks[counted]
@@ -110,10 +116,12 @@ def measure_values(measure: Measure, place: JudgedRanks) -> Floats:
     elif measure.name == "AP":
         precision = _numbered(query) / ranks
         values[some] = _sums(query, precision, place.queries)[some] / relevant[some]
-    else:
+    elif measure.name == "nDCG":
         gained = _gain(place.query, place.ranks, place.grades, measure.cutoff, place.queries)
         ideal = _gain(place.judged_query, _numbered(place.judged_query), place.judged, measure.cutoff, place.queries)
         values[some] = gained[some] / ideal[some]
+    else:
+        raise EncoreError(f"measure {str(measure)!r} is unknown to the second evaluator{nearest(measure.name, NAMES)}")
     return values
 
 

@@ -137,7 +137,8 @@ def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("Bpref", "unknown"),
+        ("Bpref", "unknown; known are AP, P, R"),
+        ("nDGC@10", r"unknown; did you mean nDCG\?"),
         ("RR@0", "unknown"),
         ("nDCG(dcg='exp-log2')@10", "unknown"),
         ("R(rel=2)", "needs a number of ranks, as in R\\(rel=2\\)@10"),
@@ -248,3 +249,10 @@ def test_every_measure_of_the_catalogue_can_be_computed_as_it_is_written(catalog
     assert len(named) > 100
     for name, split, expression in sorted(named):
         assert measures.parse_measure(expression), (name, split)
+
+
+def test_the_second_evaluator_refuses_a_measure_that_it_does_not_know():
+    ranks = reference_evaluator.JudgedRanks(1, *np.array([[0], [1], [1], [0], [1]]))
+    assert reference_evaluator.measure_values(Measure("nDCG", cutoff=10), ranks).tolist() == [1]
+    with pytest.raises(EncoreError, match=r"measure 'DCG@10' is unknown to the second evaluator; did you mean nDCG\?"):
+        reference_evaluator.measure_values(Measure("DCG", cutoff=10), ranks)
