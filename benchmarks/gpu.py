@@ -175,7 +175,8 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     python, small = sys.executable, ["--quick"] if quick else []
     found = {name: [python, __file__, "--part", name, "--output", str(output), *small] for name in MEASURED}
     uses_gpu = ('usefixtures("gpu")', "gpu: str")  # so that other files are not imported
-    marked = [str(path) for path in sorted(TESTS.glob("test_*.py")) if any(use in path.read_text() for use in uses_gpu)]
+    tests = sorted(TESTS.rglob("test_*.py"))
+    marked = [str(path) for path in tests if any(use in path.read_text() for use in uses_gpu)]
     found["tests"] = [python, "-m", "pytest", "-q", "-m", "gpu", *(["--collect-only"] if quick else []), *marked]
     shapes = {
         "pretraining-512": ["--length", "512", "--full", "--steps", "4"],

@@ -69,7 +69,9 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
     assert measured[label] == pytest.approx(found["measured"]["search"]["fp16"]["one_query_ms"], 1e-3)
     assert measured[label] > 0
     assert f"| {label} |" in done.stdout
-    assert "test_a_training_is_that_of_the_cpu" in (tmp_path / "tests.log").read_text()
+    collected = (tmp_path / "tests.log").read_text()
+    assert "test_a_training_is_that_of_the_cpu" in collected
+    assert "unit/docs/" not in collected, "files without tests of a GPU are not imported"
 
 
 @pytest.mark.parametrize("part", list(gpu.MEASURED))
