@@ -1,11 +1,13 @@
 """The repository as a newcomer has it: a copy of its tracked files, and the commands that a user types in it."""
 
+import compileall
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +48,15 @@ class Clone:
 
     @classmethod
     def fresh(cls, root: Path) -> "Clone":
-        """What ``git clone`` of the working tree would give."""
+        """What ``git clone`` of the working tree would give, and its library as Python compiles it."""
         root.mkdir(parents=True)
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, target, follow_symlinks=False)
+        for folder in _compiled():
+            shutil.copytree(REPOSITORY / folder, root / folder, dirs_exist_ok=True)
         return cls(root)
 
     def copy(self, root: Path) -> "Clone":
@@ -78,6 +82,11 @@ class Clone:
     def snakemake(self, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> "Done":
         """Run the environment's Snakemake and its jobs, without the seconds that each of them would import for."""
         return Done(*served.snakemake(arguments, self.root, environment() | (env or {}), timeout))
+
+    def program(self, *command: str, env: dict[str, str] | None = None) -> "Done":
+        """Run a program of the clone, as a job of that Snakemake runs it."""
+        served.server()
+        return self.run(str(served.folder() / "python"), *command, env=env)
 
     def nano(self, *arguments: str, **options: Any) -> "Done":
         """Run Snakemake with the nano configuration."""
@@ -153,6 +162,13 @@ class Done:
         lines = {line.strip() for line in self.output.splitlines() if line.strip().startswith("error: ")}
         assert len(lines) == 1, self.output
         return lines.pop()
+
+
+@cache
+def _compiled() -> list[Path]:
+    """Folders of what Python has compiled of the library, so that not every clone takes seconds to do it again."""
+    compileall.compile_dir(REPOSITORY / "src", quiet=1)
+    return [path.relative_to(REPOSITORY) for path in (REPOSITORY / "src").rglob("__pycache__")]
 
 
 def _link_large(source: str, target: str) -> None:

@@ -1,7 +1,6 @@
 """A finished run is recorded, and what is not its own or was altered is not."""
 
 import json
-import sys
 
 from clones import Clone, Done
 
@@ -9,8 +8,7 @@ CONFIG = ("--config", "config/nano.yaml")
 
 
 def record(clone: Clone) -> Done:
-    own = {"PYTHONPATH": str(clone.root / "src")}
-    return clone.run(sys.executable, "docs/results.py", "record", "trial", *CONFIG, env=own)
+    return clone.program("docs/results.py", "record", "trial", *CONFIG, env={"PYTHONPATH": str(clone.root / "src")})
 
 
 def test_a_run_is_recorded_as_it_is(nano: Clone) -> None:

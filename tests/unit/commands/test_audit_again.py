@@ -41,12 +41,22 @@ def forge(path: Path, record: Path, old: str, new: str) -> None:
     write_json(record, said)
 
 
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report over made-up products, made once."""
+    root = tmp_path_factory.mktemp("reported")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        write_json(Path("report.json"), small_report.products(root))
+        make_product("report", Path("report.json"), None, inside.files("report", "report", PAGE.parent))
+    return root
+
+
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A report over made-up products."""
-    monkeypatch.chdir(tmp_path)
-    write_json(Path("report.json"), small_report.products(tmp_path))
-    make_product("report", Path("report.json"), None, inside.files("report", "report", PAGE.parent))
+def page(reported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The page of a copy of that report, to be changed."""
+    shutil.copytree(reported, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
     return PAGE.read_text()
 
 
@@ -142,16 +152,25 @@ def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
     return [*map(str, report.findings), *report.notes]
 
 
+@pytest.fixture(scope="module")
+def tabulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small table and its forest plot, as their programs make them, made once; scores are named by full paths."""
+    root, slice_ = tmp_path_factory.mktemp("tabulated"), Path("results/plan/table1.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        write_json(slice_, small_table.plan(root, seeds=2))
+        for record in (TABLE, FIGURE):
+            stage = record.parent.name.removesuffix("s")
+            make_product(stage, slice_, None, inside.files(stage, "table1", record.parent))
+    return root
+
+
 @pytest.fixture
-def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small table and its forest plot, as their programs make them."""
-    monkeypatch.chdir(tmp_path)
-    slice_ = Path("results/plan/table1.json")
-    write_json(slice_, small_table.plan(tmp_path, seeds=2))
-    for record in (TABLE, FIGURE):
-        stage = record.parent.name.removesuffix("s")
-        make_product(stage, slice_, None, inside.files(stage, "table1", record.parent))
-    return tmp_path
+def products(tabulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that holds their scores; the working folder is a copy of it, to be changed."""
+    shutil.copytree(tabulated, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return tabulated
 
 
 def test_tables_and_figures_as_they_were_made_are_clean(products: Path) -> None:

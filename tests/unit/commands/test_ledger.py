@@ -2,11 +2,10 @@
 
 import dataclasses
 import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
+import inside
 import pytest
 import yaml
 
@@ -267,13 +266,13 @@ def test_braces_stand_for_each_of_their_names():
 
 
 def test_the_command_prints_a_paper_s_ledger():
-    command = [sys.executable, "-m", "encore.cli", "ledger", "--paper"]
-    shown = subprocess.run([*command, "costa"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    header, *lines = shown.splitlines()
+    shown = inside.encore("ledger", "--paper", "costa", cwd=ROOT)
+    assert shown.returncode == 0, shown.stderr
+    header, *lines = shown.stdout.splitlines()
     assert header.split() == ["field", "value", "from", "place", "why"]
     assert len(lines) == sum(len(each.names) for each in ENTRIES if each.paper == "costa")
     assert any(line.split()[:3] == ["objectives.costa.temperature", "0.1", "paper"] for line in lines)
-    refused = subprocess.run([*command, "csta"], cwd=ROOT, capture_output=True, text=True, check=False)
+    refused = inside.encore("ledger", "--paper", "csta", cwd=ROOT)
     assert refused.returncode == 1
     assert "did you mean costa?" in refused.stderr + refused.stdout
 
