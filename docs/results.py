@@ -27,6 +27,7 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims.entries import read_claims
+from encore.products.claims.verdict import AGREE
 from encore.storage import typed
 from encore.storage.files import sha256, write_json
 from encore.storage.manifest import read_run
@@ -257,7 +258,13 @@ def rendered() -> dict[Path, str]:
     )
     environment.filters["shown"] = in_table
     environment.globals |= {"table": as_table, "settings": settings, "claims_of": claims_of}
-    environment.globals |= {"trial": trial, "steps": steps, "compared": compared, "loss_differences": loss_differences}
+    environment.globals |= {
+        "agree": AGREE,
+        "trial": trial,
+        "steps": steps,
+        "compared": compared,
+        "loss_differences": loss_differences,
+    }
     page = environment.get_template("results.md.jinja").render(records=records())
     measured = benchmarks()
     speed = environment.get_template("performance.md.jinja").render(

@@ -73,3 +73,18 @@ def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_tha
     page = (ROOT / "docs/results.md").read_text()
     explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
     assert explained >= set(verdicts[verdicts.isin(["fails here", "premise not met"])].index)
+
+
+def test_the_page_names_what_claims_left_out_and_sums_chance_where_it_was_recorded(monkeypatch):
+    page = (ROOT / "docs/results.md").read_text()
+    assert re.search(r"^\| C31: .* \| holds here \| 30 of 30, 60 left out \|", page, re.M)
+    assert "recorded before claims" in page
+    whole = PROGRAM.claims_of
+
+    def with_chance(*records):
+        claims = whole(*records)
+        return claims.assign(chance=(claims.verdict == "same direction").map({True: 0.5, False: None}))
+
+    monkeypatch.setattr(PROGRAM, "claims_of", with_chance)
+    text = PROGRAM.rendered()[ROOT / "docs/results.md"]
+    assert re.search(r"Of (\d+) claims with\s+a chance \1 agree with the estimates; \d+\.\d would by chance", text)

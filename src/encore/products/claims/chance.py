@@ -4,51 +4,106 @@ Under this null hypothesis systems have a uniformly random order. A checkpoint c
 luck shows on every test set and after every fine-tuning, so that comparisons of two checkpoints are one, whatever they
 are measured on. Two fine-tunings of one checkpoint are compared as such. The probability of a set of
 inequalities is then the number of linear extensions of their partial order over n! (Brightwell and Winkler, "Counting
-linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems.
+linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems. Where fewer than all must hold,
+for differences of differences and for many systems, the share of ``DRAWS`` random orders is taken instead.
 
 Two orders of systems agree by Kendall's tau, with its exact null distribution (Biometrika 30, 1938).
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from itertools import combinations, permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from encore.products.claims.contrasts import Address, Contrast
 
 LARGEST = 12  # systems whose orders are counted
+DRAWS = 20_000  # of random orders, where they are not counted
 ABOVE_NOTHING = 1e-6  # less than any tau above 0
 Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: pre-trained checkpoint, model, queries
+Floats = NDArray[np.float64]
 Edges = set[tuple[Hashable, Hashable]]
 
 
-def chance_of_all(contrasts: Sequence[Contrast], needed: int, origin: Origin) -> float | None:
-    """The probability in [0, 1] that ``needed`` of the contrasts hold; None unless all are plain orders of few systems.
+class Required(NamedTuple):
+    """A test of a claim: its kind, its comparisons, and how many of them must hold."""
 
-    None too where comparisons of two checkpoints are claimed to disagree, which no single order does. With fewer needed
-    than there are, the contrasts are treated as independent fair coins: a binomial tail with p = 1/2.
+    kind: str
+    contrasts: Sequence[Contrast]
+    needed: int
+
+
+def chance_of(tests: Sequence[Required], origin: Origin) -> float | None:
+    """The probability in [0, 1] that all tests hold if all systems are equally good; None where chance has no say.
+
+    That is so of amounts, of ``no-winner``, of ``alike`` next to another test, and where comparisons of two checkpoints
+    are claimed to disagree, which no single order does.
 
     Args:
-        contrasts: inequalities between two cells each.
-        needed: how many of them must hold.
         origin: what makes a cell's number, from the pre-trained checkpoint on; two cells differ by the first of it
             that they do not share.
     """
-    if not all(contrast.plain for contrast in contrasts):
+    if [test.kind for test in tests] == ["alike"]:
+        rows = {address.row for contrast in tests[0].contrasts for address, _ in contrast.terms}
+        return chance_of_tau(len(rows), ABOVE_NOTHING)
+    every = [contrast for test in tests for contrast in test.contrasts]
+    if any(test.kind in ("alike", "no-winner") for test in tests) or not all(map(_without_amount, every)):
         return None
-    if needed < len(contrasts):
-        count = len(contrasts)
-        return sum(math.comb(count, held) for held in range(needed, count + 1)) / 2**count
-    return _all_hold(_edges(contrasts, origin)) or None
+    all_needed = all(test.needed == len(test.contrasts) for test in tests)
+    if all_needed and all(contrast.plain and _apart(contrast, origin) for contrast in every):
+        counted = _all_hold(_edges(every, origin))
+        if counted is not None:
+            return counted or None
+    return _simulated(tests, origin) or None
+
+
+def _without_amount(contrast: Contrast) -> bool:
+    balanced = not math.fsum(weight for _, weight in contrast.terms)
+    return balanced and contrast.least == 0 and not (contrast.printed or contrast.equivalence)
+
+
+def _simulated(tests: Sequence[Required], origin: Origin) -> float:
+    """The share of random draws in which every test holds; what comparisons share is drawn once for all of them."""
+    generator = np.random.default_rng(0)
+    drawn: dict[Hashable, Floats] = {}
+    hold = np.ones(DRAWS, dtype=bool)
+    for test in tests:
+        held = np.zeros(DRAWS, dtype=np.int64)
+        for contrast in test.contrasts:
+            difference = np.zeros(DRAWS)
+            for system, weight in _apart(contrast, origin).items():
+                if system not in drawn:
+                    drawn[system] = generator.standard_normal(DRAWS)
+                difference += weight * drawn[system]
+            held += difference > 0
+        hold &= held >= test.needed
+    return float(hold.mean())
+
+
+def _apart(contrast: Contrast, origin: Origin) -> dict[Hashable, float]:
+    """The checkpoints, or what of one, by which the two sides of a contrast differ, with their weights."""
+    origins = [(origin(address), weight) for address, weight in contrast.terms]
+    left: defaultdict[Hashable, float] = defaultdict(float)
+    for level in range(max(len(each) for each, _ in origins)):
+        left = defaultdict(float)
+        for each, weight in origins:
+            left[each[: level + 1]] += weight
+        if any(left.values()):
+            break
+    return {system: weight for system, weight in left.items() if weight}
 
 
 def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
     """Which checkpoint, or what of one, must be above which; the same of several columns is one."""
     found: Edges = set()
     for contrast in contrasts:
-        higher, lower = (origin(address) for address, _ in contrast.terms)
-        level = next((level for level, (a, b) in enumerate(zip(higher, lower, strict=False)) if a != b), len(higher))
-        found.add((higher[: level + 1], lower[: level + 1]))
+        sides = _apart(contrast, origin)
+        found.add((max(sides, key=sides.__getitem__), min(sides, key=sides.__getitem__)))
     return found
 
 

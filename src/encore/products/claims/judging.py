@@ -59,6 +59,7 @@ class EvaluatedTest:
     needed: int
     evidence: Evidence
     skipped: tuple[str, ...] = ()
+    kind: str = "above"
 
     @property
     def held(self) -> int:
@@ -115,9 +116,17 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     if _seeds([*premise, *tested]) < ENOUGH_SEEDS:
         return Judgement(TOO_FEW, tuple(tested))
     if any(one.evidence is not Evidence.SHOWN for one in premise):
-        return Judgement(PREMISE, tuple(tested))
+        return Judgement(PREMISE, tuple(tested), _unmet(premise))
     verdict = claim_verdict([one.evidence for one in tested], proxy_data=runs.proxy_data)
     return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs))
+
+
+def _unmet(premise: Sequence[EvaluatedTest]) -> str:
+    """Why a premise is not met: how much of it holds, and its weakest comparison."""
+    one = next(each for each in premise if each.evidence is not Evidence.SHOWN)
+    contrast, found = one.weakest
+    held = f"{one.held} of {len(one.estimates)} comparisons of the premise hold, {one.needed} needed"
+    return f"{held}; the weakest is {contrast}: {found.mean:.3g} (p {found.difference.p:.2g})"
 
 
 def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
@@ -181,9 +190,8 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
         total = len(known) + len(skipped)
         why = f"{len(known)} of {total} comparisons have values here, and {count} must hold: {skipped[0]}"
         return Untestable(why, skippable=False)
-    return EvaluatedTest(
-        tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped)
-    )
+    evidence = _evidence(test, known, count, runs, tests)
+    return EvaluatedTest(tuple(inequalities), tuple(known), count, evidence, tuple(skipped), test.kind)
 
 
 def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from encore.products.claims.verdict import AGREE
+
 Lines = Sequence[Sequence[str]]
 
 PRINTED = {
@@ -25,6 +27,7 @@ RUNS = {
     "verdict": "verdict",
     "survives_control": "survives control",
     "held": "hold",
+    "chance": "chance",
     "weakest": "weakest",
     "estimate": "estimate",
     "p": "p",
@@ -40,7 +43,8 @@ many of these printed differences are larger than what is detectable.
 ABOUT_RUNS = """# The claims on the runs
 
 The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
-fine-tuning with the same number of operations.
+fine-tuning with the same number of operations. *Chance*: the probability that as many comparisons hold in the estimates
+if all systems are equally good.
 """
 
 
@@ -51,7 +55,16 @@ def of_printed(header: Sequence[str], lines: Lines) -> str:
 
 def of_runs(header: Sequence[str], lines: Lines) -> str:
     """The page of ``claims.csv``."""
-    return _page(ABOUT_RUNS, RUNS, header, lines)
+    return _page(ABOUT_RUNS + agreement(header, lines), RUNS, header, lines)
+
+
+def agreement(header: Sequence[str], lines: Lines) -> str:
+    """How many claims agree with the estimates, and how many would by chance; nothing without a claim with a chance."""
+    verdict, chance = header.index("verdict"), header.index("chance")
+    known = [(line[verdict] in AGREE, float(line[chance])) for line in lines if line[chance]]
+    agree, expected = sum(agrees for agrees, _ in known), sum(rate for _, rate in known)
+    text = f"\nOf {len(known)} claims with a chance {agree} agree with the estimates; {expected:.1f} would by chance.\n"
+    return text if known else ""
 
 
 def _page(about: str, columns: dict[str, str], header: Sequence[str], lines: Lines) -> str:
@@ -75,6 +88,8 @@ def _shown(name: str, entry: dict[str, str]) -> str:
     if name == "held" and text:
         text += f" of {entry['inequalities']}"
         text += f" ({entry['needed']} needed)" if entry["needed"] != entry["inequalities"] else ""
+        left_out = re.match(r"(\d+) of \d+ comparisons left out", entry.get("why", ""))
+        text += f", {left_out[1]} left out" if left_out else ""
     elif name == "exceeding" and text:
         text += f" of {entry['measurable']}"
     elif name == "exceptions" and len(found := text.split("; ")) > FEW:

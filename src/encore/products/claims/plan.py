@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.config.dataset_sets import read_datasets
+from encore.config.systems import Bm25
 from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -82,6 +83,10 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         "figures": {
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
         },
+        "checkpoints": {
+            **{name: _checkpoints(plan, table) for name, table in tables.items()},
+            **{name: _checkpoints_of_lines(plan, name) for name in figures},
+        },
         "unavailable": unavailable,
         "spread": read_yaml(papers / SPREAD)["shares"],
         "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
@@ -111,6 +116,33 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
         "spread": full_digest(read_yaml(papers / SPREAD)),
         "expected": full_digest(expected),
     }
+
+
+def checkpoint_of(system: str, catalogue: Catalogue) -> str:
+    """The pre-trained checkpoint that a system was made from: a lineage down to its last pre-training.
+
+    BM25 counts once, whatever its parameters; any other system without training counts as itself.
+    """
+    name = system.split("~")[0]
+    entry = catalogue.systems.get(name)
+    if isinstance(entry, Bm25) and entry.expansion is None:
+        return entry.kind
+    parts = system.split("+")
+    kinds = [catalogue.steps.get(part.split("~")[0], {}).get("kind") for part in parts]
+    last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
+    return "+".join(parts[: last + 1])
+
+
+def _checkpoints(plan: Plan, table: Mapping[str, Any]) -> dict[str, str]:
+    """The checkpoint of each system in a table's cells."""
+    systems = {cell["system"] for row in table["rows"] for cell in row["cells"].values()} - {""}
+    return {system: checkpoint_of(system, plan.catalogue) for system in sorted(systems)}
+
+
+def _checkpoints_of_lines(plan: Plan, figure: str) -> dict[str, str]:
+    """The checkpoint of each line of a figure."""
+    axes = plan.resolve.figure(figure).axes()
+    return {line: checkpoint_of(system, plan.catalogue) for line, system in axes.lines.items()} if axes else {}
 
 
 def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:

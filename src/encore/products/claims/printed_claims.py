@@ -9,20 +9,17 @@ from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.products.catalogue import load_catalogue
 from encore.products.claims import pages, printed
-from encore.products.claims.chance import ABOVE_NOTHING, Origin, chance_of_all, chance_of_tau
+from encore.products.claims.chance import Origin, Required, chance_of
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
 from encore.products.claims.entries import (
     FILE,
-    AboveTest,
-    AlikeTest,
     AnyTest,
     Claim,
-    NoWinnerTest,
     number_tests,
     on_tables,
     read_claims,
 )
-from encore.products.claims.plan import all_shapes, printed_plan
+from encore.products.claims.plan import all_shapes, checkpoint_of, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
 from encore.products.record import Builder
@@ -34,7 +31,6 @@ from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
-Steps = Mapping[str, Mapping[str, Any]]  # of the catalogue, by name
 HEADER = (
     "id",
     "paper",
@@ -141,7 +137,7 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
         same = [other for other in others if numbers[name] & numbers[other] and other not in shared]
         premise = printed.judge_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
         copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(own.cells))))
-        chance = number(chance_of(claim.tests, tables, catalogue.steps))
+        chance = number(chance_on_print(claim.tests, tables, catalogue))
         lines.append(
             [
                 *(name, paper, claim.place, claim.says),
@@ -167,21 +163,13 @@ def _judgement(judged: PrintedJudgement) -> list[str]:
     ]
 
 
-def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Steps) -> float | None:
+def chance_on_print(tests: Sequence[AnyTest], tables: Mapping[str, Table], catalogue: Catalogue) -> float | None:
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
-    if len(on_tables(tests)) < len(tests) or any(isinstance(test, NoWinnerTest) for test in tests):
+    if len(on_tables(tests)) < len(tests):
         return None
-    origin = _origin(tables, steps)
-    match list(tests):
-        case [AlikeTest() as test]:
-            return chance_of_tau(len(test.rows), ABOVE_NOTHING)
-        case [AboveTest() as test]:
-            own = test.contrasts(tables)
-            return chance_of_all(own, test.needed(len(own)), origin)
-    if any(isinstance(test, AlikeTest) or getattr(test, "at_least", None) for test in tests):
-        return None
-    every = [one for test in on_tables(tests) for one in test.contrasts(tables)]
-    return chance_of_all(every, len(every), origin)
+    found = [(test, test.contrasts(tables)) for test in on_tables(tests)]
+    required = [Required(test.kind, contrasts, test.needed(len(contrasts))) for test, contrasts in found]
+    return chance_of(required, _origin(tables, catalogue))
 
 
 def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
@@ -212,7 +200,7 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
     return tuple(fill_vars(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
 
 
-def _origin(tables: Mapping[str, Table], steps: Steps) -> Origin:
+def _origin(tables: Mapping[str, Table], catalogue: Catalogue) -> Origin:
     """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
 
     def origin(address: Address) -> tuple[Hashable, ...]:
@@ -226,10 +214,7 @@ def _origin(tables: Mapping[str, Table], steps: Steps) -> Origin:
         if not has_own_value(row, column):
             return address.row, address[:3], queries
         system = fill_vars(row.system, row, column)
-        parts = system.split("+")
-        kinds = [steps.get(part.split("~")[0], {}).get("kind") for part in parts]
-        last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
-        return "+".join(parts[: last + 1]), system, queries  # of a lineage, down to its last pre-training
+        return checkpoint_of(system, catalogue), system, queries
 
     return origin
 

@@ -3,18 +3,19 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.products.claims import pages
+from encore.products.claims.chance import Origin, Required, chance_of
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.claims.power import family_of
-from encore.products.claims.verdict import Estimate
+from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.record import Builder
 from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
@@ -39,6 +40,7 @@ HEADER = (
     "inequalities",
     "needed",
     "held",
+    "chance",
     "weakest",
     "estimate",
     "interval_low",
@@ -87,6 +89,7 @@ class ClaimsSlice(Product):
     shapes: dict[str, Shape]
     tables: dict[str, Layout]
     figures: dict[str, list[FigurePoint]] = {}
+    checkpoints: dict[str, dict[str, str]] = {}  # by table and system, by figure and line
     unavailable: dict[str, str] = {}
     missing: list[Gap] = []
     spread: dict[str, float] = {}
@@ -113,12 +116,13 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     cells, printed = _cells(claims), _printed(claims.tables)
     runs = RunValues(claims.shapes, cells, printed, claims.proxy_data, gaps, _shares(claims))
+    origin = _origin(claims)
     lines, verdicts = {}, []
     for name, each in claims.claims.items():
         claim = each.claim
         judgement = _unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
         control = _unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
-        lines[name] = _line(name, each, judgement, control, claims.proxy_data)
+        lines[name] = _line(name, each, judgement, control, claims.proxy_data, origin)
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
     write_rows(path, HEADER, ordered)
@@ -226,10 +230,43 @@ def _shares(claims: ClaimsSlice) -> Shares:
     return share
 
 
-def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool) -> list[str]:
+def _origin(claims: ClaimsSlice) -> Origin:
+    """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
+    columns = {(name, column.id): column for name, table in claims.tables.items() for column in table.columns}
+    cells = {
+        Address(name, row.setting, row.id, column): cell
+        for name, table in claims.tables.items()
+        for row in table.rows
+        for column, cell in row.cells.items()
+    }
+
+    def origin(address: Address) -> tuple[Hashable, ...]:
+        known = claims.checkpoints.get(address.table, {})
+        if address.table in claims.figures:
+            return known.get(address.row, address.row), (address.row, address.column), address.setting
+        column, cell = columns.get((address.table, address.column)), cells.get(address)
+        if column is None or cell is None:
+            return (address,)
+        if column.mean_of:
+            each = [origin(address._replace(column=part)) for part in column.mean_of]
+            return tuple(tuple(dict.fromkeys(level)) for level in zip(*each, strict=True))
+        if column.source != TESTED:
+            return (address,)
+        if not cell.system:
+            return address.row, address[:3], (cell.dataset, cell.split)
+        return known.get(cell.system, cell.system), cell.system, (cell.dataset, cell.split)
+
+    return origin
+
+
+def _line(
+    name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool, origin: Origin
+) -> list[str]:
     tested = judgement.tested
     contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
+    required = [Required(each.kind, each.contrasts, each.needed) for each in tested]
+    judged = judgement.verdict in {*AGREE, *DISAGREE}
     seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
     return [
         name,
@@ -241,6 +278,7 @@ def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement 
         str(sum(len(each.estimates) for each in tested)) if tested else "",
         str(sum(each.needed for each in tested)) if tested else "",
         str(sum(each.held for each in tested)) if tested else "",
+        _finite(chance_of(required, origin) if judged else None),
         str(contrast or ""),
         _finite(estimate.mean if estimate else None),
         _finite(low),

@@ -25,6 +25,7 @@ class Evidence(Enum):
     SHOWN = "shown"
     DIRECTION = "same direction"
     OPEN = "not distinguishable"
+    OPPOSITE = "opposite direction"
     REFUTED = "refuted"
 
 
@@ -50,6 +51,11 @@ class Estimate:
     def holds(self) -> bool:
         """Whether the inequality holds of the estimates."""
         return self.mean > 0 or (self.or_equal and abs(self.mean) < DUST)
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is no chance in it and no error is known: a cost or a size, which is measured once."""
+        return self.seeds is None and self.difference.error == np.inf
 
     @property
     def p_above(self) -> float:
@@ -88,7 +94,9 @@ def of_inequalities(estimates: Sequence[Estimate], needed: int, tests: int = 1) 
         return Evidence.SHOWN
     if needed * below[count - needed] <= level / tests:
         return Evidence.REFUTED
-    return Evidence.DIRECTION if sum(one.holds for one in estimates) >= needed else Evidence.OPEN
+    if sum(one.holds for one in estimates) >= needed:
+        return Evidence.DIRECTION
+    return Evidence.OPPOSITE if all(one.certain for one in estimates) else Evidence.OPEN
 
 
 def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
@@ -142,6 +150,8 @@ def of_orders(columns: Sequence[Sequence[Sequence[Estimate]]], tests: int = 1) -
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 HOLDS_HERE, FAILS_HERE = "holds here", "fails here"
 PREMISE = "premise not met"
+AGREE = (REPRODUCED, HOLDS_HERE, Evidence.DIRECTION.value)  # the estimates are on the claim's side
+DISAGREE = (CONTRADICTED, FAILS_HERE, Evidence.OPPOSITE.value, Evidence.OPEN.value)
 
 
 def claim_verdict(evidence: Sequence[Evidence], *, proxy_data: bool) -> str:
@@ -153,6 +163,7 @@ def claim_verdict(evidence: Sequence[Evidence], *, proxy_data: bool) -> str:
         return FAILS_HERE if proxy_data else CONTRADICTED
     if all(one is Evidence.SHOWN for one in evidence):
         return HOLDS_HERE if proxy_data else REPRODUCED
-    if Evidence.OPEN in evidence:
-        return Evidence.OPEN.value
+    for doubtful in (Evidence.OPPOSITE, Evidence.OPEN):
+        if doubtful in evidence:
+            return doubtful.value
     return Evidence.DIRECTION.value

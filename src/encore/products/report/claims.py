@@ -19,6 +19,7 @@ VERDICTS = {
     "same direction": ("lean", "Not shown, but our estimates lie on the claim’s side."),
     "partly": ("mixed", "Some of the inequalities hold among the printed numbers, others do not."),
     "not distinguishable": ("open", "Our runs show neither the claim nor its opposite."),
+    "opposite direction": ("open", "There is no chance in it, and our numbers are against the claim."),
     "too few seeds": ("open", "Judging it needs more seeds than were run."),
     "premise not met": ("open", "What the claim takes for granted does not hold on our runs."),
     "fails": ("bad", "None of the inequalities holds among the printed numbers."),

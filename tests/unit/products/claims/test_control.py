@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encore.evaluation.scores import Scored
-from encore.products.claims import run_claims
+from encore.products.claims import pages, run_claims
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
@@ -218,6 +218,35 @@ def test_both_verdicts_are_written(tmp_path, monkeypatch):
         "p/t / b / x has no value here: no honest stand-in",
     )
     assert (lines["C3"]["survives_control"], lines["C3"]["control_why"]) == ("not testable here", "no such data")
+    assert (lines["C1"]["chance"], lines["C2"]["chance"]) == ("0.5", "")
     page = (tmp_path / "claims.md").read_text()
+    assert "Of 1 claims with a chance 1 agree with the estimates; 0.5 would by chance." in page
     assert "## p" in page
     assert "| C1 | s | p | holds here | holds here |" in page
+
+
+def test_the_page_counts_what_agrees_by_chance_and_names_what_was_left_out():
+    lines = []
+    for verdict, chance, why in (
+        ("same direction", "0.5", ""),
+        ("not distinguishable", "0.25", "60 of 90 comparisons left out: no data"),
+        ("holds here", "0.5", ""),
+        ("premise not met", "", ""),
+    ):
+        line = dict.fromkeys(run_claims.HEADER, "") | {"verdict": verdict, "chance": chance, "why": why}
+        lines.append([*(line | {"inequalities": "30", "needed": "30", "held": "30"}).values()])
+    page = pages.of_runs(run_claims.HEADER, lines)
+    assert "Of 3 claims with a chance 2 agree with the estimates; 1.2 would by chance." in page
+    assert page.count("30 of 30, 60 left out") == 1
+
+
+@pytest.mark.parametrize(("rows", "word"), [("a", "same direction"), ("b", "opposite direction")])
+def test_what_is_measured_once_has_a_direction_of_its_own(rows, word):
+    """A cost: one value without a seed or an error, so nothing is left to chance, and nothing is shown."""
+    once = runs({})
+    costs = {"a": 20.0, "b": 10.0}
+    once = replace(
+        once, cells=lambda at: [WeightedValues(1.0, CellValues([None], [costs[at.row]]))] if at.row in costs else None
+    )
+    test = {**ABOVE, "rows": [rows], "than": [{"a": "b", "b": "a"}[rows]], "columns": ["cost"]}
+    assert judge_on_runs(claim(test), once).verdict == word

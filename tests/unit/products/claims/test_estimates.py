@@ -1,5 +1,7 @@
 """Claims on runs: what a contrast of cells is estimated at, and the verdict that follows."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -207,7 +209,11 @@ def test_the_test_with_the_fewest_seeds_decides_whether_they_are_enough(few):
 
 def test_a_claim_without_its_premise():
     premise = [{"kind": "above", "rows": ["b"], "than": ["c"]}]
-    assert verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.5}, premise=premise).verdict == "premise not met"
+    unmet = verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.5}, premise=premise)
+    assert unmet.verdict == "premise not met"
+    assert re.match(
+        r"0 of \d comparisons of the premise hold, \d needed; the weakest is p/t / .*b / .*, c: -0\.\d+ \(p ", unmet.why
+    )
     assert verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.2}, premise=premise).verdict == "reproduced"
 
 
