@@ -1,7 +1,7 @@
 """The interface of a source of a column's values.
 
-A source is one file beside this one and one line in ``kinds.py``. Planning imports these files, so they import NumPy
-and what reads scores only where they read values, and the plan's types only for type checkers.
+A source is a class in a file beside this one and a line in ``kinds.py``. Planning imports these files, so they import
+NumPy and what reads scores only where they read values, and the plan's types only for type checkers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from encore.config.entries import PretrainStep
 from encore.config.lineage import Lineage, split_index
@@ -160,6 +162,11 @@ class CountSource(CellSource):
     def shown(self, value: float, unit: Unit) -> str:
         """A whole number, or two digits after the point."""
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def optional(kind: Any, about: str, pattern: str | None = None) -> tuple[Any, Any]:
+    """The field of a source that a column need not have."""
+    return kind | None, Field(None, description=f"Or: {about}", pattern=pattern)
 
 
 def by_seed(request: CellSlice, read: Callable[[Path], float]) -> CellValues | None:

@@ -7,12 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellSlice, Column, Grid
-from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, topics_of
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, optional, topics_of
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -28,14 +26,11 @@ class Efficiency(CellSource):
     Nothing for a system that was not measured.
     """
 
-    field = (
-        str | None,
-        Field(
-            None,
-            pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
-            description="Or: milliseconds per query of the split, in all (`latency`) or in one stage "
-            "(`latency.search`), or MiB of the index (`size`).",
-        ),
+    field = optional(
+        str,
+        "milliseconds per query of the split, in all (`latency`) or in one stage (`latency.search`), or MiB of the "
+        "index (`size`).",
+        pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
     )
     needs = ("system", "dataset", "split")
 

@@ -2,17 +2,12 @@
 
 from encore.products.tables.grid import Column
 from encore.products.tables.sources.base import CellSource
+from encore.products.tables.sources.counts import PairCounts, Statistic, Tokens
+from encore.products.tables.sources.derived import GainSource, MeanSource, PrintedOnly
 from encore.products.tables.sources.efficiency import Efficiency
-from encore.products.tables.sources.gain import GainSource
-from encore.products.tables.sources.held_out import HeldOutLoss
-from encore.products.tables.sources.masked_loss import MaskedLoss
-from encore.products.tables.sources.mean_of import MeanSource
+from encore.products.tables.sources.losses import HeldOutLoss, MaskedLoss
 from encore.products.tables.sources.measure import Measures
-from encore.products.tables.sources.pairs import PairCounts
-from encore.products.tables.sources.printed import PrintedOnly
 from encore.products.tables.sources.recorded import Recorded
-from encore.products.tables.sources.statistic import Statistic
-from encore.products.tables.sources.tokens import Tokens
 from encore.products.tables.sources.vectors import Vectors
 
 TESTED = "measure"  # the source whose values are queries', so that differences can be tested

@@ -8,13 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellSlice, Column, Grid
-from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, optional
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -23,14 +21,10 @@ if TYPE_CHECKING:
 class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
-    field = (
-        str | None,
-        Field(
-            None,
-            pattern=r"^[^/]+(/[^/]+)+$",
-            description="Or: a number of a record of the run, `<record>/<key>/...`, where an entry of a list "
-            "is named by its first value.",
-        ),
+    field = optional(
+        str,
+        "a number of a record of the run, `<record>/<key>/...`, where an entry of a list is named by its first value.",
+        pattern=r"^[^/]+(/[^/]+)+$",
     )
 
     def reads(self, plan: Plan, request: CellSlice) -> Reads:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
-
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellSlice, Column, Grid
 from encore.products.tables.sources.base import (
@@ -16,12 +14,14 @@ from encore.products.tables.sources.base import (
     before_finetuning,
     by_seed,
     number_in,
+    optional,
 )
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 FILE = "inspection.json"
+Shown = Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
 MEANING = {
     "cosine": "the mean cosine of the vectors of two texts",
     "effective_dimension": "in how many directions vectors spread: the participation ratio of their centred spectrum",
@@ -32,14 +32,12 @@ MEANING = {
 class Vectors(CellSource):
     """A number of a model's vectors, for each seed. None is the best: a model whose vectors spread may be bad."""
 
-    field = (
-        Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
-        | None,
-        Field(
-            None,
-            description="Or: how the vectors of the dataset's texts lie after the last pre-training step, as the model "
-            "pools or, with `mean_`, for the mean of all states.",
-        ),
+    field = optional(
+        Literal[
+            "cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"
+        ],
+        "how the vectors of the dataset's texts lie after the last pre-training step, as the model pools or, with "
+        "`mean_`, for the mean of all states.",
     )
     needs = ("system", "dataset")
 

@@ -1,0 +1,136 @@
+"""Columns of counts, in which there is no chance: of collections, of texts in word pieces, of pre-training's pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.products.slices import Unit
+from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.sources.base import (
+    CountSource,
+    Reads,
+    last_pretrained,
+    lineage_of,
+    number_in,
+    optional,
+)
+from encore.storage.typed import REMAKE
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
+
+STATISTICS = "statistics.json"
+
+
+class PairCounts(CountSource):
+    """How many pairs of texts one epoch of a pre-training step has, or how long they are."""
+
+    field = optional(
+        Literal["pairs", "tokens", "query_tokens", "document_tokens"],
+        "the number of pairs, or mean tokens, in an epoch of the last pre-training step, which learns from pairs of "
+        "texts.",
+    )
+    needs = ("system",)
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The pairs that the system's last pre-training step learns from; nothing where it has none."""
+        last = last_pretrained(plan, request)
+        return Reads(((None, plan.pairs(last)),) if last else ())
+
+    def counted(self, folder: Path, name: str) -> float:
+        """A number of ``pairs.json``."""
+        return number_in(folder / "pairs.json", name)
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The statistic, as of an epoch."""
+        return f"{request.value} of an epoch"
+
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+        """Which pairs are counted, and what counts as a word piece."""
+        labels = ", ".join(dict.fromkeys(column.label for column in own))
+        about = "of one epoch of the step, whose chance is that of seed 0; word pieces as the model reads them, titles "
+        return [f"{labels}: {about}among them and special tokens not."] if labels else []
+
+
+class Statistic(CountSource):
+    """A number of a collection's ``statistics.json``."""
+
+    field = optional(str, "a number of the dataset's statistics.json, its keys joined by full stops.")
+    needs = ("dataset",)
+    files = (STATISTICS,)
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The collection, whose statistics the cell shows."""
+        collection = plan.collection(request.dataset)
+        return Reads(((None, collection),), collection.name)
+
+    def counted(self, folder: Path, name: str) -> float:
+        """The number, named by its keys with full stops between them."""
+        path = folder / STATISTICS
+        try:
+            found = dict(_numbers(json.loads(path.read_text())))
+        except (OSError, ValueError) as error:
+            raise EncoreError(f"{path} has no statistics ({error}); {REMAKE}") from error
+        if name not in found:
+            raise EncoreError(f"{path} has no number {name!r}{nearest(name, found)}")
+        return found[name]
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The name of the statistic."""
+        return f"statistic {request.value}"
+
+
+class Tokens(CountSource):
+    """The mean length of all passages, or all queries, in word pieces, before any is cut."""
+
+    field = optional(
+        Literal["passages", "queries"],
+        "the mean length of the dataset's texts in word pieces of the system's vocabulary.",
+    )
+    needs = ("system", "dataset")
+    files = ("passages.offsets.npy", "queries.offsets.npy")
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The dataset's texts in the vocabulary of the lineage's backbone; nothing for a system that is no lineage."""
+        lineage = lineage_of(plan, request)
+        if lineage is None:
+            return Reads()
+        tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
+        return Reads(((None, tokens),), plan.collection(request.dataset).name)
+
+    def counted(self, folder: Path, name: str) -> float | None:
+        """The mean of a token store's texts, special tokens not included; None for a store without texts."""
+        import numpy as np
+
+        path = folder / f"{name}.offsets.npy"
+        try:
+            offsets = np.load(path, mmap_mode="r")
+        except (OSError, ValueError) as error:
+            raise EncoreError(f"{path} is no part of a token store ({error}); {REMAKE}") from error
+        return int(offsets[-1]) / (len(offsets) - 1) if len(offsets) > 1 else None
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """Tokens, with the kind of texts."""
+        return f"tokens of {request.value}"
+
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """Lengths are in word pieces."""
+        return "word pieces"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        """A number with two digits after the point."""
+        return f"{value:,.2f}"
+
+
+def _numbers(content: dict[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """Every number with its keys, joined by full stops."""
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{above}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{above}{key}", float(value)

@@ -1,0 +1,99 @@
+"""Columns without values of their own: means and gains over other columns, and what only a paper prints."""
+
+from pydantic import Field
+
+from encore.errors import EncoreError
+from encore.products.slices import Unit
+from encore.products.tables.grid import CellSlice, Column, ColumnFields, GainEntry, Grid, Row
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, ShareSource
+
+OWN, OTHER = "own", "other"  # what the parts of a gain are called
+
+
+class MeanSource(ShareSource):
+    """The unweighted mean of a row's cells, for each seed; nothing where one of them has nothing.
+
+    It is a mean of sets, not of queries, so no test over queries says anything about it, and it is never compared.
+    """
+
+    field = (list[str], ColumnFields.model_fields["mean_of"])
+    averaged = True
+
+    def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
+        """The row's cells under the columns."""
+        return {part: (row.id, part) for part in column.mean_of}
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """The mean of the columns under each seed; None where one of them has no value.
+
+        Raises:
+            EncoreError: the columns have values under different seeds.
+        """
+        from encore.evaluation.scores import exact_mean
+
+        found = [part for part in parts.values() if part is not None]
+        if len(found) < len(parts):
+            return None
+        seeds = max((part.seeds for part in found), key=len)
+        if any(part.seeds not in (seeds, [None]) for part in found):
+            raise EncoreError(f"{' and '.join(parts)} were run under different seeds, so they have no mean for each")
+        means = [exact_mean([part.under(seed) for part in found]) for seed in seeds]
+        ties = [part.ties for part in found if part.ties is not None]
+        low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
+        return CellValues(seeds, means, (low, high))
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The mean with the ids of its columns."""
+        return f"mean of {' '.join(column.mean_of)}"
+
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+        """What each mean is over."""
+        labels = {column.id: column.label for column in grid.columns}
+        return [
+            f"{column.label}: the mean of {', '.join(labels[part] for part in column.mean_of)}; not tested."
+            for column in own
+        ]
+
+
+class GainSource(ShareSource):
+    """The difference of two cells, for each seed that both have; nothing is tested on it that is not on the cells."""
+
+    field = (GainEntry | None, ColumnFields.model_fields["gain"])
+    best = None
+
+    def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
+        """The row's cell, and that of the other row; nothing for the other row itself, which gains nothing."""
+        if column.gain is None or column.gain.over == row.id:
+            return {}
+        return {OWN: (row.id, column.gain.of), OTHER: (column.gain.over, column.gain.of)}
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """Differences of the two rows under the seeds that both have; None without such a seed or without a value."""
+        own, other = parts.get(OWN), parts.get(OTHER)
+        if own is None or other is None:
+            return None
+        seeds = max(own.seeds, other.seeds, key=len)
+        shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
+        return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The gain with the names of its two rows."""
+        return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"
+
+
+class PrintedOnly(CellSource):
+    """No values of ours."""
+
+    field = (bool, Field(False, description="Or: only the paper's printed number, since nothing here measures it."))
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """None: such a cell has only the number that the paper prints."""
+        return None
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The label of the column."""
+        return column.label
+
+    def shown(self, value: float, unit: Unit) -> str:
+        """A number in its shortest form."""
+        return f"{value:g}"

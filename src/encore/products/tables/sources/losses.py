@@ -1,0 +1,131 @@
+"""Columns of losses: on held-out texts, and on masked words of a collection. Nothing is tested on them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encore.errors import EncoreError
+from encore.products.slices import Unit
+from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.sources.base import (
+    CellSource,
+    CellValues,
+    Parts,
+    Reads,
+    before_finetuning,
+    by_seed,
+    last_pretrained,
+    optional,
+)
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
+
+HELD_OUT, MASKED = "held_out.tsv", "loss.json"
+
+
+class _LossSource(CellSource):
+    def shown(self, value: float, unit: Unit) -> str:
+        """A loss with four digits."""
+        return f"{value:.4f}"
+
+
+class HeldOutLoss(_LossSource):
+    """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
+
+    Not ranked: a step that keeps most of its budget for other terms is no worse for it.
+    """
+
+    field = optional(
+        str, "the named term of the last pre-training step's loss on held-out texts, at the end of the step."
+    )
+    needs = ("system",)
+    files = (HELD_OUT,)
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The models that the system's last pre-training step ends with; nothing where it has none."""
+        last = last_pretrained(plan, request)
+        return Reads(tuple((seed, plan.model(last, seed)) for seed in plan.config.seeds) if last else ())
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """The last recorded value of a loss term, for each seed's model.
+
+        Raises:
+            EncoreError: a record of losses is missing or damaged, or lacks the term.
+        """
+        return by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The loss term, as held-out."""
+        return f"held-out {request.value}"
+
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+        """When and on which texts the losses of each column were measured."""
+        return [f"{one.label}: at the end of the last pre-training step, on its own held-out texts." for one in own]
+
+
+class MaskedLoss(_LossSource):
+    """The MLM loss, for each seed; nothing for a model without a head that tells words. The lowest is the best."""
+
+    field = optional(str, "the MLM loss on the dataset's passages, masked for all models as the named step masks.")
+    needs = ("system", "dataset")
+    best = "lowest"
+
+    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+        """The loss of the system's last pre-trained model, or of its start, on masked passages of the dataset."""
+        last = before_finetuning(plan, request)
+        if last is None:
+            return Reads()
+        found = ((seed, plan.masked_loss(last, seed, request.dataset, request.value)) for seed in plan.config.seeds)
+        return Reads(tuple(found), plan.collection(request.dataset).name)
+
+    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+        """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head.
+
+        Raises:
+            EncoreError: a measured loss is missing or damaged.
+        """
+        found = [_loss(Path(read.folder) / MASKED) for read in request.reads]
+        losses = [loss for loss in found if loss is not None]
+        return (
+            CellValues([read.seed for read in request.reads], losses) if losses and len(losses) == len(found) else None
+        )
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The loss with the way in which the models read the passages."""
+        return f"masked loss as {request.value}"
+
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """Losses are in nats."""
+        return "nats"
+
+    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+        """How the losses were measured, and which rows have none because their models have no vocabulary head."""
+        where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
+        notes = dict.fromkeys(f"{column.label}: {where}; lower is better." for column in own)
+        cells = ((row, row.cells[column.id]) for column in own for row in grid.rows)
+        bare = [row.label for row, request in cells if request.reads and self.values(request, {}) is None]
+        without = [f"No vocabulary head, so no loss on masked words: {', '.join(dict.fromkeys(bare))}."] if bare else []
+        return [*notes, *without]
+
+
+def _last(path: Path, term: str) -> float:
+    from encore.products import loss_curves
+
+    terms, points = loss_curves.read_loss_table(path)
+    if term not in terms[1:] or not len(points):
+        known = ", ".join(terms[1:]) or "nothing"
+        raise EncoreError(
+            f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
+        )
+    return float(points[-1, terms.index(term)])
+
+
+def _loss(path: Path) -> float | None:
+    try:
+        loss = json.loads(path.read_text())["loss"]
+        return None if loss is None else float(loss)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} is no measured loss ({error}); remove its folder and run snakemake again") from error
