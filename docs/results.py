@@ -1,4 +1,4 @@
-"""Record a finished run under docs/recorded/, and render the pages that show recorded numbers.
+"""Record a finished run under docs/recorded/, and render the pages that show recorded numbers or fields of data.
 
     python docs/results.py                                          # render the pages
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
@@ -28,6 +28,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims.entries import read_claims
 from encore.products.claims.verdict import AGREE
+from encore.products.tables import table
 from encore.storage import typed
 from encore.storage.files import sha256, write_json
 from encore.storage.manifest import read_run
@@ -52,6 +53,15 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 README_ROWS = ("bm25", "none", "control", "mlm", "ict", "ict-bfs-wlp", "bow", "costa")
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
+PARTS = {  # of a table as data, as docs/table-data.md names them
+    "The table": table.Table,
+    "In `columns`": table.Column,
+    "In `rows`": table.Row,
+    "In `cells` of a row, by the column's id": table.Cell,
+    "In `ours` of a cell, our number": table.Ours,
+    "In `printed` of a cell, the paper's number": table.Printed,
+    "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
+}
 
 
 def record(name: str, config: Path, results: Path = Path("results"), into: Path = RECORDED) -> Path:
@@ -247,7 +257,7 @@ def settings(fields: dict[str, Any]) -> str:
 
 
 def rendered() -> dict[Path, str]:
-    """The text of every page that shows recorded numbers."""
+    """The text of every page that shows recorded numbers or fields of data."""
     loader = jinja2.FileSystemLoader(DOCS)
     environment = jinja2.Environment(
         loader=loader,
@@ -278,12 +288,13 @@ def rendered() -> dict[Path, str]:
     trust = DOCS / "trust.md"
     above, _, below = trust.read_text().partition(TRIALS[0])
     counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"
-    pages = {DOCS / "results.md": page, DOCS / "performance.md": speed}
+    data = environment.get_template("table-data.md.jinja").render(parts=PARTS)
+    pages = {DOCS / "results.md": page, DOCS / "performance.md": speed, DOCS / "table-data.md": data}
     return {**pages, trust: counted, readme: before + shown + rest.partition(DEMO[1])[2]}
 
 
 def render() -> None:
-    """Write every page that shows recorded numbers."""
+    """Write every page that shows recorded numbers or fields of data."""
     for path, text in rendered().items():
         path.write_text(text)
 

@@ -28,7 +28,7 @@ def budget_complaints(rows: list[RowFlops]) -> list[str]:
     """Budgets that differ by more than a tenth: between objectives, or from the control to the most expensive one."""
     return [
         f"{off.setting}: {off.row} spends {off.spent / 1e12:.3f}e12 operations beyond plain fine-tuning, the most "
-        f"expensive objective {off.dearest / 1e12:.3f}e12; bring its steps within 10 %"
+        f"expensive objective {off.largest / 1e12:.3f}e12; bring its steps within 10 %"
         for off in off_budget(rows)
     ]
 

@@ -30,7 +30,7 @@ MARKDOWN = Style(plain, "**{}**{}", "*{}*")
 
 
 def show_table(folder: Path, name: str, *, bold: str = TERMINAL_BOLD, run: str = "") -> str:
-    """What ``encore show`` prints: the table, and where its files lie.
+    """What ``encore show`` prints: the table, and the paths of its files.
 
     Args:
         bold: how a terminal sets bold; "{}" where it cannot.

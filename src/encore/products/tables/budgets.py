@@ -1,6 +1,6 @@
 """Operations that rows spent, and where a comparison is not fair (docs/protocol.md, section 3).
 
-Every objective gets one pre-training budget, and the control spends the dearest objective's on more fine-tuning.
+Every objective gets one pre-training budget; the control spends that of the most expensive one on more fine-tuning.
 """
 
 from __future__ import annotations
@@ -32,46 +32,46 @@ class RowFlops:
 
 @dataclass(frozen=True)
 class OffBudget:
-    """A row that spends beyond plain fine-tuning more or less than the dearest objective of its setting, by far."""
+    """A row that spends far more or less beyond plain fine-tuning than the most expensive objective of its setting."""
 
     row: str
     setting: str
     spent: float
-    dearest: float
+    largest: float
 
     @property
     def share(self) -> float:
-        """By which share of the dearest."""
-        return self.spent / self.dearest - 1
+        """The difference, as a share of the largest budget."""
+        return self.spent / self.largest - 1
 
 
 def off_budget(rows: Sequence[RowFlops]) -> Iterator[OffBudget]:
-    """Where a budget is off by more than a tenth: objectives among themselves, and the control against the dearest."""
+    """Budgets that differ from the largest by more than a tenth: of objectives, and of the control."""
     for setting in dict.fromkeys(row.setting for row in rows):
         own = [row for row in rows if row.setting == setting]
         spent = {row.row: row.pretraining for row in own if row.role == "objective"}
-        dearest = max(spent.values(), default=0.0)
+        largest = max(spent.values(), default=0.0)
         plain = next((row.finetuning for row in own if row.role == "none"), None)
         if plain is not None:
             spent |= {row.row: row.finetuning - plain for row in own if row.role == "control"}
-        for name, value in spent.items() if dearest else ():
-            if abs(value - dearest) > TOLERANCE * dearest:
-                yield OffBudget(name, setting, value, dearest)
+        for name, value in spent.items() if largest else ():
+            if abs(value - largest) > TOLERANCE * largest:
+                yield OffBudget(name, setting, value, largest)
 
 
 def operations(folders: Sequence[str]) -> float:
-    """What trainings took, by their manifests.
+    """Floating-point operations of trainings, from their manifests.
 
     Raises:
-        EncoreError: one has none: the model was not made yet, or was removed to make room.
+        EncoreError: a manifest is missing: the model was not trained yet, or was removed to free space.
     """
     return sum(manifest.read_results(folder)["flops"] for folder in folders)
 
 
 def budget_notes(layout: Layout) -> Iterator[str]:
-    """Which rows had another budget than they are compared under, a note for each setting.
+    """A note for each setting on the rows with an unequal budget.
 
-    Models are no inputs of the table, so that removing one to make room makes nothing again; a note says so then.
+    Models are not inputs of the table, so that removing one to free space rebuilds nothing; a note says so then.
     """
     rows, labels = [], {(row.setting, row.id): row.label for row in layout.rows}
     for row in (row for row in layout.rows if row.models):
@@ -95,7 +95,7 @@ def budget_notes(layout: Layout) -> Iterator[str]:
 def models_behind(scores: Artifact) -> dict[str, list[str]]:
     """The folders of the models behind scores, each once, by the kind of training: ``pretrain``, ``finetune``.
 
-    They are found through the weights that each training went on from.
+    They are found through the weights that each training started from.
     """
     chain = list(_last_models(scores.inputs["run"]))
     for model in chain:
@@ -120,7 +120,7 @@ def _first_scores(row: dict[str, Any], find: Callable[[str], Artifact]) -> Artif
 
 
 def _last_models(run: Artifact) -> Iterator[Artifact]:
-    """The models that a run was made with: its own, or those of the runs that it is made of."""
+    """The models that a run was made with: its own, or those of the runs that it combines."""
     if "model" in run.inputs:
         yield run.inputs["model"]
     for part in run.inputs.values():

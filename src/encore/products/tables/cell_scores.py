@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.evaluation import scores
-from encore.evaluation.scores import Floats, Scored, exact_mean
+from encore.evaluation.scores import Floats, Scored, exact_mean, read_scores
 from encore.evaluation.significance import clustered
 from encore.products.tables.grid import CellSlice
+
+_read_scores = cache(read_scores)
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,11 @@ def differences(ours: CellScores, theirs: CellScores, names: str, request: CellS
 
 
 def _one(folder: Path, request: CellSlice) -> Scored:
-    found = _scores(folder)
+    found = _read_scores(folder)
     if (request.split, request.value) not in found:
         known = ", ".join(f"{measure} on {split}" for split, measure in found)
         raise EncoreError(f"{folder} has no {request.value} on {request.split}, only {known}; evaluate the run again")
     return found[request.split, request.value]
-
-
-@cache
-def _scores(folder: Path) -> scores.Scores:
-    return scores.read_scores(folder)
 
 
 def _same_queries(one: Scored, other: Scored, names: str, request: CellSlice) -> None:

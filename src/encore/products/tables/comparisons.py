@@ -4,7 +4,7 @@
 first alone may be bought by computation, beating the second alone by a control that was trained too long.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ class RowComparison:
     """A row against a comparator of its setting, under one column.
 
     ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the families: for
-    secondary measures, and for rows that are no objective. ``p_joint`` is set where the verdict is about this
+    secondary measures, and for rows that are not objectives. ``p_joint`` is set where the verdict is about this
     comparator: that of a gain over all such comparators, corrected over the objectives. ``family``: their number.
     """
 
@@ -66,16 +66,20 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparison
             if address in found:
                 compared[address] = {}
                 apart |= {(address, other): each for other, each in _against(layout, found, row, column)}
-    for of_clusters in _by_clusters(apart, found):
-        clusters = found[of_clusters[0][0]].clusters
-        randomly = randomised([apart[test] for test in of_clusters], clusters)
-        for (address, other), p_randomised in zip(of_clusters, randomly, strict=True):
+    by_clusters: dict[tuple[str, ...], list[Test]] = {}
+    for test in apart:
+        by_clusters.setdefault(tuple(found[test[0]].clusters), []).append(test)
+    for clusters, tests in by_clusters.items():
+        randomly = randomised([apart[test] for test in tests], clusters)
+        for (address, other), p_randomised in zip(tests, randomly, strict=True):
             each = apart[address, other]
             compared[address][other] = RowComparison(clustered(each, clusters), paired_t(each[:, 0]), p_randomised)
     for setting in layout.settings():
-        family = [address for address in _family(layout, setting) if address in compared]
-        deciding = [row.id for row in layout.rows if row.setting == setting and row.role in ("none", "control")]
-        correct(compared, family, deciding)
+        own = [row for row in layout.rows if row.setting == setting]
+        objectives = [row.id for row in own if row.role == "objective"]
+        family = [(setting, row, column.id) for column in layout.columns if column.primary for row in objectives]
+        deciding = [row.id for row in own if row.role in ("none", "control")]
+        correct(compared, [address for address in family if address in compared], deciding)
     return compared
 
 
@@ -89,20 +93,6 @@ def _against(
         if other != row.id and theirs is not None:
             names = f"rows {row.id!r} and {other!r} of {row.setting!r}"
             yield other, differences(ours, theirs, names, row.cells[column.id])
-
-
-def _by_clusters(tests: Iterable[Test], found: dict[Address, CellScores]) -> list[list[Test]]:
-    """The tests, those over the same clusters of queries together."""
-    groups: dict[tuple[str, ...], list[Test]] = {}
-    for address, other in tests:
-        groups.setdefault(tuple(found[address].clusters), []).append((address, other))
-    return list(groups.values())
-
-
-def _family(layout: Layout, setting: str) -> list[Address]:
-    """The tests that are corrected together: objectives on primary measures within one setting."""
-    rows = [row.id for row in layout.rows if row.setting == setting and row.role == "objective"]
-    return [(setting, row, column.id) for column in layout.columns if column.primary for row in rows]
 
 
 def correct(compared: Comparisons, family: list[Address], deciding: list[str]) -> None:
@@ -134,8 +124,8 @@ def objective_verdict(against: Sequence[RowComparison], *, proxy_data: bool) -> 
 
     On proxy data it says ``holds here`` or ``fails here``, never that a paper was confirmed. It holds when the
     intersection-union test over both is significant. It fails when either comparison goes significantly the other way,
-    but for a gain over none that more fine-tuning exceeds: the paper's claim was over none, and held, so the word is
-    ``not beyond its compute``. One gain alone stays ``not distinguishable``.
+    except for a gain over none that more fine-tuning exceeds: the paper's claim was over none, and held, so the verdict
+    is ``not beyond its compute``. One gain alone stays ``not distinguishable``.
     """
     if min(one.difference.seeds for one in against) < ENOUGH_SEEDS:
         return TOO_FEW

@@ -57,9 +57,10 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
         )
         for row in layout.rows
     ]
+    reads = (read for row in layout.rows for cell in row.cells.values() for read in cell.reads)
     table = Table(
         **layout.model_dump(include={"name", "paper", "title", "unit", "proxy_data"}),
-        seeds=_seeds(layout),
+        seeds=sorted({read.seed for read in reads if read.seed is not None}),
         datasets=layout.dataset_labels,
         comparators=symbols(layout),
         judged=_judged(layout, rows),
@@ -80,7 +81,7 @@ def cell_values(layout: Layout) -> dict[Address, CellValues]:
     found: dict[Address, CellValues | None] = {}
 
     def value(setting: str, name: str, of: str) -> CellValues | None:
-        """A cell's values, after those of the cells that it is made of; None for a row that the run leaves out."""
+        """A cell's values, after those of the cells that it is computed from; None for a row that is not built."""
         if (setting, name) not in rows:
             return None
         if (setting, name, of) not in found:
@@ -183,7 +184,7 @@ def _ours(place: _Place, found: CellValues, comparisons: Comparisons, rank: int 
 
 
 def _printed(place: _Place, printed: reported.Printed, comparisons: Comparisons, ours: float | None) -> Printed:
-    """The paper's number, next to which stands where our test says otherwise, and how far ours is from it."""
+    """The paper's number, with a mark where our test disagrees, and its difference from ours."""
     scale, layout = place.column.reported_scale, place.layout
     value = None if printed.number is None else place.source.in_our_unit(printed.number * scale, layout.unit)
     difference = rounded(ours - value) if ours is not None and value is not None else None
@@ -220,7 +221,7 @@ def _comparison(place: _Place, one: RowComparison) -> Comparison:
 
 
 def _state(place: _Place, ours: Ours | None, printed: Printed | None) -> tuple[State, str]:
-    """What stands in a cell, and why there is nothing of ours."""
+    """The state of a cell, and the reason if it has no number of ours."""
     if ours:
         return "measured", ""
     request, reasons = place.request, [*_reasons(place.row, place.column, place.layout)]
@@ -235,7 +236,7 @@ def _state(place: _Place, ours: Ours | None, printed: Printed | None) -> tuple[S
 
 
 def _reasons(row: plan.Row, column: plan.Column, layout: Layout) -> Iterator[str]:
-    """Why there is no number in a cell, or in one that it is made of."""
+    """The reasons why a cell, or one that it is computed from, has no number."""
     request = row.cells[column.id]
     yield from filter(None, (request.not_applicable, request.absent))
     parts = [*column.mean_of, *([column.gain.of] if column.gain else [])]
@@ -269,7 +270,7 @@ def _markers(layout: Layout, comparisons: Comparisons) -> str:
 
 
 def _confirmed(layout: Layout, comparisons: Comparisons) -> dict[str, bool]:
-    """Of each marker of the paper's that our corrected test has a say on: whether that finds the row above."""
+    """For each marker of the paper that our corrected test covers: whether the test finds the row above."""
     meant = layout.significance.meant() if layout.significance else {}
     tested = {mark: [comparisons[row] for row in rows] for mark, rows in meant.items() if comparisons.keys() >= {*rows}}
     return {
@@ -290,12 +291,6 @@ def _ranks(layout: Layout, found: Mapping[Address, CellValues]) -> dict[Address,
             if len(values) > 1:
                 ranks |= {at: order.index(value) + 1 for at, value in values.items()}
     return ranks
-
-
-def _seeds(layout: Layout) -> list[int]:
-    """Every seed of the table, in order."""
-    reads = [read for row in layout.rows for cell in row.cells.values() for read in cell.reads]
-    return sorted({read.seed for read in reads if read.seed is not None})
 
 
 def _judged(layout: Layout, rows: Sequence[Row]) -> str | None:

@@ -14,7 +14,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, mod
 from encore.config.lineage import spelled
 from encore.config.strict import Strict
 from encore.config.validation import nearest
-from encore.products.tables.grid import ColumnFields, RowFields
+from encore.products.tables.grid import ColumnFields, RowFields, Significance
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 
 Variables = dict[str, StrictInt | StrictFloat | StrictStr]
@@ -39,7 +39,7 @@ class RowEntry(RowFields, Strict):
 
     @property
     def names(self) -> set[str]:
-        """What a run may call it by: its id, alone or behind its setting."""
+        """The names that a run may use for it: its id, alone or after its setting."""
         return {self.id, f"{self.setting}: {self.id}"}
 
     @model_validator(mode="after")
@@ -97,26 +97,7 @@ class ColumnEntry(_Sourced):
                 fix = "leave out" if getattr(self, field) else "needs"
                 raise ValueError(f"column {self.id!r} shows `{self.source}`: {fix} `{field}`")
         if self.primary and (self.source != TESTED or self.hidden):
-            raise ValueError(f"column {self.id!r} is nothing that is tested and shown; it cannot be primary")
-        return self
-
-
-class Significance(Strict):
-    """Which rows of the same setting a row is compared with."""
-
-    comparators: list[str]
-    family: Literal["holm"] = "holm"
-    printed: dict[str, str | list[str]] = Field(
-        {},
-        description="The paper's own significance markers, each with the comparator, or comparators, that it is about.",
-    )
-
-    @model_validator(mode="after")
-    def _mark_comparators(self) -> "Significance":
-        for symbol, rows in self.printed.items():
-            for row in [rows] if isinstance(rows, str) else rows:
-                if row not in self.comparators or len(symbol) != 1:
-                    raise ValueError(f"printed: {symbol!r} is not one character for one of the comparators, {row!r}")
+            raise ValueError(f"column {self.id!r} is not both tested and shown; it cannot be primary")
         return self
 
 
@@ -145,12 +126,12 @@ class Table(Strict):
         seen: set[tuple[str, str]] = set()
         for row in self.rows:
             if (row.setting, row.id) in seen:
-                raise ValueError(f"row {row.id!r} is there twice under {row.setting!r}")
+                raise ValueError(f"row {row.id!r} occurs twice under {row.setting!r}")
             seen.add((row.setting, row.id))
         ids = [column.id for column in self.columns]
         for name in ids:
             if ids.count(name) > 1:
-                raise ValueError(f"column {name!r} is there twice")
+                raise ValueError(f"column {name!r} occurs twice")
         return self
 
     @model_validator(mode="after")
@@ -240,9 +221,9 @@ def has_own_value(row: RowEntry, column: ColumnEntry) -> bool:
 
 
 def fill_vars(text: str, row: RowEntry, column: ColumnEntry) -> str:
-    """A text of a cell with its names filled, and the names in what fills them.
+    """A text of a cell with its placeholders filled, and those within their values.
 
-    One that nothing fills stays, which no cell has that is run.
+    A placeholder without a value stays; no cell that is run has one.
     """
     values = {**column.vars, **row.vars}
     while (after := _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)) != text:
@@ -251,7 +232,7 @@ def fill_vars(text: str, row: RowEntry, column: ColumnEntry) -> str:
 
 
 def printed_as(row: RowEntry, column: ColumnEntry) -> dict[str, str]:
-    """What tells a cell's number from others in the file of printed ones, by column of that file."""
+    """The entries that identify a cell's number in the file of printed ones, by column of that file."""
     wanted = {
         "row_label": row.reported_label or row.label,
         "dataset": column.reported_dataset or column.dataset,
@@ -262,7 +243,7 @@ def printed_as(row: RowEntry, column: ColumnEntry) -> dict[str, str]:
 
 
 def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
-    """The names that a cell's texts hold: of what it runs, and of what the paper calls it."""
+    """The placeholders in a cell's texts: in what it runs, and in what the paper calls it."""
     texts: list[str | None] = [row.reported_label, row.reported_setting, column.reported_metric]
     texts.append(column.reported_dataset or column.dataset)
     if has_own_value(row, column):
@@ -274,10 +255,10 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
 
 
 def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
-    """The names in some texts, and those in what fills them.
+    """The placeholders in some texts, and those within their values.
 
     Raises:
-        ValueError: a name is filled with itself.
+        ValueError: a placeholder is filled with itself.
     """
     found: set[str] = set()
     waiting: dict[str, tuple[str, ...]] = {name: (name,) for text in texts if text for name in _NAME.findall(text)}

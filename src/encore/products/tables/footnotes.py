@@ -119,6 +119,6 @@ def _ours(table: Table) -> list[Ours]:
 
 
 def _up(width: float) -> str:
-    """A width rounded up to one digit, so that the sentence stays true but for rounding errors of sums."""
+    """A width rounded up to one digit, so that the sentence stays true up to rounding errors of sums."""
     places = -math.floor(math.log10(width))
     return f"{math.ceil(width * 10.0**places - 1e-9) / 10.0**places:.{max(places, 0)}f}"

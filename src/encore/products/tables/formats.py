@@ -1,4 +1,4 @@
-"""The formats of a table, written beside one another: its data, tidy CSV, Markdown, LaTeX and HTML.
+"""The formats of a table, in one folder: its data, tidy CSV, Markdown, LaTeX and HTML.
 
 Markdown, LaTeX and HTML are the templates of ``templates/``, which get the table and nothing else.
 """

@@ -1,8 +1,8 @@
-"""A row, a column and a cell of a table as the plan has them: what sources of values are given."""
+"""A row, a column and a cell of a table as they are planned; sources of values are given these."""
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from encore.config.strict import Strict
 from encore.products.slices import Product, Read, SlicePart
@@ -13,7 +13,7 @@ class RowFields(BaseModel):
 
     id: str = Field(description="Its name, unique in its setting.")
     label: str = Field(description="What it is called.")
-    setting: str = Field("", description="The group of rows that it stands in, and is compared within.")
+    setting: str = Field("", description="The group of rows that it belongs to, and is compared within.")
     system: str = Field("", description="The system that is evaluated: an entry of systems.yaml, or a lineage.")
     role: Literal["baseline", "none", "control", "objective"] = Field(
         "baseline", description="What the row is to the tests: baseline, none, control or objective."
@@ -39,12 +39,35 @@ class ColumnFields(BaseModel):
     primary: bool = Field(False, description="Whether verdicts rest on it.")
 
 
+class Significance(Strict):
+    """Which rows of the same setting each row is compared with, and how a family of tests is corrected."""
+
+    comparators: list[str] = Field(max_length=5)  # there are as many markers
+    family: Literal["holm"] = "holm"
+    printed: dict[str, str | list[str]] = Field(
+        {},
+        description="The paper's own significance markers, each with the comparator, or comparators, that it is about.",
+    )
+
+    def meant(self) -> dict[str, list[str]]:
+        """The comparators that a row with each of the paper's markers is above, all of them."""
+        return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
+
+    @model_validator(mode="after")
+    def _mark_comparators(self) -> "Significance":
+        for symbol, rows in self.meant().items():
+            for row in rows:
+                if row not in self.comparators or len(symbol) != 1:
+                    raise ValueError(f"printed: {symbol!r} is not one character for one of the comparators, {row!r}")
+        return self
+
+
 class CellSlice(SlicePart):
     """A cell: what of its column's source it shows (a measure by its short name in the scores), and where it is.
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
-    identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are reasons: why the row can
-    have no such number, and why this run cannot.
+    identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are the reasons why the row, or
+    this run, cannot have such a number.
     """
 
     value: str = ""

@@ -2,32 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from encore.products.slices import Read, SlicePart, Unit
-from encore.products.tables.grid import Column, Grid, Row
+from encore.products.tables.grid import Column, Grid, Row, Significance
 from encore.products.tables.sources.kinds import SOURCES
 
 REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
 
 
 def of_unseen(column: str, label: str) -> tuple[str, str]:
-    """The id and the label of a column's second one, which is about those queries alone that training has not met."""
+    """The id and the label of the second column of a measure, on the queries that do not occur in training."""
     return f"{column}-unseen", f"{label[:-1]}, unseen)" if label.endswith(")") else f"{label} (unseen)"
-
-
-class Design(SlicePart):
-    """Which rows of the same setting each row is compared with, and how a family of tests is corrected."""
-
-    comparators: list[str] = Field(max_length=5)  # there are as many markers
-    family: Literal["holm"] = "holm"
-    printed: dict[str, str | list[str]] = {}  # the paper's markers, with the comparator each is about, or the best of
-
-    def meant(self) -> dict[str, list[str]]:
-        """The comparators that a row with each of the paper's markers is above, all of them."""
-        return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
 
 
 class RowAddress(SlicePart):
@@ -59,7 +47,7 @@ class Layout(Grid):
     title: str
     unit: Unit = "share"  # of measures, as the paper prints them and people are shown ours
     dataset_labels: dict[str, str] = {}
-    significance: Design | None = None
+    significance: Significance | None = None
     reported: str | None = None
     references: list[Reference] = []
     references_sha256: dict[str, str] = {}
@@ -105,7 +93,7 @@ class Layout(Grid):
 
 
 def upstream_cells(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
-    """The cell, then those that its value is made of, and what these are made of."""
+    """The cell, then those that its value is computed from, and so on."""
     rows = {(each["setting"], each["id"]): each["cells"] for each in content["rows"]}
     return (rows[setting, row][column] for row, column in upstream_places(content, setting, row, column))
 

@@ -1,10 +1,9 @@
 """Notes for a table's reader from its plan: which cells are empty and why, what is copied, and what replaces what."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from encore.config import lineage as naming
 from encore.plan import tuning
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
 from encore.products.tables.entries import RowEntry
@@ -20,7 +19,9 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
                 *_absent(plan, cells),
                 *_empty(cells),
                 *_at_an_edge(plan, cells),
-                *plan.resolve.datasets.notes_behind(_read(cells)),
+                *plan.resolve.datasets.notes_behind(
+                    artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed
+                ),
             ]
         )
     )
@@ -80,7 +81,3 @@ def _edges_of(plan: Plan, cell: Cell, edges: list[Trial]) -> Iterator[str]:
         if trial.value in [getattr(plan.resolve.step(step), trial.field) for step in alike if step.name == trial.step]:
             shared = trial.recipe.startswith(f"{trial.step}~")
             yield f"{trial.step if shared else cell.row.label} ({trial.field} {naming.spelled(trial.value)})"
-
-
-def _read(cells: list[Cell]) -> Iterable[Artifact]:
-    return (artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed)

@@ -114,8 +114,8 @@ def _design(table: Table, rows: list[RowEntry]) -> dict[str, Any] | None:
         return None
     built = {row.id for row in rows}
     design = table.significance.model_dump(exclude={"printed"})
-    meant = table.significance.printed.items()
-    printed = {symbol: rows for symbol, rows in meant if built.issuperset([rows] if isinstance(rows, str) else rows)}
+    meant = table.significance.meant()
+    printed = {symbol: rows for symbol, rows in table.significance.printed.items() if built.issuperset(meant[symbol])}
     design |= {"printed": printed} if printed else {}
     return design | {"comparators": [row for row in table.significance.comparators if row in built]}
 

@@ -109,7 +109,7 @@ def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:
         if (cell.request.dataset, cell.request.split) != (first.request.dataset, first.request.split):
             raise EncoreError(
                 f"table {name!r}, column {cell.column.id!r}: rows {first.row.id!r} and {cell.row.id!r} of one setting "
-                "are compared and answer different queries; give them settings of their own, or no `significance`"
+                "are compared and answer different queries; give them separate settings, or no `significance`"
             )
 
 

@@ -22,7 +22,7 @@ def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, A
     """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over.
 
     Raises:
-        EncoreError: it names no cell that is run here, or a row without a run of its own.
+        EncoreError: it names no cell that is run here, or a row without its own run.
     """
     given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
     chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
@@ -63,7 +63,7 @@ def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
     """Read the released runs of some tables as their job will, since a job that fails comes after all others.
 
     Raises:
-        EncoreError: a file is no run in TREC's form.
+        EncoreError: a file is not a run in TREC's form.
     """
     for table in dict.fromkeys(tables):
         for one in plan.config.references.get(table, ()):
@@ -89,7 +89,7 @@ def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
         known = {name for cell in found for name in cell.row.names}
         raise EncoreError(f"{place}: no row {row!r} is built{nearest(row, known)}")
     if len(settings := dict.fromkeys(cell.row.setting for cell in rows)) > 1:
-        raise EncoreError(f"{place}: row {row!r} stands under {', '.join(settings)}; write `setting: {row}`")
+        raise EncoreError(f"{place}: row {row!r} is under {', '.join(settings)}; write `setting: {row}`")
     cells = [cell for cell in rows if cell.column.id == column]
     if not cells:
         raise EncoreError(f"{place}: there is no column {column!r}{nearest(column, [c.column.id for c in rows])}")
@@ -101,7 +101,7 @@ def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
 def _over(
     place: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
 ) -> dict[str, str] | None:
-    """The row that a run is a gain over; it needs a run of its own, for theirs is over that."""
+    """The row that a run is a gain over; it needs its own run, since theirs is over that."""
     if one.over is None:
         return None
     for other, base in chosen:
@@ -110,7 +110,7 @@ def _over(
         if alike and other.column == one.column and base.row is not cell.row:
             return _address(base)
     raise EncoreError(
-        f"{place}: {one.row!r} is over {one.over!r}, which has no run of its own under column {one.column!r}; name one"
+        f"{place}: {one.row!r} is over {one.over!r}, which has no run under column {one.column!r}; name one"
     )
 
 

@@ -93,7 +93,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
     """The file and its digest, so that a corrected number makes the table again; nothing for a table without one.
 
     Raises:
-        EncoreError: it is missing or is no such file, or has nothing for a row that only shows what it has.
+        EncoreError: it is missing or damaged, or has no number for a row that is copied from it.
     """
     if table.reported is None:
         return {}

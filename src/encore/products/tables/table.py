@@ -37,7 +37,7 @@ class Ours(TablePart):
     sd: Number | None = Field(None, description="The standard deviation over seeds; null for one.")
     sd_text: str = Field("", description="The standard deviation as people read it.")
     seeds: int | None = Field(
-        None, description="How many seeds it is the mean of; null where there is no chance in it."
+        None, description="How many seeds it is the mean of; null if it does not depend on a seed."
     )
     interval: Interval | None = Field(None, description="The 95 % interval of the value over queries and seeds.")
     ties: Interval | None = Field(None, description="The lowest and highest value over all orders of tied scores.")
@@ -59,7 +59,7 @@ class Printed(TablePart):
     markers: str = Field("", description="The paper's own markers.")
     unconfirmed: str = Field("", description="Those of them that our test does not find.")
     unprinted: str = Field("", description="Markers of the paper's that our test finds and the paper does not print.")
-    difference: Number | None = Field(None, description="Ours less the paper's, where there are both.")
+    difference: Number | None = Field(None, description="Ours minus the paper's, if there are both.")
     difference_text: str = Field("", description="The difference as people read it, with its sign.")
 
     @property
@@ -69,7 +69,7 @@ class Printed(TablePart):
 
 
 class Comparison(TablePart):
-    """A cell less that of a comparator of its setting."""
+    """A cell minus that of a comparator of its setting."""
 
     difference: Number = Field(description="The mean difference, over queries and paired seeds.")
     low: Number = Field(description="The lower end of the difference's 95 % interval.")
@@ -85,9 +85,9 @@ class Comparison(TablePart):
 class Cell(TablePart):
     """A row under a column.
 
-    ``state`` says what stands there: a number that was ``measured``, one that is only ``reported`` by a paper, or no
-    number, since the row has none (``not applicable``), since this run cannot have it (``missing``), or since nothing
-    is requested (``empty``). ``reason`` says why there is none of ours, where the plan knows.
+    ``state`` is the kind of its content: a number ``measured`` here, one only ``reported`` by a paper, or no number,
+    since the row has none (``not applicable``), since this run cannot have it (``missing``), or since nothing is
+    requested (``empty``). ``reason`` is why there is none of ours, if the plan knows.
     """
 
     request: CellSlice = Field(description="What the plan says of the cell: what it shows, and the folders it reads.")
@@ -161,7 +161,7 @@ class Table(TablePart):
         None, description="The column whose difference to the control, and verdict, end each row; null where none is."
     )
     columns: list[Column] = Field(description="In the table's order, hidden ones among them.")
-    rows: list[Row] = Field(description="In the table's order; those of a setting stand together.")
+    rows: list[Row] = Field(description="In the table's order; those of a setting are together.")
     footnotes: list[str] = Field([], description="What marks mean, data, seeds and ties: computed from the cells.")
     notes: list[str] = Field([], description="What the plan says, and how close runs are to released ones.")
 
@@ -217,7 +217,7 @@ def read_table(path: Path) -> Table:
     """Read ``table.json``.
 
     Raises:
-        EncoreError: it is missing, or is no table of this version.
+        EncoreError: it is missing, or not a table of this version.
     """
     try:
         return Table.model_validate_json(path.read_bytes())
@@ -226,4 +226,4 @@ def read_table(path: Path) -> Table:
     except ValidationError as error:
         found = error.errors()[0]
         reason = ": ".join([*filter(None, [".".join(map(str, found["loc"]))]), found["msg"]])
-        raise EncoreError(f"{path} is no table ({reason}); {REMAKE}") from error
+        raise EncoreError(f"{path} is not a table ({reason}); {REMAKE}") from error

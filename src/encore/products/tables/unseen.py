@@ -1,4 +1,4 @@
-"""Queries that training has met, and columns of the others: what was learned by heart is no retrieval."""
+"""Queries that occur in training, and columns of the others, since memorised answers do not show retrieval."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from encore.products.tables.grid import CellSlice, Column
 from encore.products.tables.layout import Layout, of_unseen
 from encore.products.tables.sources.kinds import source_of
 
-LEAST = 0.1  # the share of queries from which on the others get columns of their own
+LEAST = 0.1  # the share of queries above which the others get separate columns
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Met:
     text: int
     relevant: int
     unseen: int
-    can_be_tested: bool = True  # whether the unseen queries are of clusters enough
+    can_be_tested: bool = True  # whether the unseen queries are of enough clusters
 
     @property
     def is_shown(self) -> bool:
-        """Whether the unseen queries have a column of their own."""
+        """True if the unseen queries have a separate column."""
         return self.can_be_tested and self.unseen < (1 - LEAST) * self.queries
 
 
@@ -36,7 +36,7 @@ def with_unseen(layout: Layout) -> Layout:
     rows = [dict(row.cells) for row in layout.rows]
     for column in layout.columns:
         columns.append(column)
-        if (met := met_in_training(layout, column)) and met.is_shown and not column.hidden:
+        if not column.hidden and (met := met_in_training(layout, column)) and met.is_shown:
             name, label = of_unseen(column.id, column.label)
             more = column.model_copy(update={"id": name, "label": label, "primary": False})
             columns.append(more)
@@ -73,11 +73,9 @@ def unseen_notes(layout: Layout) -> Iterator[str]:
             dataset = next(cell.dataset for cell in _requests(layout, column) if cell.reads)
             labels.setdefault((layout.dataset_labels.get(dataset, dataset), met), []).append(column.label)
     for (dataset, met), columns in labels.items():
-        parts = (
-            [f"{met.relevant:,} have a relevant document that also answers a training query"] if met.relevant else []
-        )
-        parts += [f"{met.text:,} have the text of one"] if met.text and met.relevant else []
-        parts += [f"{met.text:,} have the text of a training query"] if met.text and not met.relevant else []
+        parts = [f"{met.relevant:,} have a relevant document that also answers a training query"]
+        parts = parts if met.relevant else []
+        parts += [f"{met.text:,} have the text of {'one' if parts else 'a training query'}"] if met.text else []
         others = f"; “unseen” are the other {met.unseen:,}" if met.is_shown else ""
         yield f"{', '.join(columns)}: of {met.queries:,} queries of {dataset}, {' and '.join(parts)}{others}."
 

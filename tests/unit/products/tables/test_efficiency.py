@@ -38,5 +38,5 @@ def test_costs_are_shown_in_all_formats_and_never_bold(tmp_path: Path) -> None:
 def test_a_damaged_measurement_is_one_clear_line(tmp_path: Path) -> None:
     table = with_costs(tmp_path)
     (tmp_path / "latency-ict" / "latency.json").write_text('{"total": {}}')
-    with pytest.raises(EncoreError, match=r"latency-ict/latency\.json is no measurement"):
+    with pytest.raises(EncoreError, match=r"latency-ict/latency\.json is not a measurement"):
         table_of(table)

@@ -133,7 +133,7 @@ def mean(name: str, *parts: str) -> dict[str, Any]:
         ([RR, mean("m", "rr", "ndcg")], "'ndcg' is not a column of measures"),
         ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is not a column of measures"),
         ([RR, mean("m", "n"), mean("n", "m")], "is a mean of itself"),
-        ([RR, RR], "column 'rr' is there twice"),
+        ([RR, RR], "column 'rr' occurs twice"),
         ([RR | {"hidden": True, "primary": True}], "cannot be primary"),
         ([RR, mean("m", "rr") | {"primary": True}], "cannot be primary"),
     ],

@@ -215,7 +215,7 @@ def test_data_that_are_no_table_are_refused_in_one_line(tmp_path: Path, content:
     with pytest.raises(EncoreError, match="cannot read"):
         read_table(path)
     path.write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(EncoreError, match="is no table") as refused:
+    with pytest.raises(EncoreError, match="is not a table") as refused:
         read_table(path)
     assert "\n" not in str(refused.value)
 

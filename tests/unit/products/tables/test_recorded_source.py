@@ -64,11 +64,11 @@ def test_a_number_is_found_by_its_keys_and_by_names_of_entries(tmp_path: Path) -
     [
         ("r/table4/BOW/samples_per_second", RECORD, "no 'BOW' for .*; did you mean BoW"),
         ("r/table5/BoW/samples_per_second", RECORD, "no 'table5'"),
-        ("r/table4/BoW/label", RECORD, "is no number but 'BoW'"),
-        ("r/table4/BoW", RECORD, "is no number but"),
+        ("r/table4/BoW/label", RECORD, "is 'BoW', not a number"),
+        ("r/table4/BoW", RECORD, ", not a number; name another key"),
         ("r/table4/BoW/label/x", RECORD, "no 'x'"),
-        ("r/table4/BoW/x", "{", "is no record of a measurement"),
-        ("r/table4/BoW/x", {"table4": []}, "is no record of a measurement"),
+        ("r/table4/BoW/x", "{", "is not a record of a measurement"),
+        ("r/table4/BoW/x", {"table4": []}, "is not a record of a measurement"),
     ],
 )
 def test_what_a_record_does_not_have_is_one_line(tmp_path: Path, asked: str, record: Any, says: str) -> None:

@@ -130,7 +130,7 @@ def test_a_length_is_the_mean_over_texts(tmp_path: Path) -> None:
     shown = table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
     assert lines_of(tmp_path, shown)["ict", "tokens of queries"]["reproduced"] == "4.0"
     (folder / "queries.offsets.npy").unlink()
-    with pytest.raises(EncoreError, match=r"queries\.offsets\.npy is no part of a token store"):
+    with pytest.raises(EncoreError, match=r"queries\.offsets\.npy is not part of a token store"):
         table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
 
 
@@ -197,7 +197,7 @@ def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_
     assert sum("the same words masked for all models" in note for note in notes) == 1
     assert f"No vocabulary head, so no loss on masked words: {[*LOSS_OF][1].upper()}." in notes
     (tmp_path / "mlm/loss.json").write_text("{}")
-    with pytest.raises(EncoreError, match=r"mlm/loss\.json is no measured loss"):
+    with pytest.raises(EncoreError, match=r"mlm/loss\.json is not a measured loss"):
         table_of(table)
 
 

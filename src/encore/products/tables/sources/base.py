@@ -21,6 +21,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellSlice, Column, Grid, Row
+from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.artifact import Artifact
@@ -48,7 +49,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class CellValues:
-    """A cell's values: one for each seed, or one under no seed where there is no chance in it.
+    """A cell's values: one for each seed, or one under no seed if it does not depend on a seed.
 
     ``ties``: the lowest and highest value over all orders of tied scores. ``queries``: what differences are tested on.
     """
@@ -59,7 +60,7 @@ class CellValues:
     queries: CellScores | None = None
 
     def under(self, seed: int | None) -> float:
-        """The value under a seed; the only one where there is no chance in it."""
+        """The value under a seed; the only one if it does not depend on a seed."""
         return self.means[0 if self.seeds == [None] else self.seeds.index(seed)]
 
 
@@ -81,7 +82,7 @@ class CellSource(ABC):
     averaged: ClassVar[bool] = False
 
     def reads(self, plan: Plan, request: CellSlice) -> Reads:
-        """What a cell reads; nothing for values that are made of other cells'.
+        """What a cell reads; nothing for values that are computed from other cells.
 
         Raises:
             EncoreError: what is requested is unknown, or is not measured there.
@@ -89,12 +90,12 @@ class CellSource(ABC):
         return Reads()
 
     def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
-        """The cells of the row's setting that a value is made of, by the name of the part: row id and column id."""
+        """The cells of the row's setting that a value is computed from: row id and column id, by name of the part."""
         return {}
 
     @abstractmethod
     def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
-        """A cell's values, from its folders or from the cells that it is made of; None if it has none.
+        """A cell's values, from its folders or from other cells; None if it has none.
 
         Raises:
             EncoreError: what is read is missing or damaged, or lacks what is asked for.
@@ -144,7 +145,7 @@ class ShareSource(CellSource):
 
 
 class CountSource(CellSource):
-    """One number of one folder, in which there is no chance; nothing for a cell that reads none."""
+    """One number of one folder, the same under every seed; nothing for a cell without a folder."""
 
     def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
         """The number, under no seed; None where there is nothing to count.
@@ -184,11 +185,11 @@ def number_in(path: Path, name: str) -> float:
     try:
         return float(json.loads(path.read_text())[name])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} has no {name} ({error}); remove its folder and run snakemake again") from error
+        raise EncoreError(f"{path} has no {name} ({error}); {REMAKE}") from error
 
 
 def lineage_of(plan: Plan, request: CellSlice) -> Lineage | None:
-    """The lineage that a cell is about; None for a system that is no lineage."""
+    """The lineage that a cell is about; None for a system that is not a lineage."""
     if request.system in plan.catalogue.systems:
         return None
     return plan.resolve.lineage(split_index(request.system)[0])

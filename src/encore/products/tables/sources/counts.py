@@ -1,4 +1,4 @@
-"""Columns of counts, in which there is no chance: of collections, of texts in word pieces, of pre-training's pairs."""
+"""Columns of counts, the same under every seed: of collections, of texts in word pieces, of pre-training's pairs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Tokens(CountSource):
     files = ("passages.offsets.npy", "queries.offsets.npy")
 
     def reads(self, plan: Plan, request: CellSlice) -> Reads:
-        """The dataset's texts in the vocabulary of the lineage's backbone; nothing for a system that is no lineage."""
+        """The dataset's texts in the vocabulary of the lineage's backbone; nothing for other systems."""
         lineage = lineage_of(plan, request)
         if lineage is None:
             return Reads()
@@ -111,7 +111,7 @@ class Tokens(CountSource):
         try:
             offsets = np.load(path, mmap_mode="r")
         except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} is no part of a token store ({error}); {REMAKE}") from error
+            raise EncoreError(f"{path} is not part of a token store ({error}); {REMAKE}") from error
         return int(offsets[-1]) / (len(offsets) - 1) if len(offsets) > 1 else None
 
     def named(self, request: CellSlice, column: Column) -> str:

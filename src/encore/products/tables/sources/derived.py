@@ -1,4 +1,4 @@
-"""Columns without values of their own: means and gains over other columns, and what only a paper prints."""
+"""Columns without their own values: means and gains over other columns, and what only a paper prints."""
 
 from pydantic import Field
 

@@ -11,6 +11,7 @@ from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellSlice, Column, Grid
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, optional, topics_of
+from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -70,7 +71,7 @@ class Efficiency(CellSource):
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """How and on what costs were measured: one sentence for all, with each machine."""
-        cells = [row.cells[column.id] for row in grid.rows for column in own]
+        cells = grid.cells(own)
         records = [
             read_latency(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)
         ]
@@ -98,7 +99,7 @@ def read_latency(folder: Path) -> dict[str, Any]:
         record: dict[str, Any] = json.loads(path.read_text())
         float(record["total"]["median_ms"]), float(record["index"]["bytes"]), record["hardware"]["processor"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is no measurement ({error}); remove its folder and run snakemake again") from error
+        raise EncoreError(f"{path} is not a measurement ({error}); {REMAKE}") from error
     return record
 
 
@@ -108,7 +109,7 @@ def _part(request: CellSlice) -> str:
 
 
 def _stage(folder: Path, record: dict[str, Any], name: str) -> dict[str, Any]:
-    """What was measured of a stage of the system itself, not of those that it is made of."""
+    """The measurement of a stage of the system itself, not of the systems that it combines."""
     stages = {stage["stage"]: stage for stage in record["stages"]}
     if name not in stages:
         raise EncoreError(f"{folder / FILE} has no stage {name!r}, only {', '.join(stages)}; name another system")

@@ -19,6 +19,7 @@ from encore.products.tables.sources.base import (
     last_pretrained,
     optional,
 )
+from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -35,7 +36,7 @@ class _LossSource(CellSource):
 class HeldOutLoss(_LossSource):
     """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
 
-    Not ranked: a step that keeps most of its budget for other terms is no worse for it.
+    Not ranked: a step that keeps most of its budget for other terms is not worse for it.
     """
 
     field = optional(
@@ -128,4 +129,4 @@ def _loss(path: Path) -> float | None:
         loss = json.loads(path.read_text())["loss"]
         return None if loss is None else float(loss)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is no measured loss ({error}); remove its folder and run snakemake again") from error
+        raise EncoreError(f"{path} is not a measured loss ({error}); {REMAKE}") from error

@@ -87,12 +87,12 @@ def _read(path: Path) -> Any:
         record = json.loads(path.read_text())
         record["machine"]["processor"], record["setting"]["batch"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is no record of a measurement ({error}); name another under `records`") from error
+        raise EncoreError(f"{path} is not a record of a measurement ({error}); name another under `records`") from error
     return record
 
 
 def _entries(found: Any) -> Iterable[tuple[str, Any]]:
-    """What may be asked for next: keys, or of a list the entries by what stands first in them."""
+    """The next entries by key; those of a list by their first value."""
     if isinstance(found, dict):
         return found.items()
     entries = found if isinstance(found, list) else []
@@ -104,7 +104,7 @@ def _number(found: Any, place: str) -> float:
     try:
         return float(found.removesuffix("%") if isinstance(found, str) else found)
     except (TypeError, ValueError) as error:
-        raise EncoreError(f"{place} is no number but {found!r}; name a key that is one") from error
+        raise EncoreError(f"{place} is {found!r}, not a number; name another key") from error
 
 
 def _described(path: Path) -> str:

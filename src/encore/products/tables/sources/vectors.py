@@ -1,4 +1,4 @@
-"""Columns of how models' vectors of texts lie. Nothing is tested on them."""
+"""Columns of how models' vectors of texts are distributed. Nothing is tested on them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Vectors(CellSource):
         Literal[
             "cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"
         ],
-        "how the vectors of the dataset's texts lie after the last pre-training step, as the model pools or, with "
-        "`mean_`, for the mean of all states.",
+        "how the vectors of the dataset's texts are distributed after the last pre-training step, as the model pools "
+        "or, with `mean_`, for the mean of all states.",
     )
     needs = ("system", "dataset")
 
@@ -66,7 +66,7 @@ class Vectors(CellSource):
         return f"vectors: {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
-        """Two digits behind the point."""
+        """Two digits after the point."""
         return f"{value:.2f}"
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
