@@ -48,13 +48,11 @@ def write(path: Path, pages: list[Wiki]) -> Path:
 
 
 def write_multistream(folder: Path, pages: list[Wiki], together: int = 2) -> Path:
-    """The same pages as Wikimedia's ``-multistream`` file, with its index beside it."""
+    """The same pages as Wikimedia's ``-multistream`` file."""
     path = folder / "enwiki-pages-articles-multistream.xml.bz2"
-    packed, index = bz2.compress(HEAD.encode()), []
+    packed = bz2.compress(HEAD.encode())
     for first in range(0, len(pages), together):
         part = list(enumerate(pages, 1))[first : first + together]
-        index += [f"{len(packed)}:{page.id or number}:{page.title}\n" for number, page in part]
         packed += bz2.compress("".join(xml(page, number) for number, page in part).encode())
     path.write_bytes(packed + bz2.compress(END.encode()))
-    path.with_name("enwiki-pages-articles-multistream-index.txt.bz2").write_bytes(bz2.compress("".join(index).encode()))
     return path

@@ -3,8 +3,6 @@
 Only fetching touches the network (``data/download/checkpoint.py``); everything else reads the folder that it gave.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

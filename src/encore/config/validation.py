@@ -1,7 +1,5 @@
 """Checking what users write: YAML and its fields; the first mistake in one line, with the nearest right name."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The running text of a collection, whether or not it has articles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from encore.data.collection import Collection, Row

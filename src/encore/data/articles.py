@@ -4,8 +4,6 @@ A collection that is only for pre-training has nothing else: passages of it woul
 articles can be packed by several processes: gzip with a member for each batch of rows, which readers take as one file.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

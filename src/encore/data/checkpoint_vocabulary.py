@@ -1,7 +1,5 @@
 """A checkpoint's own vocabulary: a ``tokenizer.json``, or a ``vocab.txt`` alone, as older checkpoints have it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

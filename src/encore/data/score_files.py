@@ -1,7 +1,5 @@
 """Which files hold the published scores that a step names: planning asks this, so nothing heavy is imported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from encore.errors import EncoreError

@@ -4,8 +4,6 @@ The folder has ``tokenizer.json`` (all that the ``tokenizers`` library needs), `
 and ``tokenizer_config.json`` (for ``AutoTokenizer``).
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """How many texts and queries files hold: counted, or estimated from the first part of large ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -3,8 +3,6 @@
 It has the bytes of the store that is made from the texts of the joined collection, which nobody has to write then.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from itertools import pairwise

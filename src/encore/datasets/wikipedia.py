@@ -24,8 +24,8 @@ class WikipediaFields(ArticlesFields):
 
     path: str = Field(
         pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
-        description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
-        "multistream dump, next to it, lets several processes read",
+        description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. Several processes "
+        "unpack a multistream dump",
     )
     sha256: str | None = Field(
         None,
@@ -69,28 +69,21 @@ def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> 
     """
     from encore.datasets.mediawiki.build import write_articles
 
-    source = inputs.needed_source()
-    refuse_other(spec, source)
-    return write_articles(source, folder, inputs.processes)
-
-
-def refuse_other(spec: dict[str, Any], path: Path) -> None:
-    """Raise an EncoreError when the dump or the parser is not the one that ``spec`` was planned with."""
-    planned, content = spec["parser"], spec["content"]
-    if planned != _parser():
+    source, content = inputs.needed_source(), spec["content"]
+    if spec["parser"] != _parser():
         raise EncoreError(
-            f"wikipedia was planned with {planned}, but {_parser()} is installed here; run snakemake again, in the "
-            "environment that its jobs use"
+            f"wikipedia was planned with {spec['parser']}, but {_parser()} is installed here; run snakemake again, in "
+            "the environment that its jobs use"
         )
-    if not path.is_file():
+    if not source.is_file():
         raise EncoreError(
-            f"{path} is missing; fetch a pages-articles dump of English Wikipedia and put it there, or name another "
+            f"{source} is missing; fetch a pages-articles dump of English Wikipedia and put it there, or name another "
             "`path`"
         )
-    found = {"sha256": sha256(path)} if "sha256" in content else content_of(path, "dump")
-    if found != content:
+    if content != ({"sha256": sha256(source)} if "sha256" in content else content_of(source, "dump")):
         fix = "replace the file or the pinned `sha256`" if "sha256" in content else "run snakemake again"
-        raise EncoreError(f"{path} is not the dump that was planned with; {fix}")
+        raise EncoreError(f"{source} is not the dump that was planned with; {fix}")
+    return write_articles(source, folder, inputs.processes)
 
 
 def _parser() -> str:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import math
 from pathlib import Path
 
 import inside
@@ -143,7 +144,7 @@ def test_bytes_are_the_same_however_the_dump_is_packed_and_read(collection, tmp_
     plain = build(write(tmp_path / "enwiki.xml", many), tmp_path / "plain")
     packed = build(write(tmp_path / "enwiki.xml.bz2", many), tmp_path / "packed", processes=2)
     streams = write_multistream(tmp_path, many)
-    assert dump.index_of(streams) is not None
+    assert len(list(dump.parts(streams))) == 2 + math.ceil(len(many) / 2)  # the ends of the dump, two pages each
     for processes in (1, 3):
         assert digests(build(streams, tmp_path / f"out-{processes}", processes).folder) == digests(plain.folder)
     assert digests(packed.folder) == digests(plain.folder)
@@ -235,32 +236,13 @@ def test_an_archive_with_garbage_is_refused(tmp_path):
     assert "cannot be read (Invalid data stream)" in refusal(path, tmp_path / "out")
 
 
-def streams(tmp_path: Path, change) -> str:
-    """The refusal of a multistream dump whose index was changed."""
+def test_a_multistream_dump_with_a_damaged_stream_is_refused(tmp_path):
     path = write_multistream(tmp_path, PAGES)
-    index = dump.index_of(path)
-    assert index is not None
-    lines = bz2.decompress(index.read_bytes()).decode().splitlines(keepends=True)
-    index.write_bytes(bz2.compress("".join(change(lines)).encode()))
-    return refusal(path, tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda lines: lines[1:], "more pages where the index has 1"),
-        (lambda lines: lines[2:], "pages come before the first block"),
-        (lambda lines: lines[:-1], "more pages where the index has"),
-        (lambda lines: lines[:1] + lines[2:], "more pages where the index has 1"),
-        (lambda lines: [*lines, lines[-1]], "1 pages where the index has 2"),
-        (lambda lines: ["7" + line for line in lines], "can begin at byte"),
-        (lambda lines: [lines[-1], *lines], "pages come before the first block"),
-        (lambda lines: ["x" + lines[0], *lines[1:]], "line 1: begins with no byte number"),
-        (lambda lines: [], "is empty"),
-    ],
-)
-def test_an_index_of_another_dump_is_refused(tmp_path, change, said):
-    assert said in streams(tmp_path, change)
+    content = path.read_bytes()
+    second = content.index(b"BZh9", 1)
+    for damaged in (b"no bzip2" + content, content[:second] + b"x" + content[second + 1 :]):
+        path.write_bytes(damaged)
+        assert "block at byte 0, after line" in refusal(path, tmp_path / "out")
 
 
 def test_a_multistream_dump_that_was_cut_short_is_refused(tmp_path):
@@ -277,17 +259,11 @@ def test_an_error_in_another_process_is_said_in_one_line(tmp_path):
         build(path, tmp_path / "out", processes=2)
 
 
-def test_the_index_is_found_by_wikimedias_names(tmp_path):
-    for dump_name, index_name in [
-        ("enwiki-20240101-pages-articles-multistream.xml.bz2", "enwiki-20240101-pages-articles-multistream-index.txt"),
-        (
-            "enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2",
-            "enwiki-20240101-pages-articles-multistream-index1.txt-p1p41242.bz2",
-        ),
-    ]:
-        (tmp_path / index_name).touch()
-        assert dump.index_of(tmp_path / dump_name) == tmp_path / index_name
-    assert dump.index_of(tmp_path / "enwiki-20240101-pages-articles.xml.bz2") is None
+def test_a_dump_of_one_stream_is_read_in_batches_whatever_its_name_is(tmp_path):
+    for name in ("enwiki-pages-articles.xml.bz2", "enwiki-pages-articles-multistream.xml.bz2"):
+        (batch,) = dump.parts(write(tmp_path / name, PAGES))
+        assert isinstance(batch, list)
+        assert [page.title for page in batch] == [page.title for page in PAGES]
 
 
 def test_identity_is_the_content_and_the_parser(tmp_path):

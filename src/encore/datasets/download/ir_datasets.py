@@ -3,8 +3,6 @@
 It reads ``IR_DATASETS_HOME`` when it is imported, so a program can open one home only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The whole way from a dump to a collection in the common form."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections import Counter
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from encore.data.articles import Row, write_article_collection
+from encore.data.articles import write_article_collection
 from encore.datasets.mediawiki import dump
 from encore.datasets.mediawiki.links import Links, Titles
 from encore.datasets.mediawiki.pages import Extracted, extract, unpacked
@@ -42,31 +40,27 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
             "links_removed": links.removed,  # filled while the articles are written
             "paragraphs_with_markup": counts["paragraphs_with_markup"],
         }
-        articles = (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated))
+        articles = (
+            {
+                "_id": page,
+                "title": title,
+                "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
+                "links": links.of(number, written),
+            }
+            for number, (page, title, sections, written) in spool.rows(links.repeated)
+        )
         return write_article_collection(folder, articles, statistics, processes)
 
 
 def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
     """What the pages of a dump gave, in its order whatever the number of processes is."""
-    index = dump.index_of(source)
-    print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
-    parts: Iterator[Any] = iter(dump.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
+    print(f"reading {source}", flush=True)
     seen = 0
-    for extracted in shared_in_order(extract, parts, processes):
+    for extracted in shared_in_order(extract, dump.parts(source), processes):
         before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
         if seen // _TOLD > before // _TOLD:
             print(f"{seen} pages", flush=True)
         yield extracted
-
-
-def _article(row: list[Any], links: list[Row]) -> Row:
-    page, title, sections, _ = row
-    return {
-        "_id": page,
-        "title": title,
-        "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
-        "links": links,
-    }
 
 
 class Spool:

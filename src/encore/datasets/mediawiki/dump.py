@@ -1,13 +1,15 @@
 """Pages of a MediaWiki export, one after another: the XML is parsed as it comes and nothing of it is kept.
 
-A ``-multistream`` dump has blocks of a hundred pages, each compressed by itself, so processes can share the work. Its
-index, ``<begin of the block>:<page id>:<title>`` a line, is stored next to it under Wikimedia's name.
+A ``-multistream`` dump has blocks of a hundred pages, each compressed by itself, so processes can share the work. Where
+each begins is seen from its first bytes.
 """
 
-from __future__ import annotations
-
 import bz2
+import re
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -16,6 +18,7 @@ from encore.errors import EncoreError
 
 LARGEST = 2**22  # characters of a page; MediaWiki itself refuses more than 2 MiB
 _READ = 2**20  # bytes at once
+_STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # how a compressed stream begins, with its first block
 _ROOT, _PAGE, _OF_PAGE, _OF_REVISION = 1, 2, 3, 4  # depths of elements
 _WANTED = {(_OF_PAGE, "title"), (_OF_PAGE, "ns"), (_OF_PAGE, "id"), (_OF_REVISION, "model"), (_OF_REVISION, "text")}
 
@@ -103,21 +106,32 @@ class PageParser:
         )
 
 
+def parts(path: Path) -> Iterator["StreamBlock | list[Page]"]:
+    """What processes share, in file order: the streams of a multistream dump, or batches of the pages of any other.
+
+    Raises:
+        EncoreError: what ``dump_pages`` refuses.
+    """
+    begin, size = 0, path.stat().st_size
+    if "-multistream" in path.name and path.suffix == ".bz2" and size:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            for found in _STREAM.finditer(data, 1):
+                yield StreamBlock(path, begin, found.start(), last=False)
+                begin = found.start()
+    if begin:
+        yield StreamBlock(path, begin, size, last=True)
+    else:
+        yield from batches(dump_pages(path))
+
+
 def dump_pages(path: Path) -> Iterator[Page]:
     """The pages of an ``.xml`` or ``.xml.bz2`` in file order.
 
     Raises:
         EncoreError: with file and line: the archive is damaged or cut short, or what ``PageParser.feed`` refuses.
     """
-    parser = PageParser()
-    try:
-        for data in _pieces(path):
-            yield from parser.feed(data)
-        yield from parser.feed(b"", last=True)
-    except EncoreError as error:
-        raise EncoreError(f"{path}, {error}") from error
-    except (OSError, EOFError) as error:
-        raise EncoreError(f"{path}, after line {parser.line}: cannot be read ({error}); replace the file") from error
+    with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as file:
+        yield from _parsed(iter(partial(file.read, _READ), b""), str(path))
 
 
 def batches(found: Iterable[Page], together: int = 100, characters: int = 2_000_000) -> Iterator[list[Page]]:
@@ -134,107 +148,39 @@ def batches(found: Iterable[Page], together: int = 100, characters: int = 2_000_
         yield batch
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as file:
-        while data := file.read(_READ):
-            yield data
-
-
 class StreamBlock(NamedTuple):
-    """Bytes ``begin`` to ``end`` of a dump, which hold ``pages`` pages."""
+    """Bytes ``begin`` to ``end`` of a dump: one compressed stream; the first and the last have the ends of its XML."""
 
     path: Path
     begin: int
     end: int
-    pages: int
     last: bool
-
-
-def index_of(path: Path) -> Path | None:
-    """The index next to a dump, compressed or not, or None."""
-    if "-multistream" not in path.name or path.suffix != ".bz2":
-        return None
-    named = path.name.replace("-multistream", "-multistream-index", 1).replace(".xml", ".txt", 1)
-    candidates = (path.with_name(name) for name in (named, named.removesuffix(".bz2")))
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def read_blocks(path: Path, index: Path) -> Iterator[StreamBlock]:
-    """The blocks of a dump in its order.
-
-    Raises:
-        EncoreError: the index is damaged, or speaks of another dump.
-    """
-    size = path.stat().st_size
-    begin, count = -1, 0
-    for place, offset in _offsets(index):
-        if offset != begin:
-            if not begin < offset < size:
-                raise EncoreError(f"{place}: no block of {path} can begin at byte {offset}; fetch index and dump again")
-            if count:
-                yield StreamBlock(path, begin, offset, count, last=False)
-            elif _has_pages(path, offset):
-                raise EncoreError(f"{place}: pages come before the first block of {path}; fetch index and dump again")
-            begin, count = offset, 0
-        count += 1
-    if not count:
-        raise EncoreError(f"{index} is empty; fetch it again, or remove it to read the dump without it")
-    yield StreamBlock(path, begin, size, count, last=True)
 
 
 def read_pages(block: StreamBlock) -> list[Page]:
     """The pages of a block.
 
     Raises:
-        EncoreError: with the block's place: damaged, or not what the index says.
+        EncoreError: with the block's place: damaged or cut short.
     """
-    parser = PageParser()
+    opened, closed = b"<mediawiki>" if block.begin else b"", b"" if block.last else b"</mediawiki>"
     place = f"{block.path}, block at byte {block.begin}"
-    found: list[Page] = []
-    parser.feed(b"<mediawiki>")
+    return list(_parsed(chain([opened], _unpacked(block), [closed]), place))
+
+
+def _parsed(pieces: Iterable[bytes], place: str) -> Iterator[Page]:
+    parser = PageParser()
     try:
-        for data in _unpacked(block):
-            found += parser.feed(data)
-            if len(found) > block.pages:
-                break
-        # The last block has the end of the dump; what is missing there was cut off.
-        parser.feed(b"" if block.last else b"</mediawiki>", last=True)
+        for data in pieces:
+            yield from parser.feed(data)
+        yield from parser.feed(b"", last=True)
     except EncoreError as error:
-        if len(found) <= block.pages:
-            raise EncoreError(f"{place}, {error}") from error
+        raise EncoreError(f"{place}, {error}") from error
     except (OSError, EOFError) as error:
-        raise EncoreError(f"{place}: cannot be read ({error}); replace the dump or its index") from error
-    if len(found) != block.pages:
-        more = "more" if len(found) > block.pages else f"{len(found)}"
-        raise EncoreError(f"{place}: {more} pages where the index has {block.pages}; fetch index and dump again")
-    return found
-
-
-def _offsets(index: Path) -> Iterator[tuple[str, int]]:
-    number = 0
-    try:
-        with bz2.open(index) if index.suffix == ".bz2" else index.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                offset = line.partition(b":")[0]
-                if not offset.isdigit():
-                    raise EncoreError(f"{index}, line {number}: begins with no byte number; fetch the index again")
-                yield f"{index}, line {number}", int(offset)
-    except (OSError, EOFError) as error:
-        raise EncoreError(f"{index}, after line {number}: cannot be read ({error}); fetch the index again") from error
-
-
-def _has_pages(path: Path, end: int) -> bool:
-    """True if a dump has pages before byte ``end``, where its first block should begin."""
-    try:
-        return any(b"<page>" in data for data in _unpacked(StreamBlock(path, 0, end, 0, last=False)))
-    except (OSError, EOFError) as error:
-        raise EncoreError(
-            f"{path}, before byte {end}: cannot be read ({error}); replace the dump or its index"
-        ) from error
+        raise EncoreError(f"{place}, after line {parser.line}: cannot be read ({error}); replace the file") from error
 
 
 def _unpacked(block: StreamBlock) -> Iterator[bytes]:
-    """The uncompressed streams of a block; the last block has the dump's end as a separate stream."""
     with block.path.open("rb") as file:
         file.seek(block.begin)
         left, data = block.end - block.begin, b""

@@ -1,10 +1,7 @@
 """Where links lead: titles through redirects to articles, headings to sections."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
@@ -54,13 +51,16 @@ class Links:
         repeated = codes[order[~first]]
         order = order[first]
         to, heading = (np.zeros(len(titles), dtype=np.uint64) for _ in range(2))
-        to[codes == -Outcome.REDIRECT], heading[codes == -Outcome.REDIRECT] = _pairs(known.redirects)
+        pairs = np.array(known.redirects, dtype=np.uint64).reshape(-1, 2)
+        to[codes == -Outcome.REDIRECT], heading[codes == -Outcome.REDIRECT] = pairs.T
         self._titles, self._codes, self._heading = titles[order], codes[order], heading[order]
         self._final = self._followed(to[order])
         self._hidden = np.zeros(len(known.ids), dtype=bool)
         self._hidden[np.array(known.dates, dtype=np.int64)] = True
         self._ids = np.array(known.ids, dtype=np.int64)
-        self._headings, self._sections = _sorted(known.headings, known.sections)
+        keys = np.array(known.headings, dtype=np.uint64)
+        order = np.argsort(keys, kind="stable")
+        self._headings, self._sections = keys[order], np.array(known.sections, dtype=np.int32)[order]
         self.repeated = frozenset(repeated[repeated >= 0].tolist())
         self.removed: Counter[str] = Counter()
         self.pages = {
@@ -129,14 +129,3 @@ class Links:
         for _ in range(HOPS):
             at = np.where(at >= 0, step[at], _MISSING)
         return np.where((at >= 0) & redirects[at], _LOOP, at)
-
-
-def _pairs(flat: array[int]) -> tuple[Any, Any]:
-    first, second = np.array(flat, dtype=np.uint64).reshape(-1, 2).T
-    return first, second
-
-
-def _sorted(headings: array[int], sections: array[int]) -> tuple[np.ndarray, np.ndarray]:
-    keys = np.array(headings, dtype=np.uint64)
-    order = np.argsort(keys, kind="stable")
-    return keys[order], np.array(sections, dtype=np.int32)[order]

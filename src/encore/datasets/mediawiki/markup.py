@@ -1,7 +1,5 @@
 """Wiki markup as sections of paragraphs: prose and its links stay; templates, tables, lists, notes and files go."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The plan of doc2query: the model that writes queries, if one is trained, and the queries of a collection."""
 
-from __future__ import annotations
-
 from encore.config.datasets import role_of
 from encore.config.doc2query import SAMPLING, T5, Published
 from encore.errors import EncoreError

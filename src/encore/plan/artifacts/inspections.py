@@ -1,7 +1,5 @@
 """The plan of inspections: a model's outputs on a few texts, for figures and tables, which read these and no model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from encore.config.lineage import Lineage

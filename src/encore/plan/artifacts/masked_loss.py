@@ -1,7 +1,5 @@
 """The plan of what tables alone read of training texts: a model's loss on masked words, and counts of pairs."""
 
-from __future__ import annotations
-
 from encore import objectives
 from encore.config.entries import PretrainStep
 from encore.config.lineage import Lineage, StepName

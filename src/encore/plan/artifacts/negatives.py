@@ -1,7 +1,5 @@
 """The plan of negatives: sampled from a run over the training queries, listed in a file, or both together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from encore.config.finetuning import FinetuneStep

@@ -1,7 +1,5 @@
 """The plan of teachers: each one's scores of a step's training queries and passages, shared by all its students."""
 
-from __future__ import annotations
-
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained
