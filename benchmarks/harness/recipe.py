@@ -106,7 +106,7 @@ def planned(lineage: str, run: Path) -> Recipe:
     for folder in folders.values():
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
-    store, collection = TokenStore.open(folders["tokens"]), Collection(folders["collection"])
+    store, collection = TokenStore(folders["tokens"]), Collection(folders["collection"])
     queries = training_queries(step, collection, store, mining.read_negatives(folders["negatives"]))
     expression = plan.resolve.dataset(step.collection).fields.splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)

@@ -42,7 +42,7 @@ def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: 
     np.save(folder / "sections.npy", np.cumsum([0, *map(len, sizes)]))
     np.save(folder / "articles.npy", np.arange(articles + 1) * SECTIONS)
     np.save(folder / "links.npy", np.stack([first + 1, np.roll(first, 1)], axis=1))
-    return TokenStore.open(folder)
+    return TokenStore(folder)
 
 
 def as_text(sequences: Sequences, pieces: Sequence[str]) -> list[str]:
@@ -115,4 +115,4 @@ def write_judged(
     judged = [
         Query(row, (2 * row,), frozenset([2 * row]), frozenset([2 * row]), (2 * row + 1,)) for row in range(queries)
     ]
-    return TokenStore.open(folder), judged
+    return TokenStore(folder), judged

@@ -28,7 +28,7 @@ def main() -> None:
     inputs = [arguments.tokens, arguments.weights]
     recorded = record(arguments.output, stage="attend", spec=arguments.spec, inputs=inputs)
     with recorded if launch.leads() else nullcontext({}) as facts:
-        store = TokenStore.open(arguments.tokens)
+        store = TokenStore(arguments.tokens)
         facts["results"] = attend(texts, store, arguments.weights, arguments.output, arguments.state)
     if launch.leads():
         shutil.rmtree(arguments.state, ignore_errors=True)

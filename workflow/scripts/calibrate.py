@@ -43,7 +43,7 @@ def main() -> None:
 def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int) -> int:
     """Steps until the budget is spent, to the nearest."""
     encoder = checkpoint.load_encoder(inputs["weights"])
-    objective: Any = objectives.load(step.objective)(step, TokenStore.open(inputs["tokens"]), inputs.get("prepared"))
+    objective: Any = objectives.load(step.objective)(step, TokenStore(inputs["tokens"]), inputs.get("prepared"))
     task, _ = held_out.hold_out(objective, step.held_out)
     spent = 0.0
     whole = MicroBatch(PartSize(step.batch))

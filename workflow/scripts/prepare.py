@@ -26,7 +26,7 @@ def main() -> None:
     inputs = [folder for folder in (arguments.tokens, arguments.attention) if folder]
     stage = f"prepare.{arguments.spec['objective']}"
     with record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs) as facts:
-        store = TokenStore.open(arguments.tokens)
+        store = TokenStore(arguments.tokens)
         facts["results"] = preparation.write(store, arguments.output, arguments.attention, arguments.processes)
 
 

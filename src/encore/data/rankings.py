@@ -4,8 +4,6 @@ The documents of a run are numbered by ascending id, so the rule for ties (desce
 of whole numbers, and no id is made a string before somebody asks for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,7 +70,7 @@ class RunMatrices(Mapping[str, Ranking]):
         self.queries, self.documents, self.rows, self.scores = list(queries), documents, rows, scores
 
     @classmethod
-    def of(cls, run: Run) -> RunMatrices:
+    def of(cls, run: Run) -> "RunMatrices":
         """Any run, put into the order of ``rank``; queries without an answer are left out.
 
         Raises:
@@ -98,7 +96,7 @@ class RunMatrices(Mapping[str, Ranking]):
         of_query: NDArray[np.int64],
         of_document: NDArray[np.int64],
         scores: ArrayLike,
-    ) -> RunMatrices:
+    ) -> "RunMatrices":
         """A run from its lines, in any order.
 
         Args:
@@ -136,7 +134,7 @@ class RunMatrices(Mapping[str, Ranking]):
         places: NDArray[np.int64],
         rows: NDArray[np.int64],
         scores: NDArray[np.float32],
-    ) -> RunMatrices:
+    ) -> "RunMatrices":
         """A run from a search whose hits are in the order of ``rank``, as many for each query.
 
         Args:
@@ -179,11 +177,11 @@ class RunMatrices(Mapping[str, Ranking]):
         lengths: NDArray[np.int64] = (self.rows >= 0).sum(axis=1)
         return lengths
 
-    def cut(self, depth: int) -> RunMatrices:
+    def cut(self, depth: int) -> "RunMatrices":
         """The first ``depth`` documents of each query."""
         return RunMatrices(self.queries, self.documents, self.rows[:, :depth], self.scores[:, :depth])
 
-    def without(self, out: NDArray[np.bool_]) -> RunMatrices:
+    def without(self, out: NDArray[np.bool_]) -> "RunMatrices":
         """The run without some hits [queries, depth]; those below move up, and a query that has none left is absent."""
         places = np.flatnonzero(out.any(axis=1))
         rows, scores = self.rows.copy(), self.scores.copy()

@@ -5,8 +5,6 @@ the passage around it. A collection that differs from the usual says so in ``for
 (the token store, Lucene) makes the same text of a document.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class Form:
         return {} if self.segments == USUAL else {"segments": [list(names) for names in self.segments]}
 
     @classmethod
-    def of_spec(cls, spec: Mapping[str, Any]) -> Form:
+    def of_spec(cls, spec: Mapping[str, Any]) -> "Form":
         """The form that a collection's spec describes."""
         return cls(_segments(spec.get("segments", USUAL)))
 
@@ -55,7 +53,7 @@ class Form:
             write_json(folder / NAME, {"segments": self.segments})
 
     @classmethod
-    def read(cls, folder: Path) -> Form:
+    def read(cls, folder: Path) -> "Form":
         """The form of a collection's documents.
 
         Raises:

@@ -5,8 +5,6 @@ uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, whe
 (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that made it.
 """
 
-from __future__ import annotations
-
 import shutil
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +17,7 @@ import numpy as np
 
 from encore.data import vocabulary
 from encore.data.article_texts import articles
-from encore.data.collection import Collection, Row
+from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array
@@ -71,7 +69,7 @@ class Sequences:
 
 
 class TokenStore:
-    """A finished token store, opened for reading."""
+    """The store of a folder that ``write_store`` wrote, opened for reading."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,11 +78,6 @@ class TokenStore:
         self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
         self.pieces = vocabulary.pieces(tokenizer)
         self.vocabulary = len(self.pieces)
-
-    @classmethod
-    def open(cls, folder: Path) -> TokenStore:
-        """Open the store of a folder that ``write_store`` wrote."""
-        return cls(folder)
 
     @cached_property
     def passages(self) -> Sequences:
@@ -140,10 +133,12 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path, pr
     copy_tokenizer(tokenizer_folder, folder)
     writer = _Writer(folder, processes)
     queries = ((name, (text,)) for name, text in collection.queries().items())
+    sections = (section for article in articles(collection) for section in article["sections"])
+    sentences = ((text,) for section in sections for text in section["sentences"])
     counts = {
         "tokens_in_passages": writer.write_named("passages", collection.texts()),
         "tokens_in_queries": writer.write_named("queries", queries),
-        "tokens_in_sentences": writer.write("sentences", ((text,) for text in _sentences(collection))),
+        "tokens_in_sentences": writer.write("sentences", sentences),
         "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
     return counts | passages_without_tokens(folder) | _write_structure(folder, collection)
@@ -211,12 +206,6 @@ class _Writer:
         return np.array(lengths), np.array(ids).astype(TYPE).tobytes()
 
 
-def _sentences(collection: Collection) -> Iterator[str]:
-    for article in articles(collection):
-        for section in article["sections"]:
-            yield from section["sentences"]
-
-
 def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
     """Write which sentences, sections and links belong together."""
     sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
@@ -229,17 +218,12 @@ def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
     links = array("q")
     for article in collection.articles():  # again: a link may lead to an article that comes later
         for link in article.get("links", []):
-            links.extend(_link(article["_id"], link, numbers, firsts))
+            links.append(_section(article["_id"], link["section"], numbers, firsts))
+            links.append(_section(link["to"], link.get("anchor", 0), numbers, firsts))
     write_array(folder / "sections.npy", np.array(sections).cumsum())
     write_array(folder / "articles.npy", np.array(firsts))
     write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
     return {"sections": len(sections) - 1, "articles": len(firsts) - 1, "links": len(links) // 2}
-
-
-def _link(source: str, link: Row, numbers: dict[str, int], firsts: Sequence[int]) -> tuple[int, int]:
-    """A link as a pair of section numbers."""
-    linking = _section(source, link["section"], numbers, firsts)
-    return linking, _section(link["to"], link.get("anchor", 0), numbers, firsts)
 
 
 def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:

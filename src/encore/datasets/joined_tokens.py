@@ -44,7 +44,7 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     if len({tuple(sha256(store / "tokenizer" / name) for name in vocabulary.FILES) for store in stores}) > 1:
         raise EncoreError(f"{', '.join(map(str, stores))} are of different tokenizers; make them with one")
     copy_tokenizer(stores[0] / "tokenizer", folder)
-    parts = [_Part(name, TokenStore.open(store)) for name, store in zip(names, stores, strict=True)]
+    parts = [_Part(name, TokenStore(store)) for name, store in zip(names, stores, strict=True)]
     for name in UNJOINED:
         with open_text_writer(folder / f"{name}.names.txt"):
             pass

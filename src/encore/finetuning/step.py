@@ -65,7 +65,7 @@ def finetune(
             fit the token store, a vocabulary of another model, a loss that is not finite.
     """
     step = checked(FinetuneStep, spec["step"], "fine-tuning step")
-    store, judged = TokenStore.open(tokens), Collection(collection)
+    store, judged = TokenStore(tokens), Collection(collection)
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
     changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}

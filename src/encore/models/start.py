@@ -60,7 +60,7 @@ def start_model(
     if backbone.start == "lsa":
         if tokens is None:
             raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
-        head = with_lsa(encoder, TokenStore.open(tokens), seed)
+        head = with_lsa(encoder, TokenStore(tokens), seed)
     return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
 
 

@@ -1,7 +1,5 @@
 """The datasets of a run: the catalogue's and its own, which of them replaces another, and which is unavailable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -18,7 +16,7 @@ NOT_REPLACED = "nothing stands for it at this scale"
 class Dataset:
     """A dataset by its own name, with the fields of its entry."""
 
-    def __init__(self, name: str, fields: Any, others: Datasets) -> None:
+    def __init__(self, name: str, fields: Any, others: "Datasets") -> None:
         """
         Args:
             fields: the ``CollectionFields`` of its kind.
@@ -46,7 +44,7 @@ class Dataset:
             found.append(base)
         return found
 
-    def may_share_queries(self, learned: Dataset) -> bool:
+    def may_share_queries(self, learned: "Dataset") -> bool:
         """True if a model that learned from the other one may have seen this one's queries."""
         return bool(self._origins & learned._origins) and learned.name not in self.fields.apart_from
 

@@ -33,7 +33,7 @@ def answer_from_index(
         spec: as for exact search, and ``search``, how the index is searched.
         exact: the folder of the exact run over the same queries.
     """
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     encoder = opened(spec, model, store)
     (held,) = open_shards([index], store.passages.names, encoder.dimension)
     names, queries = embedded(spec, encoder, store, collection)

@@ -54,7 +54,7 @@ def answer_exactly(
         indexes: the folders of all shards of the collection.
         subset: a growing collection, of which only the passages at ``spec["size"]`` are searched.
     """
-    store, split, depth = TokenStore.open(tokens), spec["split"], spec["depth"]
+    store, split, depth = TokenStore(tokens), spec["split"], spec["depth"]
     encoder = opened(spec, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
     if subset is not None:

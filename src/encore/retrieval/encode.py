@@ -82,7 +82,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
         model, tokens: folders with manifests.
         state: the folder of the blocks that are encoded so far, for the caller to remove.
     """
-    part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
+    part, store, numerics = CollectionShard.parse(name), TokenStore(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     rows = part.rows(len(store.passages))

@@ -37,7 +37,7 @@ def answer_reranked(
         state: the folder of scores that are done so far; left for the caller to remove once the result is safe.
         checkpoint_seconds: between two writings of them.
     """
-    store, numerics = TokenStore.open(tokens), spec["numerics"]
+    store, numerics = TokenStore(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
         kept, found = ScoreState(state, spec, checkpoint_seconds), read_run(first)

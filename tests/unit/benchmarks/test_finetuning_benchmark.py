@@ -51,7 +51,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train([*texts, "Animals"], 90)), home / "tokenizer")
     collection = Collection(home / "collection")
     write_store(collection, home / "tokenizer", home / "tokens")
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     special = store.special.pad, store.special.cls, store.special.sep
     torch.manual_seed(0)
     encoder = Encoder(EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special))

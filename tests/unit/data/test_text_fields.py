@@ -47,7 +47,7 @@ def test_a_pair_is_stored_with_a_separator_between(tmp_path: Path) -> None:
         tmp_path / "c", corpus, [{"_id": "q", "text": "list"}], {"test": [Judgment("q", "d", 1)]}, form=pair
     )
     write_store(Collection(tmp_path / "c"), tokenizer_folder(tmp_path / "t"), tmp_path / "s")
-    store = TokenStore.open(tmp_path / "s")
+    store = TokenStore(tmp_path / "s")
     pieces = [store.pieces[number] for number in store.passages[0]]
     middle = pieces.index("[SEP]")
     assert pieces.count("[SEP]") == 1

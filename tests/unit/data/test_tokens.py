@@ -46,7 +46,7 @@ def make(folder: Path, articles: list[dict[str, Any]], name: str = "store") -> T
     pieces = vocabulary.train(article_texts.VocabularyTexts(collection), 80)
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), folder / "tokenizer")
     write_store(collection, folder / "tokenizer", folder / name)
-    return TokenStore.open(folder / name)
+    return TokenStore(folder / name)
 
 
 def decoded(store: TokenStore, row: np.ndarray) -> str:
@@ -176,7 +176,7 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
         assert sha256(tmp_path / "tokenizer" / name) == sha256(tmp_path / "adopted" / name)
     counts = manifest.read_manifest(tmp_path / "store")["results"]
     assert (counts["sections"], counts["articles"], counts["links"]) == (4, 2, 2)
-    assert counts["tokens_in_passages"] == len(TokenStore.open(tmp_path / "store").passages.ids)
+    assert counts["tokens_in_passages"] == len(TokenStore(tmp_path / "store").passages.ids)
     assert ran("tokenizer", ["--spec", inside.spec({}), "--output", tokenizer], monkeypatch) == 1
 
 

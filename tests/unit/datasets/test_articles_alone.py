@@ -50,7 +50,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[TokenStore, TokenS
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), home / "tokenizer")
     for name in ("alone", "both"):
         write_store(Collection(home / name), home / "tokenizer", home / f"tokens-{name}")
-    return TokenStore.open(home / "tokens-alone"), TokenStore.open(home / "tokens-both")
+    return TokenStore(home / "tokens-alone"), TokenStore(home / "tokens-both")
 
 
 def test_all_but_passages_has_the_same_bytes(stores: tuple[TokenStore, TokenStore]) -> None:

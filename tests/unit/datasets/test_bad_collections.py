@@ -228,5 +228,5 @@ def test_texts_of_any_kind_reach_the_token_store(tmp_path):
     write_collection(tmp_path / "c", rows, [{"_id": "q", "text": "?"}], {"test": [Judgment("q", "d0", 1)]})
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["ab b . word ?"] * 3, 40)), tmp_path / "t")
     found = write_store(Collection(tmp_path / "c"), tmp_path / "t", tmp_path / "s")
-    assert TokenStore.open(tmp_path / "s").passages.lengths.tolist() == [3, 1, 0, 100_000]
+    assert TokenStore(tmp_path / "s").passages.lengths.tolist() == [3, 1, 0, 100_000]
     assert found["passages_without_tokens"] == 1

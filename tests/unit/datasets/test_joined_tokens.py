@@ -71,7 +71,7 @@ def test_joined_stores_have_the_bytes_of_the_joined_texts(tmp_path: Path) -> Non
         write_store(Collection(place), pieces, store)
     assert join_stores(parts, stores, tmp_path / "made") == expected
     assert contents(tmp_path / "made") == contents(tmp_path / "expected")
-    store = TokenStore.open(tmp_path / "made")
+    store = TokenStore(tmp_path / "made")
     assert (len(store.articles) - 1, len(store.links), len(store.queries)) == (8, 7, 0)
     assert len(store.passages) == 0, "it is only pre-trained on"
 

@@ -202,7 +202,7 @@ def test_questions_with_places_of_answers_become_a_collection(tmp_path: Path) ->
 def test_a_candidate_is_read_as_sentence_separator_title_and_passage(tmp_path: Path) -> None:
     collection = squad_like(tmp_path / "c")
     write_store(collection, tokenizer_folder(tmp_path / "t"), tmp_path / "s")
-    store = TokenStore.open(tmp_path / "s")
+    store = TokenStore(tmp_path / "s")
     assert len(store.passages) == 120
     assert [list(row).count(store.special.sep) for row in (store.passages[0], store.passages[119])] == [1, 1]
     assert len(store.sentences) == 120  # each sentence of a passage once, not once a candidate

@@ -53,7 +53,7 @@ def made(tmp_path: Path) -> Path:
 def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
     """A small model with some of the heads ``mlm`` and ``decoder``."""
     torch.manual_seed(seed)
-    store = TokenStore.open(made / "tokens")
+    store = TokenStore(made / "tokens")
     shape = EncoderConfig(
         vocabulary=store.vocabulary, layers=1, hidden=16, heads=2, intermediate=32, max_length=32, dropout=0.0
     )
@@ -77,7 +77,7 @@ def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str
 def by_the_algorithm(made: Path, at: Path, head: Path) -> list[tuple[float, float]]:
     """Algorithm 1 text by text, unpadded, in Python's own sets."""
     store, encoder, asked = (
-        TokenStore.open(made / "tokens"),
+        TokenStore(made / "tokens"),
         checkpoint.load_encoder(at).eval(),
         checkpoint.load_encoder(head),
     )
@@ -118,7 +118,7 @@ def test_words_are_the_best_pieces_and_say_which_the_text_has(made: Path) -> Non
     assert told["text"] == "word1 word2 word3"
     logits = [each["logit"] for each in told["pieces"]]
     assert logits == sorted(logits, reverse=True)
-    store = TokenStore.open(made / "tokens")
+    store = TokenStore(made / "tokens")
     ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2 word3", add_special_tokens=False).ids
     inside = {store.pieces[piece] for piece in ids}
     assert [each["hit"] for each in told["pieces"]] == [each["piece"] in inside for each in told["pieces"]]
@@ -142,7 +142,7 @@ def test_a_word_has_the_sum_of_its_pieces() -> None:
 def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
     at, spec = model(made, "model", "mlm decoder"), {"kind": "heat", "length": 12, "numerics": NUMERICS}
     told = found(made, spec | {"text": "word1 word2"}, at)
-    store, encoder = TokenStore.open(made / "tokens"), checkpoint.load_encoder(at).eval()
+    store, encoder = TokenStore(made / "tokens"), checkpoint.load_encoder(at).eval()
     ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)}).eval()
     checkpoint.restore_heads(heads, at)
@@ -185,7 +185,7 @@ def test_a_map_of_a_query_without_an_answer_is_refused(made: Path) -> None:
 
 
 def test_vectors_are_compared_text_by_text(made: Path) -> None:
-    at, store = model(made, "m"), TokenStore.open(made / "tokens")
+    at, store = model(made, "m"), TokenStore(made / "tokens")
     spec = {"kind": "vectors", "texts": 9, "sample": 0, "length": 14, "numerics": NUMERICS}
     told, encoder = found(made, spec, at), checkpoint.load_encoder(at).eval()
 

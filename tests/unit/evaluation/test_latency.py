@@ -84,7 +84,7 @@ def home(tmp_path_factory):
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 60)), home / "tokenizer")
     with record(home / "tokens", stage="tokens", spec={}, inputs=[]):
         write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     special = store.special.pad, store.special.cls, store.special.sep
     with record(home / "model", stage="start", spec={}, inputs=[]):
         shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)

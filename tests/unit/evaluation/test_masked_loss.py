@@ -63,7 +63,7 @@ def store(tmp_path: Path) -> Path:
 def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path:
     """A small model that gives its start's head whole, in part, or none."""
     torch.manual_seed(seed)
-    opened = TokenStore.open(store)
+    opened = TokenStore(store)
     shape = EncoderConfig(
         vocabulary=opened.vocabulary, layers=1, hidden=16, heads=2, intermediate=32, max_length=32, dropout=0.5
     )
@@ -77,7 +77,7 @@ def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path
 
 def by_hand(store: Path, at: Path) -> float:
     """The mean of -log p(masked piece), text by text and unpadded, over batches of like length."""
-    opened, encoder = TokenStore.open(store), checkpoint.load_encoder(at).eval()
+    opened, encoder = TokenStore(store), checkpoint.load_encoder(at).eval()
     objective = objectives.load("mlm")(objectives.fields(STEP), opened, None)
     heads = objective.heads(encoder).eval()
     checkpoint.restore_heads(heads, at)
@@ -128,7 +128,7 @@ def test_without_a_whole_head_there_is_no_loss(store: Path, tmp_path: Path, head
 
 def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = model(store, tmp_path / "model")
-    other = TokenStore.open(store)
+    other = TokenStore(store)
     other.vocabulary += 1
     monkeypatch.setattr(TokenStore, "open", lambda path: other)
     with pytest.raises(EncoreError, match="have different vocabularies"):

@@ -60,7 +60,7 @@ def kill_after(pairs: int) -> Any:
 def test_a_killed_scoring_goes_on_to_the_same_bytes(
     home: Path, models: dict[str, Path], kind: str, tmp_path: Path
 ) -> None:
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     rng = np.random.default_rng(0)
     queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
     whole = open_scorer(models[kind], store).score(queries, passages)
@@ -83,7 +83,7 @@ def test_a_scoring_goes_on_with_batches_of_another_size(
     home: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it has on another device."""
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     rng = np.random.default_rng(0)
     queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
     scorer = open_scorer(models["cross-encoder"], store)
@@ -132,7 +132,7 @@ def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
 def test_a_killed_reranking_ranks_the_same(
     home: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     ranked = rank(store.passages.names[:30], np.arange(30.0, 0, -1))
     header = describe("bm25", collection="collection", split="test", retrieval=[])
     write_run(tmp_path / "first", dict.fromkeys(store.queries.names[:5], ranked), header)

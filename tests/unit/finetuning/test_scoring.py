@@ -33,7 +33,7 @@ def trained(request, home, negatives):  # noqa: F811
     step = {name: value for name, value in changed.items() if value is not None}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     finetune(spec, *places, home / kind, home / "state")
-    return kind, home / kind, TokenStore.open(home / "tokens")
+    return kind, home / kind, TokenStore(home / "tokens")
 
 
 def one_pair(kind, model, store, query, passage):
@@ -114,7 +114,7 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
 
 
 def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     checkpoint.save_model(
         embed.load_for_tokens(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"}
     )

@@ -124,7 +124,7 @@ def gunzip(path: Path) -> list[str]:
 
 
 def test_what_is_kept_of_tokens_scores_as_the_teacher_does(chain: Path) -> None:
-    store = TokenStore.open(chain / "tokens")
+    store = TokenStore(chain / "tokens")
     vectors = {name: TextVectors(chain / "says", name) for name in ("queries", "passages")}
     queries, passages = vectors["queries"].rows[:7], vectors["passages"].rows[:9]
     assert len(vectors["queries"].rows) == 40
@@ -158,7 +158,7 @@ def test_a_cross_encoder_scores_no_batch(chain: Path, cross: Path) -> None:
 @pytest.mark.usefixtures("cross")
 @pytest.mark.parametrize("teacher", ["colbert", "tct", "cross"])
 def test_pairs_have_the_teachers_scores(chain: Path, teacher: str, tmp_path: Path) -> None:
-    store = TokenStore.open(chain / "tokens")
+    store = TokenStore(chain / "tokens")
     spec = {**TEACH, "form": "scores"}
     write_teacher_outputs(spec, chain / teacher, chain / "tokens", chain / "collection", chain / "negatives", tmp_path)
     row = store.queries.names.index("q7")
@@ -215,7 +215,7 @@ def test_published_scores_become_triples_and_pairs(home: Path, tmp_path: Path) -
     (source / "one.tsv").write_text("\n".join(LINES) + "\n")
     (source / "two.tsv").write_text("\n".join(LINES).replace("3.5", "4.5").replace("-1.0", "-2.0") + "\n")
     assert published(home, source, tmp_path / "out") == {"files": 2, "triples": 3, "pairs": 5}
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     query, passage = store.queries.names.index, store.passages.names.index
     scores = PairScores(tmp_path / "out", len(store.passages))
     assert scores.triples.tolist() == [

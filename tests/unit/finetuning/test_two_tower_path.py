@@ -114,7 +114,7 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
     answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run")["q7"]
-    encoder, store = checkpoint.load_encoder(model).eval(), TokenStore.open(home / "tokens")
+    encoder, store = checkpoint.load_encoder(model).eval(), TokenStore(home / "tokens")
     passages = embed.embed_texts(encoder, store.passages, np.arange(8), 16)
     scores = {}
     for name, tower in (("queries", encoder.query_tower), ("passages", encoder)):

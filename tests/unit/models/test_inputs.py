@@ -119,7 +119,7 @@ def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):
 @pytest.mark.parametrize("scorer", ["vector", "late-interaction"])
 def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_path, scorer):  # noqa: F811
     """A run's scores are those of texts framed by hand; the folder claims nothing that SentenceTransformer would do."""
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     special = (store.special.pad, store.special.cls, store.special.sep)
     torch.manual_seed(0)
     shape = EncoderConfig(

@@ -56,12 +56,12 @@ def numpy_tf_idf(store: TokenStore) -> np.ndarray:
 
 
 def test_tf_idf_is_that_of_the_formula(tokens: Path) -> None:
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     np.testing.assert_allclose(lsa.tf_idf(lsa.piece_counts(store)).toarray(), numpy_tf_idf(store), atol=1e-12)
 
 
 def test_embeddings_are_those_of_a_dense_decomposition(tokens: Path) -> None:
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     _, values, right = np.linalg.svd(numpy_tf_idf(store), full_matrices=False)
     known, own = lsa.embeddings(store, 4, power=0.5, seed=0)
     expected = (right[:4].T * values[:4] ** 0.5)[known]
@@ -89,7 +89,7 @@ def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
 
 def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
     encoder, heads = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     found = torch.nn.functional.normalize(encoder.word_embeddings.detach(), dim=1)
     first, second = (
         [number for number, piece in enumerate(store.pieces) if piece in half] for half in (WORDS[:6], WORDS[6:])
@@ -105,10 +105,10 @@ def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
 def test_pieces_that_no_text_has_stay_random(tokens: Path) -> None:
     encoder, _ = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
     chance, _ = start_model(backbone("random"), 0, tokens / "tokenizer")
-    mask = TokenStore.open(tokens).special.mask
+    mask = TokenStore(tokens).special.mask
     assert torch.equal(encoder.word_embeddings[mask], chance.word_embeddings[mask])
     lengths = torch.linalg.norm(encoder.word_embeddings, dim=1)
-    assert ((lengths - 1).abs() < 1e-6).sum() == len(lsa.embeddings(TokenStore.open(tokens), 8, 0.5, 0)[0])
+    assert ((lengths - 1).abs() < 1e-6).sum() == len(lsa.embeddings(TokenStore(tokens), 8, 0.5, 0)[0])
     assert not torch.equal(encoder.word_embeddings, chance.word_embeddings)
     name = "encoder.layer.0.output.dense.weight"
     assert torch.equal(encoder.state_dict()[name], chance.state_dict()[name])

@@ -159,7 +159,7 @@ def test_a_random_start_tells_texts_apart(home: Path) -> None:
 
 def test_an_lsa_start_has_rows_as_long_as_random_ones(home: Path) -> None:
     encoder = started(home, start="lsa", hidden=4, encoders="shared")
-    known, _ = lsa.embeddings(TokenStore.open(home / "tokens"), 4, 0.5, 0)
+    known, _ = lsa.embeddings(TokenStore(home / "tokens"), 4, 0.5, 0)
     lengths = encoder.word_embeddings.norm(dim=1)[torch.from_numpy(known)]
     assert len(lengths) > 10
     assert torch.allclose(lengths, torch.tensor(2.0))  # the root of 4, as rows of deviation 1 have on average
@@ -215,7 +215,7 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
     before, after = checkpoint.load_encoder(tmp_path / "start"), checkpoint.load_encoder(output)
     assert not torch.equal(before.query_tower.word_embeddings, after.query_tower.word_embeddings)
-    assert TokenStore.open(home / "tokens").vocabulary == after.config.vocabulary
+    assert TokenStore(home / "tokens").vocabulary == after.config.vocabulary
 
 
 def test_states_of_tokens_are_refused() -> None:

@@ -53,7 +53,7 @@ def said(store: TokenStore, pieces: np.ndarray) -> str:
 def pairs(home: Path, name: str) -> list[tuple[str, str]]:
     """What the query tower and the document tower read, for each example of an objective."""
     objective = objectives.load(name)
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     task = objective(objective.Fields.model_validate({**STEP, "objective": name, "steps": 1}), store)
     examples = [task.example(index, np.random.default_rng(index)) for index in range(len(task))]
     return [(said(store, pair.query), said(store, pair.document)) for pair in examples]

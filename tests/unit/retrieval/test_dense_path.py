@@ -59,7 +59,7 @@ def home(tmp_path_factory):
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 90)), home / "tokenizer")
     with made(home / "tokens", "tokens"):
         write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     torch.manual_seed(0)
     shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
     with made(home / "start", "start"):
@@ -240,7 +240,7 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
 
 
 def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     checkpoint.save_model(Encoder(EncoderConfig(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
     with pytest.raises(EncoreError, match=r"ids of 90 pieces, .* knows 50"):
         embed.load_for_tokens(tmp_path / "other", store)

@@ -71,7 +71,7 @@ class Fixed:
 
 
 def test_each_query_gets_its_own_scores(home):  # noqa: F811
-    store, scorer = TokenStore.open(home / "tokens"), Fixed()
+    store, scorer = TokenStore(home / "tokens"), Fixed()
     run = {"q7": ranking(d3=5, d9=4, d1=3), "q2": ranking(d9=1), "q5": ranking()}
     found, pairs = rerank(run, scorer, store, {**SPEC, "reranked": 2})
     assert pairs == 3
@@ -110,7 +110,7 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):  # noqa: F
     output = f"again-{ranker.name}"
     assert "12 queries ranked again, 96 pairs scored" in succeed(home, "rerank", SPEC, *flags, "--output", output)
     before, after = (read_run(home / name) for name in ("first", output))
-    store = TokenStore.open(home / "tokens")
+    store = TokenStore(home / "tokens")
     scorer = open_scorer(ranker, store)
     changed = 0
     for query, found in after.items():

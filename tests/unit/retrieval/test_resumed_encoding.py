@@ -135,4 +135,4 @@ def test_progress_counts_the_rate_of_this_attempt(capsys: pytest.CaptureFixture[
 
 
 def test_the_store_is_what_these_tests_take_it_for(home: Path) -> None:
-    assert len(TokenStore.open(home / "tokens").passages) == 64
+    assert len(TokenStore(home / "tokens").passages) == 64

@@ -157,7 +157,7 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.data.tokens import TokenStore
     from encore.retrieval import dense, nested_corpora
 
-    store = TokenStore.open(inputs["tokens"][0])
+    store = TokenStore(inputs["tokens"][0])
     encoder = dense.opened(spec, inputs["models"][0], store)
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     if "subsets" in inputs:
@@ -170,7 +170,7 @@ def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.data.tokens import TokenStore
     from encore.retrieval import approximate, dense
 
-    store = TokenStore.open(inputs["tokens"][0])
+    store = TokenStore(inputs["tokens"][0])
     encoder = dense.opened(spec, inputs["models"][0], store)
     (held,) = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     vectors = dense.embed_queries(spec, encoder, store, chosen)

@@ -3,15 +3,12 @@
 What there is says ``huggingface_hub``; the files come by our own downloader, which checks digests (docs/design.md).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -24,9 +21,6 @@ from encore.datasets.download.trust import trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
 from encore.storage.files import write_json
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoSibling
 
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
@@ -67,14 +61,14 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     place = lies_at(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
+    root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
+    common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}
-    for remote in _remotes(checkpoint, published):
-        path = place / remote.file
-        digest = obtain(remote, path, data_root)
+    for name, known in published["files"].items():
+        remote = Remote(url=f"{root}/{name}", name=name, **common, **known)
+        found[name] = obtain(remote, place / name, data_root)
         if remote.digest is None:
-            trust(path, digest, data_root)
-        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
-        found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
+            trust(place / name, found[name]["digest"], data_root)
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
     folder.mkdir(parents=True)
     for name in found:
@@ -129,7 +123,8 @@ def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, An
             checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS
         )
         files = {each.rfilename: _known(each) for each in found.siblings or ()}
-        return {"commit": found.sha, "licence": _licence(found.tags or ()), "files": files}
+        licences = [tag.removeprefix("license:") for tag in found.tags or () if tag.startswith("license:")]
+        return {"commit": found.sha, "licence": (licences or ["not stated"])[0], "files": files}
     except HfHubHTTPError as error:
         status = error.response.status_code
         raise EncoreError(f"{about} answers {status}: the hub does not give {checkpoint!r}; {fix}") from error
@@ -143,25 +138,10 @@ def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, An
         ) from error
 
 
-def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:
-    root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
-    return [
-        Remote(url=f"{root}/{name}", name=name, licence=published["licence"], terms=f"{HUB}/{checkpoint}", **known)
-        for name, known in published["files"].items()
-    ]
-
-
-def _known(file: RepoSibling) -> dict[str, Any]:
+def _known(file: Any) -> dict[str, Any]:
     """Size and digest of a file, where the hub says them: it has the sha256 of large files only."""
     size = file.lfs.size if file.lfs else file.size
-    return {
-        **({"bytes": size} if size else {}),
-        **({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {}),
-    }
-
-
-def _licence(tags: Iterable[str]) -> str:
-    return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "not stated")
+    return ({"bytes": size} if size else {}) | ({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {})
 
 
 def _endpoint() -> str:

@@ -21,12 +21,7 @@ def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict
         EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.
     """
     print_terms(name, source.licence, source.terms)
-    found: dict[str, dict[str, Any]] = {}
-    for remote in source.files:
-        path = data_root / name / remote.file
-        digest = obtain(remote, path, data_root)
-        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
-        found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
+    found = {remote.file: obtain(remote, data_root / name / remote.file, data_root) for remote in source.files}
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
     placed: set[Path] = set()
     try:
@@ -46,19 +41,22 @@ def print_terms(name: str, licence: str, terms: str) -> None:
     print(f"{name}: licence: {licence}\n{name}: terms: {terms}", flush=True)
 
 
-def obtain(remote: Remote, path: Path, data_root: Path) -> str:
-    """A file's digest, after it has come or was found where a user had put it."""
+def obtain(remote: Remote, path: Path, data_root: Path) -> dict[str, Any]:
+    """A file's digest and bytes, after it has come or was found where a user had put it."""
     staged = path.is_file()
     if not staged and remote.url:
-        size = f" ({remote.bytes / 1e6:.1f} MB)" if remote.bytes else ""
-        print(f"{remote.url}{size} to {path}", flush=True)
+        published = f" ({remote.bytes / 1e6:.1f} MB)" if remote.bytes else ""
+        print(f"{remote.url}{published} to {path}", flush=True)
     download(remote, path)
     try:
-        return held_to_the_first(remote, path, data_root)
+        digest = held_to_the_first(remote, path, data_root)
     except EncoreError:
         if not staged:
             path.unlink(missing_ok=True)
         raise
+    size = path.stat().st_size
+    print(f"{path}: {size / 1e6:.1f} MB, {digest}", flush=True)
+    return {"digest": digest, "bytes": size}
 
 
 def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collection[Path]) -> set[Path]:

@@ -39,7 +39,7 @@ def inspect_model(
     from encore.training import machine
 
     device = machine.prepare(spec["numerics"])
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     with machine.precision(spec["numerics"], device):
         match spec["kind"]:

@@ -32,7 +32,7 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
     Raises:
         EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
     """
-    step, store = objectives.fields(spec["step"]), TokenStore.open(tokens)
+    step, store = objectives.fields(spec["step"]), TokenStore(tokens)
     encoder = embed.load_for_tokens(model, store)
     objective = objectives.load(step.objective)(step, store, None)
     heads = objective.heads(encoder)

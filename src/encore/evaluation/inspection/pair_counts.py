@@ -27,7 +27,7 @@ def count(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, Any]:
         EncoreError: the collection has no such pairs.
     """
     step: Any = objectives.fields(spec["step"])
-    objective: Any = objectives.load(step.objective)(step, TokenStore.open(tokens), None)
+    objective: Any = objectives.load(step.objective)(step, TokenStore(tokens), None)
     queries = documents = 0
     for index in range(len(objective)):
         pair = objective.example(index, generator(0, "pairs", index))

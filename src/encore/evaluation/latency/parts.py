@@ -122,7 +122,7 @@ def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how:
     from encore.retrieval.dense import embedded, opened
     from encore.training import machine
 
-    run, store, folders = given.run, TokenStore.open(given.folder("tokens")), given.folders[role]
+    run, store, folders = given.run, TokenStore(given.folder("tokens")), given.folders[role]
     encoder, tokenizer = opened(run, given.folder("model"), store), vocabulary.load_tokenizer(store.tokenizer_folder)
     shards = open_shards(folders, store.passages.names, encoder.dimension)
     names, queries = embedded(
@@ -168,7 +168,7 @@ def reranked(given: LatencyInputs) -> Measurement:
     from encore.retrieval.rerank import above
     from encore.training import machine
 
-    run, store, names = given.run, TokenStore.open(given.folder("tokens")), given.names()
+    run, store, names = given.run, TokenStore(given.folder("tokens")), given.names()
     device, first = machine.prepare(run["numerics"]), read_run(given.folder("first"))
     scorer = open_scorer(given.folder("model"), store).to(device)
     empty = Ranking([], np.empty(0, dtype=np.float32))

@@ -34,7 +34,7 @@ def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, outp
     paths = score_files(source)
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     queries, passages = store.queries.names, store.passages.names
     triples, scores = _read(next(iter(paths.values())), queries, passages)
     for path in list(paths.values())[1:]:

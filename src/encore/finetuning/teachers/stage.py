@@ -50,7 +50,7 @@ def write_teacher_outputs(
         EncoreError: the model is of another vocabulary or not of a kind that the form asks for.
     """
     device = machine.prepare(spec["numerics"])
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     sampled_negatives = mining.read_negatives(mined) if mined else {}
     found = judged_queries(
         Collection(collection),

@@ -51,7 +51,7 @@ def pretrain(
             not finite.
     """
     step = objectives.fields(spec["step"])
-    store = TokenStore.open(tokens)
+    store = TokenStore(tokens)
     encoder = checkpoint.load_encoder(weights)
     _check(step, store, encoder)
     objective = objectives.load(step.objective)(step, store, prepared)
