@@ -14,6 +14,7 @@ from pathlib import Path
 
 import inside
 import pytest
+import served
 
 from encore.config.run import Execution
 from encore.config.run_file import read_run
@@ -67,10 +68,11 @@ def marco(data_root):
 
 
 def run(program, *arguments, **settings):
-    """A program of the workflow, in a process of its own, since the library has one home a process."""
+    """A program of the workflow, in a separate process, a fork, since the library has one home a process."""
+    served.server()
     path = [str(ROOT / "src"), *sys.path[1:]]
     return subprocess.run(
-        [sys.executable, program, *map(str, arguments)],
+        [str(served.folder() / "python"), program, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=ROOT,
