@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encore.evaluation.significance import Component, Difference, Floats, clustered, critical
-from encore.products.tables import verdicts
+from encore.products.tables import comparisons
 from encore.products.tables.comparisons import RowComparison, correct
 
 LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
@@ -126,7 +126,7 @@ def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed:
             for row, own in enumerate(gains)
         }
         correct(compared, list(compared), ["none", "control"])
-        found = [verdicts.objective_verdict(list(own.values()), proxy_data=False) for own in compared.values()]
+        found = [comparisons.objective_verdict(list(own.values()), proxy_data=False) for own in compared.values()]
         wrong += any(_is_wrong(verdict, *own) for verdict, own in zip(found, gains, strict=True))
     return wrong / draws
 
@@ -135,7 +135,7 @@ def _is_wrong(verdict: str, over_none: float, over_control: float) -> bool:
     return {
         "reproduced": min(over_none, over_control) <= 0,
         "contradicted": min(over_none, over_control) >= 0,
-        verdicts.NOT_BEYOND: not over_none > 0 > over_control,
+        comparisons.NOT_BEYOND: not over_none > 0 > over_control,
     }.get(verdict, False)
 
 

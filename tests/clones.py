@@ -14,6 +14,8 @@ from typing import Any
 import inside
 import served
 
+from encore.storage.code_digest import HERE
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 LARGE = 500_000  # bytes
@@ -55,8 +57,10 @@ class Clone:
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, target, follow_symlinks=False)
-        for folder in _compiled():
-            shutil.copytree(REPOSITORY / folder, root / folder, dirs_exist_ok=True)
+        for path in _compiled():
+            target = root / path.relative_to(REPOSITORY)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy2(path, target)
         return cls(root)
 
     def copy(self, root: Path) -> "Clone":
@@ -166,9 +170,10 @@ class Done:
 
 @cache
 def _compiled() -> list[Path]:
-    """Folders of what Python has compiled of the library, so that not every clone takes seconds to do it again."""
+    """What Python has compiled of the library, and read of it for digests, so that not every clone does it again."""
     compileall.compile_dir(REPOSITORY / "src", quiet=1)
-    return [path.relative_to(REPOSITORY) for path in (REPOSITORY / "src").rglob("__pycache__")]
+    HERE.read_library()
+    return [path for path in (REPOSITORY / "src").rglob("__pycache__/*") if path.suffix in (".pyc", ".json")]
 
 
 def _link_large(source: str, target: str) -> None:
