@@ -23,14 +23,15 @@ import pandas as pd
 
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT
+from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
-from encore.products.claims.entries import read_claims
+from encore.products.claims.entries import FILE, read_claims
 from encore.products.claims.verdict import AGREE
 from encore.products.tables import table
 from encore.storage import typed
-from encore.storage.files import sha256, write_json
+from encore.storage.files import full_digest, sha256, write_json
 from encore.storage.manifest import read_run
 
 DOCS = Path(__file__).resolve().parent
@@ -114,7 +115,19 @@ def _provenance(plan: Plan, config: Path, folder: Path) -> dict[str, Any]:
         "cpu_hours": round(sum(each.get("cpu_seconds", 0.0) for each in runs) / 3600, 4),
         "note": "",
         "files": {str(path.relative_to(folder)): sha256(path) for path in _files(folder)},
-    }
+    } | _judged_by(folder / "claims.csv")
+
+
+def _judged_by(claims: Path) -> dict[str, Any]:
+    """The digest of what each recorded claim was judged by, so that a page does not show it for later tests."""
+    known = tests_of_claims()
+    return {"tests": {name: known[name] for name in pd.read_csv(claims)["id"]}} if claims.exists() else {}
+
+
+def tests_of_claims() -> dict[str, str]:
+    """A digest of the premise and the tests of each claim, as they are written now."""
+    entries = {name: entry for path in PAPERS.glob(f"*/{FILE}") for name, entry in read_yaml(path).items()}
+    return {name: full_digest([entry.get("premise"), entry["tests"]])[:12] for name, entry in entries.items()}
 
 
 def _files(folder: Path) -> list[Path]:
@@ -163,11 +176,20 @@ def records() -> dict[str, Record]:
     return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
 
 
-def claims_of(*claimed: Record) -> pd.DataFrame:
-    """The claims of several records, by their numbers, as they are worded now; of a repeated one the last record's."""
-    found = pd.concat([each.data("claims") for each in claimed]).drop_duplicates("id", keep="last")
-    found["claim"] = found.id.map({name: claim.says for name, (_, claim) in read_claims(PAPERS).items()})
-    return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
+def claims_of(*claimed: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """The claims of several records, by their numbers; of a repeated one the last record's.
+
+    Returns:
+        Those whose tests are what was judged, as they are worded now; those whose tests were changed since, as they
+        were worded then; and the ids of those that no record has.
+    """
+    tables = [each.data("claims").assign(tests=each.data("claims").id.map(each.run["tests"])) for each in claimed]
+    found = pd.concat(tables, ignore_index=True).drop_duplicates("id", keep="last")
+    found = found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
+    known = read_claims(PAPERS)
+    current = found.tests == found.id.map(tests_of_claims())
+    judged = found[current].assign(claim=found.id.map({name: claim.says for name, (_, claim) in known.items()}))
+    return judged, found[~current], [name for name in known if name not in set(found.id)]
 
 
 def compared(one: Record, other: Record, column: str) -> pd.DataFrame:

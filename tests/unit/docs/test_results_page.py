@@ -19,6 +19,7 @@ def load_program():
 
 PROGRAM = load_program()
 RECORDS = PROGRAM.records()
+CLAIMED = [record for name, record in RECORDS.items() if "claims" in name]
 
 
 def test_pages_equal_the_records():
@@ -60,15 +61,28 @@ def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
                 assert (cell.label, f"{cell.reproduced:.{digits}f}") in shown, (table, cell.label, cell.column)
 
 
+def test_a_verdict_is_not_shown_for_tests_that_were_not_judged(monkeypatch):
+    judged, changed, added = PROGRAM.claims_of(*CLAIMED)
+    assert {"C01", "C09", "C38"} <= set(changed.id)
+    assert {"C02", "C08", "C119"} <= set(judged.id)
+    assert added == ["C127", "C128"]
+    tests = PROGRAM.tests_of_claims()
+    monkeypatch.setattr(PROGRAM, "tests_of_claims", lambda: tests | {"C02": "other"})
+    again, _, _ = PROGRAM.claims_of(*CLAIMED)
+    assert set(judged.id) - set(again.id) == {"C02"}
+
+
 def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_that_contradict_a_paper():
-    verdicts = (
-        PROGRAM.claims_of(*(record for name, record in RECORDS.items() if "claims" in name)).set_index("id").verdict
-    )
-    untested = int((verdicts == "not testable here").sum())
+    judged, changed, added = PROGRAM.claims_of(*CLAIMED)
+    verdicts = judged.set_index("id").verdict
+    untested, waiting = int((verdicts == "not testable here").sum()), len(changed) + len(added)
     counts = re.search(
-        r"verdicts on (\d+) of the (\d+) claims\].*the other (\d+) cannot", (ROOT / "README.md").read_text()
+        r"verdicts on (\d+) of the (\d+) claims\].*; (\d+) cannot.* and (\d+) were added or given other tests",
+        " ".join((ROOT / "README.md").read_text().split()),
     )
-    assert tuple(map(int, counts.groups())) == (len(verdicts) - untested, len(verdicts), untested)
+    assert tuple(map(int, counts.groups())) == (
+        len(verdicts) - untested, len(verdicts) + waiting, untested, waiting
+    )  # fmt: skip
 
     page = (ROOT / "docs/results.md").read_text()
     explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
@@ -82,8 +96,8 @@ def test_the_page_names_what_claims_left_out_and_sums_chance_where_it_was_record
     whole = PROGRAM.claims_of
 
     def with_chance(*records):
-        claims = whole(*records)
-        return claims.assign(chance=(claims.verdict == "same direction").map({True: 0.5, False: None}))
+        claims, *others = whole(*records)
+        return claims.assign(chance=(claims.verdict == "same direction").map({True: 0.5, False: None})), *others
 
     monkeypatch.setattr(PROGRAM, "claims_of", with_chance)
     text = PROGRAM.rendered()[ROOT / "docs/results.md"]

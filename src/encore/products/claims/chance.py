@@ -24,18 +24,19 @@ from encore.products.claims.contrasts import Address, Contrast
 
 LARGEST = 12  # systems whose orders are counted
 DRAWS = 20_000  # of random orders, where they are not counted
-ABOVE_NOTHING = 1e-6  # less than any tau above 0
+ABOVE_NOTHING = 1e-6  # less than two taus differ by
 Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: pre-trained checkpoint, model, queries
 Floats = NDArray[np.float64]
 Edges = set[tuple[Hashable, Hashable]]
 
 
 class Required(NamedTuple):
-    """A test of a claim: its kind, its comparisons, and how many of them must hold."""
+    """A test of a claim: its kind, its comparisons, how many of them must hold, and for orders the tau to exceed."""
 
     kind: str
     contrasts: Sequence[Contrast]
     needed: int
+    tau: float = 0.0
 
 
 def chance_of(tests: Sequence[Required], origin: Origin) -> float | None:
@@ -50,7 +51,7 @@ def chance_of(tests: Sequence[Required], origin: Origin) -> float | None:
     """
     if [test.kind for test in tests] == ["alike"]:
         rows = {address.row for contrast in tests[0].contrasts for address, _ in contrast.terms}
-        return chance_of_tau(len(rows), ABOVE_NOTHING)
+        return chance_of_tau(len(rows), tests[0].tau + ABOVE_NOTHING)
     every = [contrast for test in tests for contrast in test.contrasts]
     if any(test.kind in ("alike", "no-winner") for test in tests) or not all(map(_without_amount, every)):
         return None

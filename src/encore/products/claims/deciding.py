@@ -9,7 +9,7 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims import printed
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, products_of, read_claims
+from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, StatedTest, products_of, read_claims
 from encore.products.claims.plan import cells_of, gap_reasons, run_shapes
 from encore.products.claims.printed_claims import printed_marks, printed_values
 from encore.products.figures.claimed import figure_cells
@@ -78,6 +78,8 @@ def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
 def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
     if isinstance(test, PictureTest):
         return [f"{title}: only the picture of {test.figure} shows it, so no number decides it"]
+    if isinstance(test, StatedTest):
+        return [f"{title}: the paper only states it; it needs {test.needs}, which nothing here measures"]
     found = test.contrasts(run_shapes(plan))
     must_hold = test.needed(len(found)) if test.needed(len(found)) < len(found) else "all"
     head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {must_hold} must hold"

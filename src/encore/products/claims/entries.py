@@ -271,11 +271,12 @@ class NoWinnerTest(ClaimTest):
 
 
 class AlikeTest(ClaimTest):
-    """Two settings order ``rows`` alike: Kendall's tau is above 0 under every column."""
+    """Two settings order ``rows`` alike: Kendall's tau is above ``tau`` under every column."""
 
     kind: Literal["alike"]
     rows: Annotated[list[str], Field(min_length=3)]
     settings: Annotated[list[str], Field(min_length=2, max_length=2)]
+    tau: float = Field(0.0, ge=0, lt=1, description="What Kendall's tau must be above; 0.5 is three pairs of four.")
 
     by_comparison: ClassVar[bool] = False
 
@@ -297,9 +298,16 @@ class PictureTest(Strict):
     )
 
 
+class StatedTest(Strict):
+    """A statement that the paper prints no number of, and that nothing here measures."""
+
+    kind: Literal["stated"]
+    needs: str = Field(description="What would have to be measured.")
+
+
 NumberTest = AboveTest | OrderTest | CloseTest | GainsTest | NoWinnerTest | AlikeTest
-AnyTest = Annotated[NumberTest | PictureTest, Field(discriminator="kind")]
-KINDS = ("above", "order", "close", "gains", "no-winner", "alike", "figure")
+AnyTest = Annotated[NumberTest | PictureTest | StatedTest, Field(discriminator="kind")]
+KINDS = ("above", "order", "close", "gains", "no-winner", "alike", "figure", "stated")
 
 
 class Claim(Strict):
@@ -335,7 +343,7 @@ def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
 
 def number_tests(tests: Iterable[AnyTest]) -> list[NumberTest]:
     """The tests about numbers, of tables or of a figure's points."""
-    return [test for test in tests if not isinstance(test, PictureTest)]
+    return [test for test in tests if not isinstance(test, PictureTest | StatedTest)]
 
 
 def on_tables(tests: Iterable[AnyTest]) -> list[NumberTest]:

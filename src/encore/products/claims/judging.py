@@ -12,6 +12,7 @@ from encore.products.claims.entries import (
     NoWinnerTest,
     NumberTest,
     PictureTest,
+    StatedTest,
     number_tests,
 )
 from encore.products.claims.estimates import Cells, Printed, Shares, estimate, unpaired
@@ -60,6 +61,7 @@ class EvaluatedTest:
     evidence: Evidence
     skipped: tuple[str, ...] = ()
     kind: str = "above"
+    tau: float = 0.0
 
     @property
     def held(self) -> int:
@@ -107,6 +109,8 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     """
     if any(isinstance(test, PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
+    if stated := next((test for test in claim.tests if isinstance(test, StatedTest)), None):
+        return Judgement(UNTESTED, why=f"the paper prints no number of it, and nothing here measures {stated.needs}")
     if runs.proxy_data and any(test.is_amount for test in number_tests(claim.tests)):
         return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
     premise = _tested(claim.premise, runs)
@@ -191,7 +195,9 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
         why = f"{len(known)} of {total} comparisons have values here, and {count} must hold: {skipped[0]}"
         return Untestable(why, skippable=False)
     evidence = _evidence(test, known, count, runs, tests)
-    return EvaluatedTest(tuple(inequalities), tuple(known), count, evidence, tuple(skipped), test.kind)
+    return EvaluatedTest(
+        tuple(inequalities), tuple(known), count, evidence, tuple(skipped), test.kind, getattr(test, "tau", 0.0)
+    )
 
 
 def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
@@ -235,7 +241,7 @@ def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs:
     if isinstance(test, AlikeTest):
         size = len(estimates) // (2 * len(test.columns_in(runs.tables)))  # pairs of a setting under a column
         halves = [estimates[start : start + size] for start in range(0, len(estimates), size)]
-        return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests)
+        return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests, test.tau)
     return of_inequalities(estimates, count, tests)
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from encore.products.claims.chance import tau
 from encore.products.claims.contrasts import DUST, Address, Contrast, Tables
-from encore.products.claims.entries import AlikeTest, AnyTest, NoWinnerTest, NumberTest, on_tables
+from encore.products.claims.entries import AlikeTest, AnyTest, NoWinnerTest, NumberTest, StatedTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING, RUNS_ONLY = "figure only", "not printed", "runs only"
@@ -61,7 +61,8 @@ def judge_on_printed(
     """
     judged = on_tables(tests)
     if not judged:
-        return PrintedJudgement(FIGURE, (), frozenset())
+        verdict = MISSING if any(isinstance(test, StatedTest) for test in tests) else FIGURE
+        return PrintedJudgement(verdict, (), frozenset())
     expanded = [test.contrasts(tables) for test in judged]
     cells = frozenset(address for found in expanded for one in found for address, _ in one.terms)
     if all(contrast.printed for found in expanded for contrast in found):
@@ -123,5 +124,11 @@ def _alike(test: AlikeTest, tables: Tables, values: PrintedValues) -> Bearing:
         known = [[number for number in numbers if number is not None] for numbers in lists]
         if all(len(numbers) == len(test.rows) for numbers in known):
             taus[column] = tau(*known)
-    failed = tuple(f"{test.about} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= 0)
-    return Bearing(len(taus) - len(failed), len(taus), len(taus), failed, min(taus.values(), key=abs, default=None))
+    failed = tuple(f"{test.about} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= test.tau)
+    return Bearing(
+        len(taus) - len(failed),
+        len(taus),
+        len(taus),
+        failed,
+        min((found - test.tau for found in taus.values()), key=abs, default=None),
+    )

@@ -168,7 +168,10 @@ def chance_on_print(tests: Sequence[AnyTest], tables: Mapping[str, Table], catal
     if len(on_tables(tests)) < len(tests):
         return None
     found = [(test, test.contrasts(tables)) for test in on_tables(tests)]
-    required = [Required(test.kind, contrasts, test.needed(len(contrasts))) for test, contrasts in found]
+    required = [
+        Required(test.kind, contrasts, test.needed(len(contrasts)), getattr(test, "tau", 0.0))
+        for test, contrasts in found
+    ]
     return chance_of(required, _origin(tables, catalogue))
 
 

@@ -265,7 +265,7 @@ def _line(
     tested = judgement.tested
     contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
-    required = [Required(each.kind, each.contrasts, each.needed) for each in tested]
+    required = [Required(each.kind, each.contrasts, each.needed, each.tau) for each in tested]
     judged = judgement.verdict in {*AGREE, *DISAGREE}
     seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
     return [

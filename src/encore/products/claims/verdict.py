@@ -120,31 +120,33 @@ def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
     return Evidence.DIRECTION if len(signs) == 2 else Evidence.OPEN
 
 
-def of_orders(columns: Sequence[Sequence[Sequence[Estimate]]], tests: int = 1) -> Evidence:
-    """The evidence that two settings order systems alike under every column: Kendall's tau above 0.
+def of_orders(columns: Sequence[Sequence[Sequence[Estimate]]], tests: int = 1, tau: float = 0.0) -> Evidence:
+    """The evidence that two settings order systems alike under every column: Kendall's tau above a bound.
 
-    Tau is above 0 where more pairs of systems agree than disagree. A pair agrees where its difference is shown to go
-    the same way under both settings, an intersection-union test in either direction, which errors that the settings
-    share (of the same models and queries) do not mislead. That more than half agree is a partial conjunction of pairs.
+    Tau is above t where more than (1 + t) / 2 of the pairs of systems agree. A pair agrees where its difference is
+    shown to go the same way under both settings, an intersection-union test in either direction, which errors that the
+    settings share (of the same models and queries) do not mislead. That so many agree is a partial conjunction of
+    pairs, and so is that too many disagree.
 
     Args:
         columns: for each column and either setting the differences of all pairs, in the same order of pairs.
         tests: how many tests make the claim; a refutation is Bonferroni-corrected for them and the columns.
+        tau: the bound, from 0 to below 1.
     """
     level, found = SIGNIFICANT / 2, []
     for first, second in columns:
         pairs = list(zip(first, second, strict=True))
-        most = len(pairs) // 2 + 1
+        most = int(len(pairs) * (1 + tau) / 2) + 1
         agree = sorted(min(max(x.p_above, y.p_above), max(x.p_below, y.p_below)) for x, y in pairs)
         oppose = sorted(min(max(x.p_above, y.p_below), max(x.p_below, y.p_above)) for x, y in pairs)
         sign = sum(np.sign(x.mean) * np.sign(y.mean) for x, y in pairs)
-        rest = len(pairs) - most + 1
-        found.append((rest * agree[most - 1], rest * oppose[most - 1], sign))
+        rest = len(pairs) - most + 1  # as many that disagree leave too few to agree
+        found.append((rest * agree[most - 1], most * oppose[rest - 1], sign > tau * len(pairs)))
     if all(agree <= level for agree, _, _ in found):
         return Evidence.SHOWN
     if any(oppose <= level / (tests * len(found)) for _, oppose, _ in found):
         return Evidence.REFUTED
-    return Evidence.DIRECTION if all(sign > 0 for _, _, sign in found) else Evidence.OPEN
+    return Evidence.DIRECTION if all(alike for _, _, alike in found) else Evidence.OPEN
 
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"

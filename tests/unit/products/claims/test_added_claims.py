@@ -14,9 +14,21 @@ RUNS = {"C55", "C72", "C90", "C101", "C111"}  # printed cells against themselves
 EXCEPTIONS = {
     "C50": [f"Dense / {row} / doc-dl-r100" for row in ("bert", "simcse", "ict", "prop", "seed", "cpdae-r", "cpdae")],
     "C53": ["seed / mrr100, ict", "seed / doc-ndcg10, ict"],  # ties
-    "C56": [f"BM25 negatives / {row} / dl-r1000" for row in ("bert", "ict", "prop", "bprop", "seed")],
+    "C56": [  # that are not 0.05 above: in recall COSTA alone is after mined negatives
+        *(f"BM25 negatives / {row} / dl-r1000" for row in ("bert", "ict", "prop", "bprop", "seed", "costa")),
+        *(f"Static hard negatives / {row} / dl-r1000" for row in ("bert", "ict", "prop", "bprop", "seed")),
+        "BM25 negatives / bert / r1000, Traditional / deepct",
+        "BM25 negatives / ict / r1000, Traditional / deepct",
+        "BM25 negatives / prop / r1000, Traditional / deepct",
+        "BM25 negatives / prop / ndcg10, Traditional / deepct",
+        "BM25 negatives / bprop / r1000, Traditional / deepct",
+        "BM25 negatives / seed / r1000, Traditional / deepct",
+        *(f"Static hard negatives / {row} / r1000, Traditional / deepct" for row in ("ict", "prop", "bprop")),
+        *(f"BM25 negatives / {row} / ndcg10, Traditional / trec" for row in ("prop", "bprop")),
+    ],
     "C60": ["BM25 negatives / costa / ndcg10, seed", "Static hard negatives / costa / ndcg10, seed"],
     "C62": ["costa / r1000, tas-b"],
+    "C75": ["ance / mrr10, tct"],  # 0.014 below it
     "C64": ["base / r1000, no-word", "base / r1000, no-phrase"],  # the first a tie
     "C82": ["tct / size, Sparse / doc2query-t5", "tct-hn-plus / size, Sparse / doc2query-t5"],
     "C83": ["colbert / mrr10, Dense, one vector / rocketqa"],
@@ -49,12 +61,13 @@ def grown(catalogue, tmp_path_factory):
 
 
 def test_the_list_has_grown_and_every_claim_is_judged(grown):
-    assert list(grown) == [f"C{number}" for number in range(50, 127) if number != 105]  # cut from C31's sentence
+    assert list(grown) == [f"C{number}" for number in range(50, 129) if number != 105]  # cut from C31's sentence
     partly = {name for name, line in grown.items() if line["verdict"] == "partly"}
     assert partly == EXCEPTIONS.keys() | MARGINAL.keys()
     assert {name for name, line in grown.items() if line["verdict"] == "figure only"} == FIGURES
     assert {name for name, line in grown.items() if line["verdict"] == "runs only"} == RUNS
     assert {name for name, line in grown.items() if line["verdict"] == "fails"} == {"C118"}
+    assert {name for name, line in grown.items() if line["verdict"] == "not printed"} == {"C127", "C128"}  # only stated
 
 
 @pytest.mark.parametrize("name", EXCEPTIONS)

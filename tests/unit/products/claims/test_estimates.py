@@ -223,6 +223,12 @@ def test_what_was_not_run_is_not_testable_here():
     assert "has no value here" in found.why
 
 
+def test_what_a_paper_only_states_is_not_testable_here():
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"kind": "stated", "needs": "a scale"}]})
+    found = judge_on_runs(claim, RunValues({}, lambda address: None, no_number, False))
+    assert (found.verdict, "nothing here measures a scale" in found.why) == ("not testable here", True)
+
+
 def test_amounts_are_not_testable_on_other_data():
     close = {"kind": "close", "rows": ["a"], "to": ["b"], "within": 0.1}
     assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"

@@ -109,6 +109,16 @@ def test_orders():
     assert of_orders([pairs_of(straight, -straight, error=100)]) is Evidence.OPEN
 
 
+def test_orders_are_as_alike_as_is_asked():
+    """Three of fifteen pairs disagree: a tau of 0.6."""
+    straight, turned = np.arange(6.0), np.array([1.0, 0.0, 3.0, 2.0, 5.0, 4.0])
+    pairs = pairs_of(straight, turned)
+    assert of_orders([pairs], tau=0.5) is Evidence.SHOWN
+    assert of_orders([pairs], tau=0.7) is Evidence.REFUTED
+    assert of_orders([pairs_of(straight, turned, error=100)], tau=0.5) is Evidence.DIRECTION
+    assert of_orders([pairs_of(straight, turned, error=100)], tau=0.6) is Evidence.OPEN
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
 def test_settings_that_share_models_and_queries_do_not_make_orders_alike(correlation):
     """Six equal systems, whose errors under the two settings are so correlated: Kendall's own test errs in 40 %."""
