@@ -54,9 +54,9 @@ def files(stage: str, name: str, folder: Path) -> list[Path]:
 
 def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """``encore ARGUMENTS`` in a folder."""
-    from encore import cli
+    from encore.commands.__main__ import main
 
-    return ended("encore", arguments, cwd, cli.main)
+    return ended("encore", arguments, cwd, main)
 
 
 def ended(

@@ -42,7 +42,7 @@ def library(clone: Clone, *arguments: str) -> Done:
 
 
 def encore(clone: Clone, *arguments: str) -> Done:
-    return library(clone, "-m", "encore.cli", *arguments, "--config", "config/faq.yaml")
+    return library(clone, "-m", "encore.commands", *arguments, "--config", "config/faq.yaml")
 
 
 def built(clone: Clone, targets: list[str]) -> Done:

@@ -90,7 +90,9 @@ def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None
 
     own = {"PYTHONPATH": str(nano.root / "src")}
     config = ("--config", "config/nano.yaml")
-    listed = nano.run(sys.executable, "-m", "encore.cli", "targets", "bert-base+halves+marco-bm25", *config, env=own)
+    listed = nano.run(
+        sys.executable, "-m", "encore.commands", "targets", "bert-base+halves+marco-bm25", *config, env=own
+    )
     assert nano.planned(*listed.succeeded().split()) >= TRAINED
 
 

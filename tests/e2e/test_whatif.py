@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from clones import Clone, exact_jobs
 
-from encore.commands.whatif.change import changed
+from encore.commands.whatif import changed
 
 CONFIG = ("--config", "config/nano.yaml")
 # Changes of the run's file that reach each kind of artifact, by what they are about; some touch nothing that is made.

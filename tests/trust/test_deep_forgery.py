@@ -21,7 +21,7 @@ def test_a_run_that_was_forged_and_evaluated(nano: Clone) -> None:
     def audit(*flags: str) -> Done:
         """In a process of its own: this one may remember the scores of before."""
         environment = {"PYTHONPATH": str(REPOSITORY / "src")}
-        return nano.run(sys.executable, "-m", "encore.cli", "audit", *config, *flags, env=environment)
+        return nano.run(sys.executable, "-m", "encore.commands", "audit", *config, *flags, env=environment)
 
     better = next((nano.root / "results/runs").glob("bm25-*/*.test-*"))
     forged = next((nano.root / "results/runs").glob("tiny+ict+marco-bm25+marco-hn-*/*.test-*"))

@@ -21,7 +21,7 @@ def test_planning_imports_no_heavy_library():
         "pyserini",
         "snakemake",
     )
-    planning = "encore.products.catalogue, encore.cli.audit, encore.cli.preflight, encore.products.kinds"
+    planning = "encore.products.catalogue, encore.commands.audit, encore.commands.preflight, encore.products.kinds"
     code = f"import json, sys, {planning}; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(found.stdout) == []

@@ -28,7 +28,7 @@ from encore.storage import manifest
 from encore.storage.processes import end_with_parent, wake_when_a_child_ends
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCTS = ("cli", "commands", "plan", "products")  # packages for a few jobs a run
+PRODUCTS = ("commands", "plan", "products")  # packages for a few jobs a run
 SLOW = "encore.retrieval.doc2query.model"  # imports Transformers, for two rules
 LATE = ("ir_measures", "pandas")  # imported where they are used
 AS_TYPED = 1000  # the answer to a job that has to start by itself

@@ -11,7 +11,7 @@ rule audit:
     params:
         run=RUN_FILE,
     shell:
-        "python -m encore.cli audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        "python -m encore.commands audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
 rule preflight:
@@ -24,4 +24,4 @@ rule preflight:
     params:
         run=RUN_FILE,
     shell:
-        "python -m encore.cli preflight --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        "python -m encore.commands preflight --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"

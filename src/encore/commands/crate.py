@@ -5,6 +5,7 @@ from, so that ``encore audit FOLDER`` verifies it and finds the root of the orig
 https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/workflow/0.5
 """
 
+import argparse
 import json
 import mimetypes
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from encore.commands.plan import plan_of
 from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256, write_json
@@ -35,6 +37,19 @@ FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/t
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
 CODE = (WORKFLOW, "LICENSE", "workflow", "config")
 Entity = dict[str, Any]
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("folder", type=Path, help="a new folder; `encore audit FOLDER` verifies it")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """The place of the crate, and how many files it has."""
+    title = plan_of(arguments).config.title
+    files = write_crate(title, arguments.config, arguments.folder)
+    print(f"{arguments.folder / METADATA} describes {files} files; verify them with `encore audit {arguments.folder}`")
+    return 0
 
 
 def write_crate(title: str, run: Path, folder: Path) -> int:

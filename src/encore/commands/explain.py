@@ -1,311 +1,163 @@
-"""From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
+"""``encore explain``: how a cell, a claim or a line of a figure was computed, down to the raw text."""
 
+import argparse
+import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.artifacts import explained, problems
-from encore.config.published_counts import PublishedCount
+from encore.commands import chain
+from encore.commands.plan import plan_of
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.published_counts import published_counts
-from encore.products.tables.layout import of_unseen, upstream_cells
-from encore.products.tables.plan import table_plan
-from encore.storage import manifest
-from encore.storage.files import sha256
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
+from encore.products.claims.plan import cells_of, run_shapes
+from encore.products.declared import folders
+from encore.products.figures.claimed import figure_cells
+from encore.products.figures.plan import curves_plan, figure_plan
+from encore.products.tables.plan import CURVES
+from encore.products.tables.reported import PAPERS
 
-TABLES = "results/tables/"
-INDENT = "  "
-SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reported"}  # columns of the CSV
-
-
-@dataclass(frozen=True)
-class ExplainedCell:
-    """A cell of a table's plan."""
-
-    table: str
-    row: dict[str, Any]
-    column: dict[str, Any]
-    upstream: list[dict[str, Any]]  # the cell's plan, and those of the cells that it is computed from
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """What the plan says of the cell: dataset, split, measure and the folders it reads."""
-        return self.upstream[0]
-
-    @property
-    def records(self) -> list[str]:
-        """Files of measurements that no job of the run makes."""
-        return [cell["record"] for cell in self.upstream if "record" in cell]
-
-    def __str__(self) -> str:
-        setting = f" [{self.row['setting']}]" if self.row["setting"] else ""
-        return f"{self.table}: {self.row['label']}{setting}, {self.column['label']}"
+FIGURES = "results/figures/"
+VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")
 
 
-@dataclass(frozen=True)
-class ChainLink:
-    """An artifact of a chain: how far from the cell, as what it is read, and what its records say.
-
-    ``record`` and ``run`` are None if it is not made yet; ``again`` is one that was listed above. ``published``:
-    counts of such a training, whose data are others under ``proxy_data``.
-    """
-
-    depth: int
-    role: str
-    artifact: Artifact
-    record: dict[str, Any] | None
-    run: dict[str, Any] | None
-    again: bool
-    published: tuple[PublishedCount, ...] = ()
-    proxy_data: bool = False
-
-    @property
-    def digest(self) -> str | None:
-        """The sha256 of its manifest, which has those of all its files."""
-        return manifest.describe(Path(self.artifact.manifest))["sha256"] if self.record else None
-
-    @property
-    def size(self) -> int | None:
-        """Bytes of all its files."""
-        return sum(file["bytes"] for file in self.record["outputs"].values()) if self.record else None
-
-    @property
-    def counts(self) -> list[dict[str, Any]]:
-        """Counts of its manifest next to published ones; ``ours`` is None if it is not made yet."""
-        results = self.record["results"] if self.record else {}
-        return [
-            {
-                "count": each.count,
-                "ours": results.get(each.count),
-                "published": each.published,
-                "place": each.place,
-                "proxy_data": self.proxy_data,
-            }
-            for each in self.published
-        ]
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("table", help="results/tables/costa/table1.csv, a figure's file or results/claims.csv")
+    parser.add_argument("--row", required=True, help="a row's id or label, a figure's line, or a claim: C12")
+    parser.add_argument("--column", help="a column's id or label, or the place of a figure's point")
+    parser.add_argument("--setting", help="only under this setting, or in this panel, if there are several")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--long", action="store_true", help="the settings, machine and command of each folder too")
+    shown.add_argument("--json", action="store_true", help="all of that as JSON")
 
 
-def table_named(plan: Plan, table: str) -> str:
-    """The name of a table that a person means by its name or by one of its files.
+def answer(arguments: argparse.Namespace) -> int:
+    """What a cell was computed from: scores, run, index, models, negatives, corpus."""
+    plan = plan_of(arguments)
+    if is_product(plan, arguments.table):
+        return show_product(plan, arguments)
+    if arguments.column is None:
+        raise EncoreError("a cell of a table is in a column; name it with --column")
+    cells = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    chains = [(cell, list(chain.of_cell(plan, cell))) for cell in cells]
+    if arguments.json:
+        found = [chain.cell_json(*each) for each in chains]
+        print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
+    else:
+        text = chain.chain_text if arguments.long else chain.chain_tree
+        told = ([*chain.cell_head(cell, links, chain.shown_in(cell)), *text(links)] for cell, links in chains)
+        print("\n\n".join(map("\n".join, told)))
+    return 0
+
+
+@dataclass
+class ProductExplanation:
+    """The explanation of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    reads: list[dict[str, Any]] = field(default_factory=list)
+
+
+def is_product(plan: Plan, target: str) -> bool:
+    """True if a target is the claims or a figure, and not a table."""
+    name = _figure(target)
+    return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
+
+
+def show_product(plan: Plan, arguments: argparse.Namespace) -> int:
+    """Print it.
 
     Raises:
-        EncoreError: there is no such table.
+        EncoreError: there is no such claim, figure, line or point.
     """
-    name = table.removeprefix("./").removeprefix(TABLES)
-    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
-    if name not in plan.catalogue.tables:
-        raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
-    return name
-
-
-def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
-    """The cells that a person names, by ids or by labels: one for each setting of the row.
-
-    Args:
-        table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
-
-    Raises:
-        EncoreError: there is no such table, row or column, or the row is not in the setting.
-    """
-    name = table_named(plan, table)
-    content = table_plan(plan, name)
-    columns = [each for each in _with_unseen(content["columns"]) if column in (each["id"], each["label"])]
-    if not columns:
-        known = [each[key] for each in content["columns"] for key in ("id", "label")]
-        raise EncoreError(f"table {name!r} has no column {column!r}{nearest(column, known)}")
-    rows = [each for each in content["rows"] if row.lower() in (each["id"].lower(), each["label"].lower())]
-    if not rows:
-        known = [each[key] for each in content["rows"] for key in ("id", "label")]
-        raise EncoreError(f"table {name!r} has no row {row!r}{nearest(row, known)}")
-    chosen = [each for each in rows if setting in (None, each["setting"])]
-    if not chosen:
-        settings = ", ".join(repr(each["setting"]) for each in rows)
-        raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
-    return [
-        ExplainedCell(
-            name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["planned"]))
+    if _is_claims(arguments.table):
+        explained = claim(plan, arguments.row)
+    else:
+        explained = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
+    links = list(chain.of_reads(plan, explained.reads))
+    if arguments.json:
+        print(
+            json.dumps({"about": explained.title, "says": explained.lines, "chain": chain.chain_json(links)}, indent=1)
         )
-        for each in chosen
-    ]
+    else:
+        text = chain.chain_text if arguments.long else chain.chain_tree
+        print("\n".join([explained.title, *explained.lines, *text(links)]))
+    return 0
 
 
-def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A table's columns, each with the planned one that it reads as: its own, or one of unseen queries alone."""
-    for column in columns:
-        yield column | {"planned": column["id"]}
-        name, label = of_unseen(column["id"], column["label"])
-        yield column | {"id": name, "label": label, "planned": column["id"]}
+def claim(plan: Plan, name: str) -> ProductExplanation:
+    """A claim: what was judged of it, and its cells with what they show."""
+    claims = read_claims(PAPERS)
+    if name.upper() not in claims:
+        raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
+    paper, claim_entry = claims[name.upper()]
+    explained = ProductExplanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
+    explained.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
+    for address in cells_of(claim_entry, run_shapes(plan)):
+        shown, reads = _cell(plan, address)
+        explained.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
+        explained.reads += [read for read in reads if read not in explained.reads]
+    return explained
 
 
-def chain(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:
-    """What a cell reads and all that is behind it, each artifact before what it was made from."""
-    return chain_of(plan, (read for each in cell.upstream for read in each["reads"]))
+def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> ProductExplanation:
+    """A line of a figure, or a point of it, if a place is given and claims can name its points."""
+    if place is not None:
+        found = {at: parts for at, parts in figure_cells(plan, figure).items() if (at.line, at.place) == (row, place)}
+        chosen = {at: parts for at, parts in found.items() if setting in (None, at.panel)}
+        if not found:
+            raise EncoreError(f"figure {figure!r} has no point of {row!r} at {place!r} that claims could name")
+        if len(chosen) != 1:
+            panels = ", ".join(repr(at.panel) for at in found)
+            raise EncoreError(f"{row!r} of figure {figure!r} is in {panels}; choose one with --setting")
+        ((at, parts),) = chosen.items()
+        return ProductExplanation(
+            f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]]
+        )
+    rows = _slice(plan, figure)["rows"]
+    named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
+    if not named:
+        raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
+    system = named[0].get("system") or named[0].get("lineage", "")
+    read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(folders(each))]
+    return ProductExplanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
 
 
-def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:
-    """What is read (``folder``, ``seed``), each folder once, and all that is behind it."""
-    seen: set[str] = set()
-    for read in {read["folder"]: read for read in reads}.values():
-        role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
-        yield from _links(plan, plan.find(read["folder"]), role, 0, seen)
+def _slice(plan: Plan, figure: str) -> dict[str, Any]:
+    return curves_plan(plan) if figure == CURVES else figure_plan(plan, figure)
 
 
-def cell_head(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> list[str]:
-    """What a cell is, line by line; ``shown`` is what the finished table shows in it."""
-    lines = [str(cell), *([f"shows {shown}"] if shown else [])]
-    if cell.row.get("reported_only"):
-        lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
-    elif not links and not cell.records:
-        lines.append("the cell has no number of ours")
-    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
-    return lines
+def _is_claims(target: str) -> bool:
+    return Path(target).name in {f"{name}.{ending}" for name in (CLAIMS, PRINTED) for ending in ("csv", "md")}
 
 
-def chain_tree(links: Iterable[ChainLink]) -> list[str]:
-    """What was built from what, a line for each stage: its folders, their bytes, and whether they are as recorded.
-
-    Each artifact is counted once, below the first that reads it.
-    """
-    own = {link.artifact.folder: link for link in links if not link.again}
-    if not own:
-        return []
-    lines = _tree([link.artifact for link in own.values() if link.depth == 0], 0, own, set())
-    total = sum(link.size or 0 for link in own.values())
-    return [*lines, f"{len(own)} folders, {total:,} bytes; settings, machine and command of each: --long"]
+def _figure(target: str) -> str:
+    return target.removeprefix("./").removeprefix(FIGURES).rsplit(".", 1)[0]
 
 
-def _tree(read: Iterable[Artifact], depth: int, own: dict[str, ChainLink], seen: set[str]) -> Iterator[str]:
-    stages: dict[str, list[Artifact]] = {}
-    for artifact in read:
-        if artifact.folder not in seen:
-            seen.add(artifact.folder)
-            stages.setdefault(artifact.stage, []).append(artifact)
-    for stage, found in stages.items():
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        made = [own[each.folder] for each in found if own[each.folder].record]
-        wrong = [reason for link in made for reason in explained(link.artifact.manifest, problems(link.artifact))]
-        says = [f"{sum(link.size or 0 for link in made):,} bytes", f"NOT VERIFIED: {wrong[0]}" if wrong else "verified"]
-        says = says if made else []
-        says += [f"{len(found) - len(made)} not made yet"] if len(made) < len(found) else []
-        yield f"{INDENT * depth}{stage}: {found[0].folder}{more} ({', '.join(says)})"
-        yield from _tree((parent for each in found for parent in each.inputs.values()), depth + 1, own, seen)
-
-
-def chain_text(links: Iterable[ChainLink]) -> list[str]:
-    """All that is recorded of a chain, line by line."""
-    return [line for link in links for line in _lines(link)]
-
-
-def cell_json(cell: ExplainedCell, links: Sequence[ChainLink]) -> dict[str, Any]:
-    """The chain as data."""
-    return {
-        "table": cell.table,
-        "row": cell.row["id"],
-        "setting": cell.row["setting"],
-        "column": cell.column["id"],
-        "records": cell.records,
-        "chain": chain_json(links),
-    }
-
-
-def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
-    """A chain as data, each artifact once."""
-    return [
-        {
-            "depth": link.depth,
-            "role": link.role,
-            "folder": link.artifact.folder,
-            "stage": link.artifact.stage,
-            "spec": link.artifact.spec,
-            "manifest_sha256": link.digest,
-            "bytes": link.size,
-            "run": link.run,
-            "counts": link.counts,
-        }
-        for link in links
-        if not link.again
-    ]
-
-
-def shown_in(cell: ExplainedCell) -> str:
-    """What the table's CSV has of the cell, reported and reproduced, or nothing if the table is not made."""
-    import csv
-
-    path = Path(f"{TABLES}{cell.table}.csv")
+def _judged(name: str, claim: str) -> str:
+    """What a file of claims has of one, or nothing if it was not made."""
+    path = Path(f"results/{name}.csv")
     if not path.is_file():
         return ""
     with path.open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            place = (line["row"], line["setting"], line["column"])
-            if place == (cell.row["id"], cell.row["setting"], cell.column["id"]):
-                return ", ".join(f"{name} {line[column]}" for name, column in SHOWN.items() if line[column])
-    return ""
+        judged = next((each for each in csv.DictReader(file) if each["id"] == claim), {})
+    return ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key))
 
 
-def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:
-    again = artifact.folder in seen
-    seen.add(artifact.folder)
-    published = tuple(published_counts(plan.catalogue, artifact))
-    records = _records(Path(artifact.folder))
-    yield ChainLink(depth, role, artifact, *records, again, published, plan.config.proxy_data)
-    for inner, parent in {} if again else artifact.inputs.items():
-        yield from _links(plan, parent, inner, depth + 1, seen)
-
-
-def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
+    """What a cell or a point shows and reads here, or nothing if this run does not have it."""
     try:
-        record = manifest.read_manifest(folder)
+        if address.table in plan.catalogue.figures:
+            points = {tuple(at): parts for at, parts in figure_cells(plan, address.table).items()}
+            return "", [read for part in points.get(address[1:], []) for read in part["reads"]]
+        found = chain.find_cells(plan, address.table, address.row, address.column, address.setting)
     except EncoreError:
-        return None, None
-    return record, manifest.read_run(folder) or None
-
-
-def _lines(link: ChainLink) -> Iterator[str]:
-    margin = INDENT * link.depth
-    head = f"{margin}{link.role}: {link.artifact.folder}"
-    if link.again:
-        yield f"{head} (above)"
-        return
-    yield head
-    inner = margin + INDENT
-    yield f"{inner}stage {link.artifact.stage}, {_made(link)}"
-    if parameters := _parameters(link.artifact):
-        yield f"{inner}with {parameters}"
-    for each in link.counts:
-        where = "here, on other data" if each["proxy_data"] else "here"
-        ours = "not counted yet" if each["ours"] is None else f"{each['ours']:,} {where}"
-        yield f"{inner}{each['count']}: {ours}; {each['published']:,.10g} published ({each['place']})"
-    if link.run:
-        yield f"{inner}{_how(link.run)}"
-        yield f"{inner}$ {' '.join(link.run.get('command', []))[:300]}"
-
-
-def _made(link: ChainLink) -> str:
-    if link.record is None:
-        return "not made yet"
-    files = len(link.record["outputs"])
-    return f"{files} file{'s' if files != 1 else ''}, {link.size:,} bytes, manifest sha256 {link.digest}"
-
-
-def _parameters(artifact: Artifact) -> str:
-    """What a spec says besides the artifacts that it names, in one line."""
-    names = {parent.name for parent in artifact.inputs.values()}
-    own = {key: value for key, value in artifact.spec.items() if not (isinstance(value, str) and value in names)}
-    return json.dumps(own, sort_keys=True, ensure_ascii=False)[:600] if own else ""
-
-
-def _how(run: dict[str, Any]) -> str:
-    """The environment and the cost of a job, from its ``run.json``."""
-    packages = ", ".join(f"{name} {version}" for name, version in run.get("packages", {}).items())
-    parts = [
-        f"commit {run.get('commit')}",
-        f"Python {run.get('python')} ({packages})",
-        f"on {run.get('device')}, {run.get('cores')} cores",
-        f"{run.get('seconds')} s, {run.get('peak_memory_mb')} MB",
-    ]
-    return "; ".join(parts)
+        return "", []
+    return chain.shown_in(found[0]), [read for each in found[0].upstream for read in each["reads"]]

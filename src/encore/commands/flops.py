@@ -1,11 +1,28 @@
 """Operations that each row of a table spent, and whether the comparison is fair (docs/protocol.md, section 3)."""
 
+import argparse
 from typing import Any
 
+from encore.commands.plan import plan_of
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.tables.budgets import RowFlops, models_behind, off_budget, operations
 from encore.products.tables.plan import table_plan
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("table", nargs="?", default="table1")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """Floating-point operations by row; 1 when a comparison is not fair."""
+    rows = flops_of_rows(plan_of(arguments), arguments.table)
+    print(flops_text(rows))
+    wrong = budget_complaints(rows)
+    for complaint in wrong:
+        print(f"unfair: {complaint}")
+    return 1 if wrong else 0
 
 
 def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:

@@ -7,6 +7,7 @@ the default run's file, which is its user's to change and is not checked. Braces
 ``steps.{ae,ar}.batch``; a star is every name without an entry of its own. The values are in the configuration alone.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from encore.commands.plan import plan_of
 from encore.config.entries import PretrainStep, Step, System
 from encore.config.groups import alternatives
 from encore.config.run_file import read_run
@@ -23,12 +25,31 @@ from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.scale import with_single_names
+from encore.products.catalogue import CATALOGUE
 
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
 PLUMBING = {"kind", "objective", "collection", "source"}
 RECIPE = {"warmup", "schedule", "weight_decay", "max_grad_norm", "held_out"}  # in effect even if a step sets none
 RUN = "config."  # how the fields of a run begin
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """A line for each value with its source and the reason; checked first."""
+    catalogue = plan_of(arguments).catalogue
+    check(catalogue, CATALOGUE)
+    entries = read(CATALOGUE)
+    papers = {entry.paper for entry in entries}
+    if arguments.paper is not None and arguments.paper not in papers:
+        raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
+    shown = [entry for entry in entries if arguments.paper in (None, entry.paper)]
+    print(table(shown, catalogue, CATALOGUE))
+    return 0
 
 
 class Source(Strict):

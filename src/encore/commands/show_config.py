@@ -1,5 +1,6 @@
 """The resolved configuration of a lineage: each value of its backbone, steps and index, and where it comes from."""
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,23 @@ from typing import Any
 from pydantic import BaseModel
 
 from encore.commands import ledger
+from encore.commands.plan import plan_of
 from encore.config.lineage import split_index
 from encore.plan.plan import Plan
+from encore.products.catalogue import CATALOGUE
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument(
+        "lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25, with or without @hnsw"
+    )
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """The resolved backbone, steps and index."""
+    print(config_text(plan_of(arguments), arguments.lineage, CATALOGUE))
+    return 0
 
 
 def config_text(plan: Plan, text: str, folder: Path) -> str:

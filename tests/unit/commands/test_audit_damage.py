@@ -15,7 +15,7 @@ import pytest
 import small_report
 import test_audit
 
-from encore.cli import audit as cli_audit
+from encore.commands import audit as audit_command
 from encore.commands.audit import audit, prune, recompute
 from encore.commands.audit.findings import REPORT, AuditReport
 from encore.errors import EncoreError
@@ -208,9 +208,9 @@ def test_findings_are_printed_before_anything_is_made_again(
     def crash(*arguments: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli_audit, "plan_of", lambda arguments: results)
+    monkeypatch.setattr(audit_command, "plan_of", lambda arguments: results)
     monkeypatch.setattr(recompute, "recompute_products", crash)
     test_audit.tamper(f"{test_audit.B.folder}/file")
     with pytest.raises(ZeroDivisionError):
-        cli_audit.answer(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
+        audit_command.answer(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
     assert f"bad: {test_audit.B.folder}/file was altered" in capsys.readouterr().out

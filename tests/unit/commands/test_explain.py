@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands import explain
+from encore.commands import chain
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
@@ -19,8 +19,8 @@ def plan():
 
 
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
-    (cell,) = explain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
-    links = list(explain.chain(plan, cell))
+    (cell,) = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
+    links = list(chain.of_cell(plan, cell))
     scores = [plan.find(read["folder"]) for read in cell.request["reads"]]
     own = [link.artifact.folder for link in links if not link.again]
     assert len(own) == len(set(own))
@@ -30,9 +30,9 @@ def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
 
 
 def test_a_row_of_several_settings_is_told_under_each(plan):
-    cells = explain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
+    cells = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
     assert [cell.row["setting"] for cell in cells] == ["BM25 negatives", "Static hard negatives"]
-    stages = [{link.artifact.stage for link in explain.chain(plan, cell)} for cell in cells]
+    stages = [{link.artifact.stage for link in chain.of_cell(plan, cell)} for cell in cells]
     assert all({"evaluate", "search", "finetune", "pretrain.costa", "negatives"} <= each for each in stages)
 
 
@@ -51,64 +51,62 @@ def test_a_row_of_several_settings_is_told_under_each(plan):
 )
 def test_what_is_named_wrongly_is_refused(plan, asked, message):
     with pytest.raises(EncoreError, match=message):
-        explain.find_cells(plan, *asked)
+        chain.find_cells(plan, *asked)
 
 
 def test_a_copied_row_says_whose_it_is(plan):
-    (cell,) = explain.find_cells(plan, "costa/table3", "tas-b", "mrr10")
-    assert "copied from Hofst" in "\n".join(explain.cell_head(cell, list(explain.chain(plan, cell)), ""))
+    (cell,) = chain.find_cells(plan, "costa/table3", "tas-b", "mrr10")
+    assert "copied from Hofst" in "\n".join(chain.cell_head(cell, list(chain.of_cell(plan, cell)), ""))
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
     plan = load_plan(Path("config/nano-papers.yaml"))
-    cells = {
-        name: explain.find_cells(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")
-    }
+    cells = {name: chain.find_cells(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")}
     read = {
-        name: {link.artifact.folder for link in explain.chain(plan, cell) if link.depth == 0}
+        name: {link.artifact.folder for link in chain.of_cell(plan, cell) if link.depth == 0}
         for name, cell in cells.items()
     }
     baseline = {
-        one["folder"] for one in explain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].request["reads"]
+        one["folder"] for one in chain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].request["reads"]
     }
     assert read["average"] == read["nfcorpus"] != set()  # of BEIR's sets nano has a stand-in for one
     assert read["gain"] == read["average"] | baseline != read["average"]
 
 
 def test_a_recorded_number_names_its_file():
-    cell = explain.ExplainedCell(
+    cell = chain.ExplainedCell(
         "t", {"label": "BoW", "setting": ""}, {"label": "Speed"}, [{"record": "README.md", "reads": []}]
     )
-    assert "recorded in README.md, sha256 " in "\n".join(explain.cell_head(cell, [], ""))
+    assert "recorded in README.md, sha256 " in "\n".join(chain.cell_head(cell, [], ""))
 
 
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
-    (cell,) = explain.find_cells(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
     (scores,) = (plan.find(read["folder"]) for read in cell.request["reads"])
     folder = Path(scores.folder)
     folder.mkdir(parents=True)
     with record(folder, stage="evaluate", spec=scores.spec, inputs=[]):
         (folder / "scores.parquet").write_bytes(b"twelve bytes")
-    first = next(iter(explain.chain(plan, cell)))
+    first = next(iter(chain.of_cell(plan, cell)))
     assert first.size == 12
     assert first.digest == manifest.describe(folder / "manifest.json")["sha256"]
-    links = list(explain.chain(plan, cell))
-    said = "\n".join([*explain.cell_head(cell, links, "ours 0.5"), *explain.chain_text(links)])
+    links = list(chain.of_cell(plan, cell))
+    said = "\n".join([*chain.cell_head(cell, links, "ours 0.5"), *chain.chain_text(links)])
     assert said.startswith("costa/table1: BM25 [Traditional], MRR@10\nshows ours 0.5\n")
     assert f"1 file, 12 bytes, manifest sha256 {first.digest}" in said
     assert "\n  commit " in said
     assert "\n  $ " in said
     assert "not made yet" in said  # the run behind the scores
-    data = explain.cell_json(cell, list(explain.chain(plan, cell)))
+    data = chain.cell_json(cell, list(chain.of_cell(plan, cell)))
     assert json.loads(json.dumps(data))["chain"][0]["manifest_sha256"] == first.digest
 
 
 def test_a_tree_counts_each_artifact_once_and_says_which_are_verified(plan, tmp_path, monkeypatch):
-    (cell,) = explain.find_cells(plan, "costa/table1", "COSTA", "MRR@10", "BM25 negatives")
-    links = list(explain.chain(plan, cell))
+    (cell,) = chain.find_cells(plan, "costa/table1", "COSTA", "MRR@10", "BM25 negatives")
+    links = list(chain.of_cell(plan, cell))
     monkeypatch.chdir(tmp_path)
-    lines = explain.chain_tree(explain.chain(plan, cell))
+    lines = chain.chain_tree(chain.of_cell(plan, cell))
     assert 8 <= len(lines) <= 20, lines
     stages = {line.strip().partition(":")[0] for line in lines[:-1]}
     assert stages == {link.artifact.stage for link in links}
@@ -117,19 +115,19 @@ def test_a_tree_counts_each_artifact_once_and_says_which_are_verified(plan, tmp_
     texts = next(link.artifact for link in links if not link.artifact.inputs)
     with record(Path(texts.folder), stage=texts.stage, spec=texts.spec, inputs=[]):
         Path(texts.folder, "collection.jsonl").write_bytes(b"twelve bytes")
-    told = [line.strip() for line in explain.chain_tree(explain.chain(plan, cell))]
+    told = [line.strip() for line in chain.chain_tree(chain.of_cell(plan, cell))]
     assert f"{texts.stage}: {texts.folder} (12 bytes, verified)" in told
     Path(texts.folder, "collection.jsonl").write_bytes(b"other  bytes")
-    told = [line.strip() for line in explain.chain_tree(explain.chain(plan, cell))]
+    told = [line.strip() for line in chain.chain_tree(chain.of_cell(plan, cell))]
     assert any(line.startswith(f"{texts.stage}: {texts.folder} (12 bytes, NOT VERIFIED: ") for line in told)
 
 
 def test_what_the_table_shows_is_read_from_it(plan, tmp_path, monkeypatch):
-    (cell,) = explain.find_cells(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
-    assert explain.shown_in(cell) == ""
+    assert chain.shown_in(cell) == ""
     table = Path("results/tables/costa/table1.csv")
     table.parent.mkdir(parents=True)
     header = "row,setting,column,reported,reproduced,sd,seeds"
     table.write_text(f"{header}\nbm25,Traditional,r1000,0.8,0.7,,\nbm25,Traditional,mrr10,0.187,0.43,,\n")
-    assert explain.shown_in(cell) == "ours 0.43, paper's 0.187"
+    assert chain.shown_in(cell) == "ours 0.43, paper's 0.187"

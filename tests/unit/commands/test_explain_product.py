@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands import explain, explain_product
+from encore.commands import chain, explain
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
@@ -24,11 +24,11 @@ def plan():
 
 
 def chained(plan, reads):
-    return {link.artifact.folder for link in explain.chain_of(plan, reads)}
+    return {link.artifact.folder for link in chain.of_reads(plan, reads)}
 
 
 def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(plan):
-    told = explain_product.claim(plan, "c38")
+    told = explain.claim(plan, "c38")
     assert told.title.startswith("C38 (costa, section 5.1 and table 1): COSTA is above")
     asked = {str(Address("costa/table1", "BM25 negatives", row, "mrr10")) for row in ("costa", "seed", "prop")}
     assert asked <= {line.strip() for line in told.lines}
@@ -40,15 +40,15 @@ def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(pl
 def test_a_claim_shows_its_verdict_once_it_was_judged(plan, tmp_path, monkeypatch):
     (tmp_path / "config").symlink_to(Path("config").resolve())
     monkeypatch.chdir(tmp_path)
-    before = explain_product.claim(plan, "C38").lines
+    before = explain.claim(plan, "C38").lines
     Path("results").mkdir()
     Path("results/claims.csv").write_text("id,verdict,p\nC01,holds,\nC38,too few seeds,0.25\n")
-    assert explain_product.claim(plan, "C38").lines == ["  claims: verdict too few seeds, p 0.25", *before]
+    assert explain.claim(plan, "C38").lines == ["  claims: verdict too few seeds, p 0.25", *before]
 
 
 def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
     row = figure_plan(plan, FIGURE)["rows"][0]
-    told = explain_product.line(plan, FIGURE, row["label"])
+    told = explain.line(plan, FIGURE, row["label"])
     assert told.title == f"{FIGURE}: {row['label']}, {row['system']}"
     read = [plan.find(folder) for folder in row["reads"]]
     assert chained(plan, told.reads) == {artifact.folder for artifact in upstream(read)}
@@ -56,12 +56,12 @@ def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
 
 def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     point, parts = next(iter(figure_cells(plan, FIGURE).items()))
-    told = explain_product.line(plan, FIGURE, point.line, point.panel, point.place)
+    told = explain.line(plan, FIGURE, point.line, point.panel, point.place)
     assert told.reads == [read for part in parts for read in part["reads"]]
     with pytest.raises(EncoreError, match="choose one with --setting"):
-        explain_product.line(plan, FIGURE, point.line, None, point.place)
+        explain.line(plan, FIGURE, point.line, None, point.place)
     with pytest.raises(EncoreError, match="has no point of 'BERT' at '17'"):
-        explain_product.line(plan, FIGURE, "BERT", None, "17")
+        explain.line(plan, FIGURE, "BERT", None, "17")
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
 )
 def test_what_is_named_wrongly_is_refused(plan, table, row, message):
     asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False, long=False)
-    assert explain_product.is_product(plan, table)
+    assert explain.is_product(plan, table)
     with pytest.raises(EncoreError, match=message):
-        explain_product.show_product(plan, asked)
+        explain.show_product(plan, asked)
 
 
 def test_a_table_is_explained_as_before(plan):
-    assert not explain_product.is_product(plan, "results/tables/costa/table1.csv")
-    assert not explain_product.is_product(plan, "results/figures/table1.png"), "its points are the table's cells"
+    assert not explain.is_product(plan, "results/tables/costa/table1.csv")
+    assert not explain.is_product(plan, "results/figures/table1.png"), "its points are the table's cells"
 
 
 def test_it_is_data_too(plan, capsys):
     asked = argparse.Namespace(table="claims.csv", row="C38", setting=None, column=None, json=True)
-    assert explain_product.show_product(plan, asked) == 0
+    assert explain.show_product(plan, asked) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["about"].startswith("C38 ")
     assert {link["stage"] for link in said["chain"]} >= {"evaluate", "search", "finetune"}

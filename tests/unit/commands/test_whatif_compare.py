@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from encore.commands.whatif.compare import changed_cells
+from encore.commands.whatif import changed_cells
 from encore.config.run import RunConfig
 from encore.plan.plan import Plan
 from encore.products.tables.entries import Table

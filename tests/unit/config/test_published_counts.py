@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_forecast import estimate
 
-from encore.commands import explain
+from encore.commands import chain
 from encore.commands.preflight import forecast_text
 from encore.commands.preflight.amounts import amounts
 from encore.commands.preflight.forecast import ComparedCount, Forecast
@@ -188,7 +188,7 @@ def test_a_chain_has_both_next_to_each_other(
     reads = [{"folder": model.folder, "seed": 0}]
 
     def told() -> list[str]:
-        return explain.chain_text(explain.chain_of(plan, reads))
+        return chain.chain_text(chain.of_reads(plan, reads))
 
     assert any("queries: not counted yet; 400,000 published (microsoft/" in line for line in told())
     folder = Path(model.folder)
@@ -199,6 +199,6 @@ def test_a_chain_has_both_next_to_each_other(
     assert any(f"queries: 12,345 {where}; 400,000 published (microsoft/" in line for line in lines)
     assert any(f"steps: 77 {where}; 150,000 published (COSTA, " in line for line in lines)
     assert any("pieces_per_text: not counted yet; 449 published (ma787639046/bowdpr" in line for line in lines)
-    links = explain.chain_json(explain.chain_of(plan, reads))
+    links = chain.chain_json(chain.of_reads(plan, reads))
     assert {each["count"]: each["ours"] for each in links[0]["counts"]} == {"queries": 12_345, "steps": 77}
     assert not any(link["counts"] for link in links if not link["stage"].startswith(("pretrain", "finetune")))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from encore.commands.whatif.change import changed
+from encore.commands.whatif import changed
 from encore.config.run_file import read_run, run_content
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from encore import cli
+from encore.commands.__main__ import main
 
 ROOT = Path(__file__).parents[3]
 TWICE = """
@@ -38,7 +38,7 @@ def test_a_number_that_counts_nothing_is_refused(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["encore", *command.split(), flag])
     with pytest.raises(SystemExit) as left:
-        cli.main()
+        main()
     assert left.value.code == 2
     name, _, number = flag.partition("=")
     assert f"error: argument {name}: '{number}' is not a whole number above 0" in capsys.readouterr().err

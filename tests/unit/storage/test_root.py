@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import test_audit
 
-from encore import cli
+from encore.commands.__main__ import main
 from encore.commands.audit import copy as audit_copy
 from encore.errors import EncoreError
 from encore.storage import manifest, root
@@ -146,7 +146,7 @@ def test_the_command_audits_a_copy(
     ):
         monkeypatch.setattr("sys.argv", ["encore", "audit", str(copy), *given])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         assert ended.value.code == code
         lines = capsys.readouterr().out.splitlines()
         assert "5 artifacts verified by their own manifests, 0 bad; compared with no configuration" in lines[-3]

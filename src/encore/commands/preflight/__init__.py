@@ -1,5 +1,43 @@
-"""What a run needs, estimated before it starts: missing jobs, downloads, disk, memory and GPU-hours.
+"""``encore preflight``: its flags, and what a run needs."""
 
-``amounts.py`` counts from the plan how much each job has to do, ``costs.py`` says what a unit of that takes. Nothing
-here imports torch.
-"""
+import argparse
+import json
+
+from encore.storage.program import positive
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of ``encore preflight``."""
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        help="targets of Snakemake's, or tables and figures by name, declared or not; everything that the run declares "
+        "without",
+    )
+    parser.add_argument("--machine", help="an entry of config/machines.yaml, for GPU-hours; the processor without")
+    parser.add_argument(
+        "--gpus", type=positive, default=1, help="models at work at once: their vectors and checkpoints need disk"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """Print the forecast; 1 if a limit is exceeded."""
+    from encore.commands.plan import plan_of
+    from encore.commands.preflight.forecast import forecast
+    from encore.commands.preflight.forecast_text import forecast_json, forecast_text
+    from encore.commands.preflight.machine import find_machine
+    from encore.products.claims.entries import CLAIMS
+
+    plan = plan_of(arguments)
+    found = forecast(plan, arguments.targets, find_machine(arguments.machine), arguments.gpus)
+    complaints = found.complaints(plan.config.limits)
+    if arguments.json:
+        print(json.dumps(forecast_json(found, complaints), indent=1))
+        return 1 if complaints else 0
+    print(forecast_text(found, complaints))
+    if {CLAIMS, f"results/{CLAIMS}.csv"} & set(arguments.targets):
+        from encore.products.claims.seeds import seeds_text
+
+        print(f"\n{seeds_text(plan)}")
+    return 1 if complaints else 0

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 from small_reads import figure_reads
 
-from encore.commands.whatif.compare import changed_claims
+from encore.commands.whatif import changed_claims
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.evaluation import scores

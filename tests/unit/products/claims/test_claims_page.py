@@ -8,7 +8,7 @@ import pytest
 import yaml
 from test_verdict_rates import every, rates, within
 
-from encore import cli
+from encore.commands.__main__ import main
 from encore.products.claims import printed_claims
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import KINDS, Claim, read_claims
@@ -86,7 +86,7 @@ def test_the_command_prints_the_page(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["encore", "claims"])
     with pytest.raises(SystemExit) as left:
-        cli.main()
+        main()
     assert left.value.code in (0, None)
     page = capsys.readouterr().out
     assert page.count("\n## ") == 6  # five papers, and ours
@@ -97,6 +97,6 @@ def test_the_command_asks_for_runs_that_are_not_there(monkeypatch, capsys, tmp_p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["encore", "claims", "--runs"])
     with pytest.raises(SystemExit) as left:
-        cli.main()
+        main()
     assert left.value.code == 1
     assert "snakemake results/claims.csv" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from encore import cli
+from encore.commands.__main__ import main
 from encore.errors import EncoreError
 from encore.evaluation.significance import Component, Difference
 from encore.plan.plan import Plan
@@ -103,7 +103,7 @@ def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
 def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["encore", "claims", "C49O"])
     with pytest.raises(SystemExit) as left:
-        cli.main()
+        main()
     assert left.value.code == 1
     assert "there is no claim 'C49O'; did you mean C49" in capsys.readouterr().err
 

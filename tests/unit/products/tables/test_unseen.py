@@ -7,7 +7,7 @@ import pytest
 from small_table import lines_of, plan, table_of
 from test_beir import build, fields, write
 
-from encore.commands.explain import _with_unseen
+from encore.commands.chain import _with_unseen
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.overlap import overlap_with_training
 from encore.data.rankings import Ranking

@@ -65,7 +65,7 @@ def _add(command: argparse.ArgumentParser, name: str) -> None:
     made = " (default: that of the run that made the table or figure, else config/config.yaml)"
     if name not in OF_NO_RUN:
         command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
-    module = import_module(f"encore.cli.{name.replace('-', '_')}")
+    module = import_module(f"encore.commands.{name.replace('-', '_')}")
     command.set_defaults(answer=module.answer)
     if hasattr(module, "add_flags"):
         module.add_flags(command)
@@ -85,3 +85,7 @@ def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
     if index.is_damaged():
         raise EncoreError(f"{index.INDEX} is damaged, which says what run made a table; name that with --config")
     return index.read().run_of(arguments.table) or DEFAULT_RUN
+
+
+if __name__ == "__main__":
+    main()

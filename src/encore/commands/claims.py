@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.cli.plan import plan_of
+from encore.commands.plan import plan_of
 from encore.errors import EncoreError
 from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.storage import typed

@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.cli.plan import plan_of
+from encore.commands.plan import plan_of
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
 from encore.plan import folders

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from encore.cli.plan import plan_of
-from encore.commands.explain import table_named
+from encore.commands.chain import table_named
+from encore.commands.plan import plan_of
 from encore.storage import typed
 
 

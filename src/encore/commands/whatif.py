@@ -1,0 +1,269 @@
+"""``encore whatif``: what a change of the configuration would cost and change, without making it.
+
+A change is ``steps.costa.temperature=0.05``: the first word names a file of the catalogue; any other path is one in the
+run's own file. Values are YAML. What other entries inherit from the changed one (``<<: *costa``) changes with it, as it
+would if the file were edited.
+"""
+
+import argparse
+import json
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from encore.commands import ledger
+from encore.commands.plan import plan_of
+from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.preflight.forecast_text import size
+from encore.commands.preflight.machine import find_machine
+from encore.config.run_file import EXTENDS, read_run, run_content
+from encore.config.validation import nearest, read_yaml, yaml_reason
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.products.catalogue import CATALOGUE, load_catalogue
+from encore.products.claims.contrasts import Address
+from encore.products.claims.entries import PRINTED, products_of, read_claims
+from encore.products.claims.plan import cells_of, printed_plan, run_shapes
+from encore.products.declared import declared
+from encore.products.figures.claimed import figure_cells
+from encore.products.kinds import BY_RULE, kinds_of
+from encore.products.report.plan import REPORT, report_plan
+from encore.products.tables.layout import upstream_cells
+from encore.products.tables.plan import table_plan
+from encore.products.tables.reported import PAPERS
+
+SHOWN = 12  # rows of a table that are named before the rest is counted
+FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")
+MERGE = "<<"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of ``encore whatif``."""
+    parser.add_argument("changes", nargs="+", metavar="PATH=VALUE", help="for example steps.costa.temperature=0.05")
+    parser.add_argument("--machine", help="an entry of config/machines.yaml")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """Print what the changes would do; nothing is changed and nothing runs."""
+    plan = plan_of(arguments)
+    after, note = _after(plan, arguments.config, arguments.changes)
+    known = find_machine(arguments.machine)
+    found = compare_plans(plan, after, (forecast(plan, (), known), forecast(after, (), known)))
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=1))
+    else:
+        print(change_text(found, known.name, note))
+    return 0
+
+
+@dataclass(frozen=True)
+class PlanChange:
+    """What a change does.
+
+    ``jobs`` are those that only the change makes necessary, by rule; ``anyway`` counts those that are missing without
+    it too. ``cells`` are the cells whose number would come from other artifacts, of tables that the run declares.
+    """
+
+    jobs: dict[str, list[str]]
+    anyway: int
+    gpu_hours: float
+    disk: float
+    cells: list[Address]
+    claims: list[str]
+
+    @property
+    def count(self) -> int:
+        """How many jobs only the change makes necessary."""
+        return sum(map(len, self.jobs.values()))
+
+
+def change_text(found: PlanChange, where: str, note: str = "") -> str:
+    """A comparison as people read it."""
+    rules = ", ".join(f"{len(folders)} {rule}" for rule, folders in found.jobs.items())
+    lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
+    if found.anyway:
+        lines.append(f"{found.anyway} more are missing without the change too")
+    hours = f"{found.gpu_hours:,.2f} GPU-hours on {where} and " if found.gpu_hours else ""
+    lines.append(f"{hours}{size(found.disk)} of disk for them, estimated")
+    lines.append(f"{len(found.cells)} cells" + (":" if found.cells else ""))
+    for table, rows in groupby(found.cells, lambda cell: cell.table):
+        named = [
+            f"{row}{f' [{setting}]' if setting else ''}: {', '.join(cell.column for cell in cells)}"
+            for (setting, row), cells in groupby(rows, lambda cell: (cell.setting, cell.row))
+        ]
+        rest = [f"and {len(named) - SHOWN} rows more"] if len(named) > SHOWN else []
+        lines += [f"  {table}", *(f"    {line}" for line in (*named[:SHOWN], *rest))]
+    lines.append(f"{len(found.claims)} claims" + (f": {' '.join(found.claims)}" if found.claims else ""))
+    if note:
+        lines.append(f"note: {note}")
+    return "\n".join(lines)
+
+
+def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
+    """The plan of the changed configuration, and what its ledger does not say.
+
+    Raises:
+        EncoreError: a change names nothing, or makes the configuration wrong; as if the files were changed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            catalogue, own = changed(CATALOGUE, run, changes, Path(folder))
+            plan = Plan(read_run(own), load_catalogue(catalogue))
+        except EncoreError as error:
+            raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
+        return plan, _note_of_the_ledger(before, plan, catalogue)
+
+
+def _note_of_the_ledger(before: Plan, after: Plan, catalogue: Path) -> str:
+    """What a real run would be refused for, or which source is still that of the old value."""
+    try:
+        return ledger.changed_source(before.catalogue, after.catalogue, catalogue)
+    except EncoreError as error:
+        return str(error)
+
+
+def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tuple[Path, Path]:
+    """Copy a catalogue and a run's file into ``folder`` with the changes made; returns both places.
+
+    Raises:
+        EncoreError: a change is not ``path=value``, or its place does not exist.
+    """
+    copied = folder / catalogue.name
+    shutil.copytree(catalogue, copied)
+    own = folder / run.name
+    if EXTENDS in read_yaml(run):  # what it takes over can be changed too
+        own.write_text(yaml.safe_dump(run_content(run), sort_keys=False), encoding="utf-8")
+    else:
+        shutil.copyfile(run, own)
+    for change in changes:
+        place, sign, value = change.partition("=")
+        if not sign or not place or place != place.strip():
+            raise EncoreError(f"{change!r} is not a change; write it like steps.costa.temperature=0.05")
+        first, _, rest = place.partition(".")
+        path, inner = (copied / f"{first}.yaml", rest) if first in FILES and rest else (own, place)
+        _change(path, inner.split("."), value, change)
+    return copied, own
+
+
+def _change(path: Path, keys: list[str], value: str, change: str) -> None:
+    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    node = root
+    for depth, key in enumerate(keys[:-1]):
+        node = _inner(node, key, ".".join(keys[: depth + 1]), change, path.name)
+    try:
+        new = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
+        _set(node, keys[-1], new, change)
+        content = yaml.SafeLoader("").construct_document(root)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise EncoreError(f"{change!r}: the value is not YAML: {yaml_reason(error)}") from error
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+def _inner(node: Any, key: str, place: str, change: str, file: str) -> Any:
+    """The mapping under a key, which is added if a run's file has none."""
+    known = {each.value: value for each, value in _pairs(node, change)}
+    if key in known:
+        return known[key]
+    if any(each.value == MERGE for each, _ in node.value):
+        raise EncoreError(f"{change!r}: {place} is inherited; change it where {file} has it")
+    if file.removesuffix(".yaml") in FILES:
+        raise EncoreError(f"{change!r}: {file} has no {place}{nearest(key, known)}")
+    empty = yaml.MappingNode("tag:yaml.org,2002:map", [])
+    node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), empty))
+    return empty
+
+
+def _set(node: Any, key: str, new: Any, change: str) -> None:
+    for place, (name, _) in enumerate(_pairs(node, change)):
+        if name.value == key:
+            node.value[place] = (name, new)
+            return
+    node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), new))
+
+
+def _pairs(node: Any, change: str) -> list[Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise EncoreError(f"{change!r}: there are no keys below that; give the whole value instead")
+    pairs: list[Any] = node.value
+    return pairs
+
+
+def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> PlanChange:
+    """Compare two plans; ``forecasts`` are theirs, of all that they declare.
+
+    Raises:
+        EncoreError: a claim, or a table of the first plan, is wrong.
+    """
+    old, new = forecasts
+    missing = {job.artifact.folder for job in old.missing if job.rule not in BY_RULE}
+    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in BY_RULE]
+    needs = new.needs(added)
+    slices = declared(before), declared(after)
+    jobs: dict[str, list[str]] = {}
+    for job in added:
+        jobs.setdefault(job.rule, []).append(job.artifact.folder)
+    for name in slices[1]:
+        if slices[0].get(name) != slices[1][name]:
+            for kind in kinds_of(name, slices[1][name]):
+                if kind.exists(slices[1][name]):
+                    jobs.setdefault(kind.rule, []).append(name)
+    jobs |= {rule: ["all"] for rule in _pages(before, after, products_differ=slices[0] != slices[1])}
+    return PlanChange(
+        jobs=jobs,
+        anyway=len(missing),
+        gpu_hours=needs.gpu_hours,
+        disk=needs.disk,
+        cells=[cell for name in after.config.tables for cell in changed_cells(before, after, name)],
+        claims=changed_claims(before, after),
+    )
+
+
+def changed_cells(before: Plan, after: Plan, product: str) -> list[Address]:
+    """The cells of a table, or points of a figure, that read other artifacts; those of one plan only are among them."""
+    reads = [_reads(plan, product) for plan in (before, after)]
+    return [cell for cell in dict.fromkeys([*reads[1], *reads[0]]) if reads[0].get(cell) != reads[1].get(cell)]
+
+
+def changed_claims(before: Plan, after: Plan) -> list[str]:
+    """The claims that rest on a changed cell or point, of any table or figure of the papers."""
+    cells: dict[str, set[Address]] = {}
+    found, shapes = [], [run_shapes(plan) for plan in (before, after)]
+    for name, (_, claim) in read_claims(PAPERS).items():
+        for product in products_of(claim):
+            if product not in cells:
+                cells[product] = set(changed_cells(before, after, product))
+        about = {cell for known in shapes for cell in cells_of(claim, known)}
+        if any(about & cells[product] for product in products_of(claim)):
+            found.append(name)
+    return found
+
+
+def _reads(plan: Plan, table: str) -> dict[Address, Any]:
+    """What each cell of ours reads; nothing for a table or figure that the plan cannot have."""
+    try:
+        if table in plan.catalogue.figures:
+            return {Address(table, *at): parts for at, parts in figure_cells(plan, table).items()}
+        content = table_plan(plan, table)
+    except EncoreError:
+        return {}
+    return {
+        Address(table, row["setting"], row["id"], column): [
+            (cell["reads"], cell["value"]) for cell in upstream_cells(content, row["setting"], row["id"], column)
+        ]
+        for row in content["rows"]
+        for column in row["cells"]
+    }
+
+
+def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
+    """What every run has: the claims on printed numbers, and the report of all products."""
+    printed = [printed_plan(plan.catalogue) for plan in (before, after)]
+    reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
+    found = [PRINTED] if printed[0] != printed[1] else []
+    return [*found, *([REPORT] if products_differ or reports[0] != reports[1] else [])]

@@ -1,1 +1,0 @@
-"""What a change of the configuration would cost and change, without making it."""
