@@ -7,6 +7,7 @@ A kind is added with one file that says ``KIND`` (docs/add-a-dataset.md): ``ir_d
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,7 @@ def load_kind(kind: str) -> Kind:
     return found
 
 
+@cache
 def modules() -> dict[str, str]:
     """The files of this folder that may be kinds, by the kind's name."""
     here = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def names() -> list[str]:
     """Every objective: the modules of this folder that define ``OBJECTIVE``, in alphabetical order."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if _class(module.name) is not None)
+    return sorted(name for name in _modules() if _class(name) is not None)
 
 
 def load(name: str) -> type[Objective[Any]]:
@@ -25,7 +26,7 @@ def load(name: str) -> type[Objective[Any]]:
     Raises:
         EncoreError: the objective is unknown; names the nearest.
     """
-    objective = _class(name) if name in {module.name for module in pkgutil.iter_modules(__path__)} else None
+    objective = _class(name) if name in _modules() else None
     if objective is None:
         raise EncoreError(f"objective {name!r} is unknown{nearest(name, names())}")
     return objective
@@ -39,6 +40,11 @@ def fields(step: dict[str, Any]) -> PretrainStep:
     """
     objective = load(str(step.get("objective")))
     return explained(objective.Fields.model_validate, step, f"objective {step['objective']}")
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def _class(module: str) -> type[Objective[Any]] | None:
