@@ -71,7 +71,7 @@ class FinishedRun:
         if {finding.place for finding in report.findings}.isdisjoint(until):
             recompute.remake_products(plan.catalogue, report)
         if {finding.place for finding in report.findings}.isdisjoint(until):
-            recompute.recompute_report(plan, CONFIG, report)
+            recompute.recompute_report(plan, report)
         return report
 
     @cached_property
