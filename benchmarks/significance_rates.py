@@ -1,4 +1,4 @@
-"""How often the test of ``encore.evaluation.significance`` errs, and what it finds: the two tables of docs/protocol.md.
+"""How often the test of ``encore.evaluation.significance`` errs, and what it finds: the tables of docs/protocol.md.
 
     python benchmarks/significance_rates.py
 
@@ -10,18 +10,24 @@ unequal size, with objectives that share the queries, the seeds, none and the co
 from __future__ import annotations
 
 import argparse
+import json
+import tarfile
+from collections import Counter
 from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encore.evaluation.significance import Component, Difference, Floats, clustered, critical
-from encore.products.tables import comparisons
-from encore.products.tables.comparisons import RowComparison, correct
+from encore.evaluation.significance import SIGNIFICANT, Component, Difference, Floats, clustered, critical
+from encore.products.tables.comparisons import NOT_BEYOND, RowComparison, correct, objective_verdict
 
 LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
 DEVIATIONS = (0.0, 0.003, 0.006, 0.01, 0.03)
 MODULES = np.round(60 / np.arange(1, 31) ** 0.7).astype(int)  # queries of 30 clusters, 6 to 60
 QUERIES, OF_QUERIES, OF_BOTH = 6980, 0.15, 0.20
+SHIPPED = (0.01, 0.10, 0.17)  # of a difference on the shipped data: by cluster, by query, by query and seed
+VERDICTS = ((5, 0.003), (5, 0.005), (10, 0.003), (10, 0.005))  # seeds, and the deviation of one system over them
 
 
 @dataclass(frozen=True)
@@ -126,21 +132,85 @@ def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed:
             for row, own in enumerate(gains)
         }
         correct(compared, list(compared), ["none", "control"])
-        found = [comparisons.objective_verdict(list(own.values()), proxy_data=False) for own in compared.values()]
+        found = [objective_verdict(list(own.values()), proxy_data=False) for own in compared.values()]
         wrong += any(_is_wrong(verdict, *own) for verdict, own in zip(found, gains, strict=True))
     return wrong / draws
+
+
+def shipped_clusters() -> NDArray[np.int64]:
+    """The queries of each cluster of the default's test split, from the text that is shipped."""
+    with tarfile.open(resources.files("encore.datasets") / "embedded/pydocs.tar.xz") as archive:
+        judged = {line.split(b"\t")[0].decode() for line in archive.extractfile("pydocs/qrels/test.tsv")}
+        queries = map(json.loads, archive.extractfile("pydocs/queries.jsonl"))
+        counts = Counter(each["metadata"]["cluster"] for each in queries if each["_id"] in judged)
+    return np.array(list(counts.values()))
+
+
+@dataclass(frozen=True)
+class VerdictRates:
+    """Shares: of tables with a loud word on a row without a gain, of true gains that hold, of comparisons shown."""
+
+    loud: float
+    holds: float
+    one_comparison: float
+
+
+def verdict_rates(
+    sizes: NDArray[np.int64], seeds: int, of_seeds: float, gains: Floats, draws: int, seed: int = 0
+) -> VerdictRates:
+    """The rates of the verdict that tables give, above none and above control, by Holm over the objectives.
+
+    Args:
+        sizes: queries of each cluster.
+        of_seeds: deviation of one system over seeds; ``SHIPPED`` has the others.
+        gains: of each objective, over none and over control alike.
+        draws: tables; each query's scores are normal, so that only sums over clusters are drawn.
+    """
+    generator, count, found = np.random.default_rng(seed), len(gains), []
+    shares, total = sizes / sizes.sum(), sizes.sum()
+    of_cluster, of_query, of_both = (each / 2**0.5 for each in SHIPPED)  # of one system
+    lasting = np.sqrt(sizes**2 * of_cluster**2 + sizes * of_query**2)[:, None]
+    passing = np.sqrt(sizes)[:, None] * of_both
+    for _ in range(draws):
+        sums = lasting * generator.standard_normal((count + 2, len(sizes), 1))
+        sums = sums + passing * generator.standard_normal((count + 2, len(sizes), seeds))
+        sums += sizes[:, None] * of_seeds * generator.standard_normal((count + 2, 1, seeds))
+        apart = sums[2:, None] - sums[None, :2]  # [objectives, none and control, clusters, seeds]
+        means = apart.sum((2, 3)) / (total * seeds)
+        left = (apart - means[..., None, None] * sizes[:, None]) / (total * seeds)
+        of_clusters = (len(sizes) - 1) / len(sizes) * ((left.sum(3) / (1 - shares)) ** 2).sum(2)
+        found.append((means + gains[:, None], of_clusters, seeds / (seeds - 1) * (left.sum(2) ** 2).sum(2)))
+    means, first, second = (np.stack(each) for each in zip(*found, strict=True))
+    angles, error = np.arctan2(np.sqrt(second), np.sqrt(first)), np.sqrt(first + second)
+    freedom = float(1 / (shares**2).sum() - 1)
+    levels = [critical(SIGNIFICANT / (count - step), freedom, seeds - 1, angles) for step in range(count)]
+    beyond = np.stack([np.abs(means) > each * error for each in levels])  # [levels, draws, objectives, comparators]
+    holds = step_down((beyond & (means > 0)).all(3))
+    below = np.stack([step_down(beyond[..., place]) & (means[..., place] < 0) for place in (0, 1)]).any(0)
+    true = gains > 0
+    loud = ((holds | below) & ~true).any(1) | (below & true).any(1)
+    power = [float(each[:, true].mean()) if true.any() else 0.0 for each in (holds, beyond[0, ..., 0])]
+    return VerdictRates(float(loud.mean()), *power)
+
+
+def step_down(significant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What Holm's procedure rejects [draws, tests], from what is significant at each of its levels, the first first."""
+    needed = np.arange(1, len(significant) + 1)[:, None]
+    steps = np.logical_and.accumulate(significant.sum(2) >= needed).sum(0)
+    last = np.take_along_axis(significant, np.maximum(steps - 1, 0)[None, :, None], axis=0)[0]
+    return last & (steps > 0)[:, None]
 
 
 def _is_wrong(verdict: str, over_none: float, over_control: float) -> bool:
     return {
         "reproduced": min(over_none, over_control) <= 0,
         "contradicted": min(over_none, over_control) >= 0,
-        comparisons.NOT_BEYOND: not over_none > 0 > over_control,
+        NOT_BEYOND: not over_none > 0 > over_control,
     }.get(verdict, False)
 
 
 def main() -> None:
-    """Print both tables as Markdown."""
+    """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200_000)
     draws = parser.parse_args().draws
@@ -156,6 +226,22 @@ def main() -> None:
             world = World(seeds, deviation)
             power = [f"{rates(world, gain, draws)[1]:.2f}" for gain in (0.008, 0.010, 0.015)]
             print(f"| {seeds} | {deviation} | " + " | ".join(power) + f" | {world.detectable(LEVELS[1]):.4f} |")
+    print("\n| seeds | deviation | objectives | loud | one, .010 | one, .015 | all, .010 | all, .015 | comparison |")
+    print("| --- " * 9 + "|")
+    for seeds, deviation in VERDICTS:
+        for count in (7, 19):
+            print(
+                f"| {seeds} | {deviation} | {count} | " + " | ".join(verdict_row(seeds, deviation, count, 2000)) + " |"
+            )
+
+
+def verdict_row(seeds: int, deviation: float, count: int, draws: int) -> list[str]:
+    """The cells of a line of the protocol's table of verdicts on the shipped data."""
+    one, sizes = np.eye(1, count)[0], shipped_clusters()
+    worlds = [0 * one, 0.010 * one, 0.015 * one, 0.010 + 0 * one, 0.015 + 0 * one]
+    found = [verdict_rates(sizes, seeds, deviation, gains, draws) for gains in worlds]
+    power = [each.holds for each in found[1:]]
+    return [f"{found[0].loud:.3f}", *(f"{each:.2f}" for each in power), f"{found[1].one_comparison:.2f}"]
 
 
 if __name__ == "__main__":

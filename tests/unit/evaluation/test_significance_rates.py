@@ -17,11 +17,15 @@ from significance_rates import (  # noqa: E402
     DEVIATIONS,
     LEVELS,
     MODULES,
+    VERDICTS,
     World,
     planted,
     rates,
+    shipped_clusters,
     statistics,
+    step_down,
     unequal_rates,
+    verdict_rates,
     wrong_verdicts,
 )
 
@@ -112,7 +116,8 @@ def test_tables_of_objectives_that_share_none_and_control_are_rarely_wrong(of_se
 
 
 def test_the_tables_of_the_protocol_are_those_of_the_simulation() -> None:
-    lines = re.findall(r"^\| (\d+) \| ([\d.]+) \|((?: [\d.]+ \|)+)$", PROTOCOL, re.M)
+    text = PROTOCOL.split("**The verdict on the shipped data**")[0]
+    lines = re.findall(r"^\| (\d+) \| ([\d.]+) \|((?: [\d.]+ \|)+)$", text, re.M)
     false = {(int(seeds), level): list(map(float, rest.strip(" |").split(" | "))) for seeds, level, rest in lines}
     assert len(false) == 9 + 12
     for seeds in (3, 5, 10):
@@ -125,3 +130,25 @@ def test_the_tables_of_the_protocol_are_those_of_the_simulation() -> None:
             *power, least = false[seeds, str(deviation)]
             assert power == pytest.approx([rates(world, each, DRAWS)[1] for each in (0.008, 0.010, 0.015)], abs=0.012)
             assert least == pytest.approx(world.detectable(LEVELS[1]), abs=1e-4)
+
+
+def test_the_verdict_on_the_shipped_data_errs_and_speaks_as_the_protocol_says() -> None:
+    """570 clusters, Holm, and a gain over both comparators; fewer tables are drawn here than for the page."""
+    sizes, draws = shipped_clusters(), 150
+    assert (len(sizes), sizes.sum(), round(sizes.sum() ** 2 / (sizes**2).sum())) == (570, 2953, 175)
+    lines = re.findall(r"^\| (\d+) \| (0\.00\d) \| (7|19) \|((?: [\d.]+ \|){6})$", PROTOCOL, re.M)
+    stated = {(int(seeds), float(at), int(count)): rest.strip(" |").split(" | ") for seeds, at, count, rest in lines}
+    assert stated.keys() == {(*each, count) for each in VERDICTS for count in (7, 19)}
+    assert all(float(loud) <= 0.05 for loud, *_ in stated.values())
+    _, one, *_, comparison = map(float, stated[10, 0.003, 7])
+    assert verdict_rates(sizes, 10, 0.003, np.zeros(7), draws).loud <= 0.05
+    found = verdict_rates(sizes, 10, 0.003, np.array([0.010, *[0.0] * 6]), draws)
+    assert (found.holds, found.one_comparison) == pytest.approx((one, comparison), abs=4 * (0.25 / draws) ** 0.5)
+    assert found.holds < found.one_comparison
+
+
+def test_holm_steps_down() -> None:
+    """p of .004, .011, .03 and .2 against 5 % over 4, 3, 2 and 1."""
+    p = np.array([[0.03, 0.2, 0.004, 0.011]])
+    significant = np.stack([p <= 0.05 / left for left in (4, 3, 2, 1)])
+    assert step_down(significant).tolist() == [[False, False, True, True]]

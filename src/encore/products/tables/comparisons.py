@@ -4,13 +4,15 @@
 first alone may be bought by computation, beating the second alone by a control that was trained too long.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
-from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
+from encore.evaluation.significance import POWER, SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
 from encore.products.tables.cell_scores import CellScores, differences
 from encore.products.tables.grid import Column, Row
 from encore.products.tables.layout import Layout
@@ -141,8 +143,17 @@ def objective_verdict(against: Sequence[RowComparison], *, proxy_data: bool) -> 
 
 
 def detectable_gain(against: Sequence[RowComparison]) -> float:
-    """The minimum detectable gain over all comparators, in the measure's unit: 80 % power at Holm's first level.
+    """The smallest gain over all comparators alike that the verdict finds with 80 % power, in the measure's unit.
 
-    Holm's first level is 5 % over the size of the family. See ``evaluation.significance.Difference.detectable``.
+    At Holm's first level, 5 % over the size of the family. The verdict needs every comparison, so their powers are
+    multiplied; since they share the objective's scores, they are found together a little more often than that.
     """
-    return max(one.difference.detectable(SIGNIFICANT / one.family) for one in against)
+    levels = [(one.difference, SIGNIFICANT / one.family) for one in against]
+    least = max(difference.detectable(level) for difference, level in levels)
+    if len(against) == 1 or least in (0, math.inf):
+        return least
+
+    def excess(gain: float) -> float:
+        return math.prod(difference.power(gain, level) for difference, level in levels) - POWER
+
+    return float(brentq(excess, 0, 3 * least, rtol=1e-6))

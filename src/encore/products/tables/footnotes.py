@@ -54,7 +54,7 @@ def _marks(layout: Layout, table: Table) -> Iterator[str]:
     if any(one.markers or one.unprinted for one in printed):
         yield _printed_markers(layout, labels, differ=any(one.disagrees for one in printed))
     if any(row.cells[name].verdict == OPEN and table.control(row.setting) for row in table.rows for name in row.cells):
-        yield "(needs x): the smallest gain that a comparison with none or with control alone shows in 80 %."
+        yield "(needs x): the smallest gain over both none and control that the verdict finds in 80 %."
 
 
 def _printed_markers(layout: Layout, labels: dict[str, str], *, differ: bool) -> str:

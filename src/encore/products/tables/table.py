@@ -100,7 +100,7 @@ class Cell(TablePart):
     verdict: str = Field("", description="On an objective, under a primary column.")
     verdict_text: str = Field("", description="The verdict, with the smallest gain that could have been shown.")
     detectable: Number | None = Field(
-        None, description="The smallest gain that one comparison alone shows, at 80 % power."
+        None, description="The smallest gain over all comparators alike that the verdict finds, at 80 % power."
     )
 
     @property

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
@@ -45,6 +46,28 @@ def test_a_gain_must_hold_over_none_and_over_control(none: RowComparison, contro
     assert verdicts.objective_verdict(joint(none, control), proxy_data=True) == word
     papers = {"holds here": "reproduced", "fails here": "contradicted"}
     assert verdicts.objective_verdict(joint(none, control), proxy_data=False) == papers.get(word, word)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5, 0.9])
+def test_the_smallest_gain_is_the_verdicts_and_not_one_comparisons(shared: float) -> None:
+    """A verdict needs two comparisons, whose errors are shared in part: both are found in 80 % or a little more."""
+    tests = [comparison(0.0, 1.0), comparison(0.0, 1.0)]
+    gain, draws = verdicts.detectable_gain(tests), 20_000
+    alone = tests[0].difference.detectable(0.05 / 3)
+    generator, error, found = np.random.default_rng(0), tests[0].difference.error, {}
+    common, *own = generator.standard_normal((3, draws))
+    variances = generator.chisquare(4, (3, draws)) / 4  # of what is shared, and of each
+    reach = [shared * variances[0] + (1 - shared) * each for each in variances[1:]]
+    for name, true in (("verdict", gain), ("alone", alone)):
+        beyond = [
+            true + error * (shared**0.5 * common + (1 - shared) ** 0.5 * each)
+            > stats.t.isf(0.05 / 6, 4) * error * scale**0.5
+            for each, scale in zip(own, reach, strict=True)
+        ]
+        found[name] = float(np.mean(beyond[0] & beyond[1]))
+    assert found["alone"] < 0.8 or shared == 0.9
+    assert 0.78 < found["verdict"] < 0.95
+    assert verdicts.detectable_gain(tests[:1]) == alone < gain
 
 
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
