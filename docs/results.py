@@ -4,8 +4,9 @@
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
 
 A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
-seeds, claims, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only:
-results from these, speed from those of ``make bench`` in benchmarks/results.
+seeds, claims, date, commit, machine, versions, hours, and a digest of every file. ``per_seed.csv`` has the values of
+tables by seed, ``tables/table1.queries.csv.gz`` the scores of table 1 by query, so that a p value can be judged again.
+Pages take numbers from records only: results from these, speed from those of ``make bench`` in benchmarks/results.
 """
 
 import argparse
@@ -19,18 +20,23 @@ from typing import Any
 from encore.storage.program import run
 
 import jinja2
+import numpy as np
 import pandas as pd
 
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
+from encore.evaluation.significance import Difference, clustered
 from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims.entries import FILE, read_claims
 from encore.products.claims.verdict import AGREE
 from encore.products.tables import table
+from encore.products.tables.compute import cell_values
+from encore.products.tables.layout import Layout
 from encore.storage import typed
+from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import full_digest, sha256, write_json
 from encore.storage.manifest import read_run
 
@@ -51,6 +57,8 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
     "planning": "Dry run",
     "demo": "The demo",
 }
+PER_SEED = ("table", "setting", "row", "column", "seed", "value")
+QUERIED, QUERIES = "table1", ".queries.csv.gz"  # the table whose scores of each query are kept, and in which file
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 README_ROWS = ("bm25", "none", "control", "mlm", "ict", "ict-bfs-wlp", "bow", "costa")
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
@@ -85,8 +93,48 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
         target = folder / path.relative_to(results)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    layouts = [Layout.model_validate(each.content) for each in report.products if each.kind.rule == "table"]
+    write_rows(folder / "per_seed.csv", PER_SEED, per_seed(layouts))
+    for layout in layouts:
+        if layout.name == QUERIED:
+            write_queries(folder / f"tables/{QUERIED}{QUERIES}", layout)
     write_json(folder / "run.json", _provenance(plan, config, folder))
     return folder
+
+
+def per_seed(layouts: list[Layout]) -> list[list[str]]:
+    """The value of every cell of some tables under each seed, in the columns of ``PER_SEED``."""
+    return [
+        [layout.name, *address, "" if seed is None else str(seed), number(value)]
+        for layout in layouts
+        for address, values in cell_values(layout).items()
+        for seed, value in zip(values.seeds, values.means, strict=True)
+    ]
+
+
+def write_queries(path: Path, layout: Layout) -> None:
+    """Write the scores of a table's primary columns, a line a query: then setting, row, column and seed as JSON."""
+    primary = {column.id for column in layout.columns if column.primary}
+    scores = {}
+    for (*row, column), values in cell_values(layout).items():
+        found = values.queries
+        for seed, one in zip(found.seeds, found.scored, strict=True) if found and column in primary else ():
+            index = pd.MultiIndex.from_arrays([found.queries, found.clusters], names=["query", "cluster"])
+            name = json.dumps([*row, column, seed], ensure_ascii=False)
+            scores[name] = pd.Series(one.values, index)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(scores).to_csv(path, compression={"method": "gzip", "mtime": 0}, lineterminator="\n")
+
+
+def judged_again(path: Path, setting: str, row: str, other: str, column: str) -> Difference:
+    """The difference of two rows, by the test of the protocol, from the recorded scores of each query."""
+    scores = pd.read_csv(path, index_col=["query", "cluster"], float_precision="round_trip")
+    places = {tuple(json.loads(name)): name for name in scores}
+    seeds = [seed for *place, seed in places if place == [setting, row, column]]
+    pairs = [[places[setting, one, column, seed] for one in (row, other)] for seed in seeds]
+    apart = np.stack([scores[ours] - scores[theirs] for ours, theirs in pairs], axis=1)
+    keep = ~np.isnan(apart).any(axis=1)
+    return clustered(apart[keep], list(scores.index.get_level_values("cluster")[keep]))
 
 
 def _files_of(manifest: Path) -> list[Path]:

@@ -4,7 +4,12 @@ import importlib.util
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import small_table
+
+from encore.products.tables.compute import compute_table
+from encore.products.tables.layout import Layout
 
 ROOT = Path(__file__).parents[3]
 
@@ -102,3 +107,23 @@ def test_the_page_names_what_claims_left_out_and_sums_chance_where_it_was_record
     monkeypatch.setattr(PROGRAM, "claims_of", with_chance)
     text = PROGRAM.rendered()[ROOT / "docs/results.md"]
     assert re.search(r"Of (\d+) claims with\s+a chance \1 agree with the estimates; \d+\.\d would by chance", text)
+
+
+def test_a_record_keeps_what_judges_a_p_value_again(tmp_path):
+    """The p value of a table, from the record's scores of each query; and each value by seed."""
+    layout = Layout.model_validate(small_table.plan(tmp_path))
+    path = tmp_path / "record/table1.queries.csv.gz"
+    PROGRAM.write_queries(path, layout)
+    found = PROGRAM.judged_again(path, "BM25 negatives", "ict", "none", "rr")
+    (row,) = [row for row in compute_table(layout).rows if row.id == "ict"]
+    expected = row.cells["rr"].comparisons["none"]
+    assert (found.mean, found.p) == pytest.approx((expected.difference, expected.p), rel=1e-9)
+    before = path.read_bytes()
+    PROGRAM.write_queries(path, layout)
+    assert path.read_bytes() == before
+
+    lines = pd.DataFrame(PROGRAM.per_seed([layout]), columns=PROGRAM.PER_SEED)
+    own = lines[(lines.row == "ict") & (lines.column == "rr")]
+    assert list(own.seed) == ["0", "1", "2", "3", "4"]
+    assert own.value.astype(float).mean() == pytest.approx(row.cells["rr"].ours.value)
+    assert list(lines[(lines.row == "bm25") & (lines.column == "rr")].seed) == [""]
