@@ -89,8 +89,7 @@ class Clone:
 
     def program(self, *command: str, env: dict[str, str] | None = None) -> "Done":
         """Run a program of the clone, as a job of that Snakemake runs it."""
-        served.server()
-        return self.run(str(served.folder() / "python"), *command, env=env)
+        return self.run(served.python(), *command, env=env)
 
     def nano(self, *arguments: str, **options: Any) -> "Done":
         """Run Snakemake with the nano configuration."""

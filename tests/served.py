@@ -56,6 +56,12 @@ def folder() -> Path:
     return made
 
 
+def python() -> str:
+    """A Python whose programs are forks of the warm process."""
+    server()
+    return str(folder() / "python")
+
+
 def snakemake(arguments: Sequence[str], root: Path, environment: Mapping[str, str], timeout: float) -> tuple[int, str]:
     """The exit status of a command, and both of its streams."""
     server()

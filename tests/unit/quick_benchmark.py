@@ -16,11 +16,10 @@ ROOT = Path(__file__).parents[2]
 
 def quick(program: str, output: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A benchmark of several parts, whose parts are separate processes: forks of one that has imported the library."""
-    served.server()
     path = str(ROOT / f"benchmarks/{program}.py")
     given = ("--output", output, "--quick", *words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT / "src"))
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setattr(sys, "executable", str(served.folder() / "python"))
+        patch.setattr(sys, "executable", served.python())
         return inside.ended(program, given, ROOT, lambda: runpy.run_path(path, run_name="__main__"))

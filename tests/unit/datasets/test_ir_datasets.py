@@ -69,10 +69,9 @@ def marco(data_root):
 
 def run(program, *arguments, **settings):
     """A program of the workflow, in a separate process, a fork, since the library has one home a process."""
-    served.server()
     path = [str(ROOT / "src"), *sys.path[1:]]
     return subprocess.run(
-        [str(served.folder() / "python"), program, *map(str, arguments)],
+        [served.python(), program, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import inside
 import numpy as np
 import pytest
+import served
 import torch
 from scipy import sparse
 from small_models import tokenizer_folder
@@ -132,7 +132,7 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
         with record(artifact, stage="tokens", spec={}, inputs=[]):
             pass
     flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
-    subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
+    subprocess.run([served.python(), str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
     checkpoint.save_model(
         *start_model(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer"
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import inside
 import numpy as np
 import pytest
+import served
 import torch
 
 from encore.data import tokens, vocabulary
@@ -83,7 +83,7 @@ def program(
     script = Path(__file__).parents[3] / "workflow/scripts/pretrain.py"
     options = {"--spec": inside.spec(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
     options |= {"--state": output.with_name("state"), "--processes": processes}
-    command = [sys.executable, str(script), *(str(part) for option in options.items() for part in option)]
+    command = [served.python(), str(script), *(str(part) for option in options.items() for part in option)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -3,11 +3,11 @@
 import json
 import shutil
 import subprocess
-import sys
 
 import inside
 import numpy as np
 import pytest
+import served
 import torch
 
 from encore.data import vocabulary
@@ -97,7 +97,7 @@ def model(home, negatives):
     """By a process of its own."""
     spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
     flags = "--tokens tokens --collection collection --weights start --negatives negatives --output model --state state"
-    command = [sys.executable, str(inside.SCRIPTS / "finetune.py"), "--spec", inside.spec(spec), *flags.split()]
+    command = [served.python(), str(inside.SCRIPTS / "finetune.py"), "--spec", inside.spec(spec), *flags.split()]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
     assert "40 training queries" in done.stdout
     return home / "model"
