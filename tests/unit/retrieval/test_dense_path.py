@@ -247,5 +247,5 @@ def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
 
 
 def test_a_wrong_field_is_named(home, tmp_path):
-    with pytest.raises(EncoreError, match="step.temprature: unknown key; did you mean temperature"):
+    with pytest.raises(EncoreError, match=r"step\.temprature: unknown key; did you mean temperature"):
         tuned(home, tmp_path / "model", temprature=1)
