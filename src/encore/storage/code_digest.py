@@ -171,7 +171,8 @@ class Code:
         """The file of a program (``encode.py``) or of a module (``encore.retrieval.encode``); None where it is none."""
         if name not in self._paths:
             place = self.package.joinpath(*name.split(".")[1:])
-            file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            package = place / "__init__.py"  # a folder without it is left by an earlier version, with compiled files
+            file = package if package.is_file() else place.with_suffix(".py")
             file = self.programs / name if name.endswith(".py") else file
             self._paths[name] = file if name.endswith(".py") or file.is_file() else None
         return self._paths[name]

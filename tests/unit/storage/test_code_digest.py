@@ -151,6 +151,16 @@ def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
     assert version.changed(HERE.record(["table", "figure"])) == {"encore.products.tables.formats": ["table"]}
 
 
+def test_a_folder_that_an_earlier_version_left_is_no_package(tmp_path):
+    """A module may have become one file: git leaves the folder with what Python compiled in it."""
+    version = Code(tmp_path / "src/encore")
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, version.package, ignore=skipped)
+    shutil.copytree(HERE.programs, version.programs, ignore=skipped)
+    (version.package / "retrieval/encode/__pycache__").mkdir(parents=True)
+    assert version.modules("encode") == HERE.modules("encode")
+
+
 def test_an_unknown_stage_is_refused():
     with pytest.raises(EncoreError, match=r"stages\.yaml"):
         code_digest.impl("reduce")
