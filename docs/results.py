@@ -212,6 +212,16 @@ class Record:
         (number,) = set(chosen["reproduced"])  # a row may be in a table twice
         return f"{number:.{digits}f}"
 
+    def two_words(self, table: str, larger: str) -> list[str]:
+        """Rows that two tables share and whose verdicts differ, since the second corrects for more objectives."""
+        verdicts = [
+            self.data(f"tables/{name}").dropna(subset="verdict").set_index(["setting", "label", "column"]).verdict
+            for name in (table, larger)
+        ]
+        both = pd.concat(verdicts, axis=1, join="inner", keys=("table", "larger"))
+        differ = both[both.table != both.larger]
+        return list(dict.fromkeys(differ.index.get_level_values("label")))
+
     def others(self, shown: list[str]) -> list[str]:
         """Tables that the record has besides those that a page shows."""
         tables = self.folder / "tables"

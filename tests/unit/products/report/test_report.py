@@ -275,7 +275,7 @@ def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, 
     text = page(made | {"claims": True})
     claim = claim_row(text, "k-c01")
     assert "too few seeds ; 2 of 3 inequalities lie on its side" in words(claim)
-    assert "0.0123 [−0.01, 0.03]; 1 seed; could have shown 0.05" in words(claim)
+    assert "0.0123 [−0.01, 0.03]; 1 seed; each comparison alone could have shown 0.05" in words(claim)
     assert 'data-printed="holds" data-run="too few seeds"' in claim.split(">")[0]
     assert "The same claims on our runs 1 too few seeds" in words(text)
 
