@@ -172,7 +172,9 @@ def _compiled() -> list[Path]:
     """What Python has compiled of the library, and read of it for digests, so that not every clone does it again."""
     compileall.compile_dir(REPOSITORY / "src", quiet=1)
     HERE.read_library()
-    return [path for path in (REPOSITORY / "src").rglob("__pycache__/*") if path.suffix in (".pyc", ".json")]
+    packages = [path.parent for path in (REPOSITORY / "src").rglob("__init__.py")]
+    compiled = (path for package in packages for path in package.glob("__pycache__/*"))
+    return [path for path in compiled if path.suffix in (".pyc", ".json")]
 
 
 def _link_large(source: str, target: str) -> None:
