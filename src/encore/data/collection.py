@@ -40,6 +40,13 @@ QUESTIONS = "questions"
 NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
 
 
+def judgments_of(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[Judgment]:
+    """Grades by document and query as judgments, in their order."""
+    for query, grades in qrels.items():
+        for document, grade in grades.items():
+            yield Judgment(query, document, grade)
+
+
 class Collection:
     """A finished collection folder, opened for reading."""
 
@@ -109,9 +116,7 @@ class Collection:
         Raises:
             EncoreError: the collection has no such split.
         """
-        for query, grades in self.qrels(split).items():
-            for document, grade in grades.items():
-                yield Judgment(query, document, grade)
+        return judgments_of(self.qrels(split))
 
     def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
         """Query, document and rank of the negatives that were published with a split's questions, in file order.

@@ -5,10 +5,12 @@
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
+import gzip
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import IO, Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -19,12 +21,13 @@ from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
-from encore.datasets.file_sizes import count_queries, count_texts
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents
 from encore.storage.text_files import numbered_objects
+
+READ = 16 * 2**20  # bytes of a file that are counted, packed or not; the rest of a larger one is taken to be alike
 
 
 class BeirSplit(Split):
@@ -134,9 +137,9 @@ class BeirFields(JudgedFields):
         """Counts and mean words of its files, estimated from the first part of large ones."""
         try:
             paths = self.paths()
-            passages, words = count_texts(paths["corpus"])
-            _, query_words = count_texts(paths["queries"])
-            queries = {name: count_queries(paths[_qrels(name)]) for name in self._files()}
+            passages, words = _count_texts(paths["corpus"])
+            _, query_words = _count_texts(paths["queries"])
+            queries = {name: _count_queries(paths[_qrels(name)]) for name in self._files()}
         except (EncoreError, OSError, EOFError, ValueError, AttributeError):
             return KnownSize()  # the collection's own job says what is wrong, with file and line
         return KnownSize(passages, words, queries=queries, query_words=query_words).holding_out(self.valid_queries)
@@ -260,6 +263,30 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
             empty.add(name)
+
+
+def _count_texts(path: Path) -> tuple[int, int]:
+    """Rows of a file of JSON lines, and mean words of their titles and texts; 1 at least of both."""
+    rows, words, size = 0, 0, path.stat().st_size
+    with path.open("rb") as packed:
+        for line in cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed:
+            row = json.loads(line)
+            words += len(f"{row.get('title') or ''} {row.get('text') or ''}".split())
+            rows += 1
+            if READ < packed.tell() < size:
+                break
+        share = packed.tell() / size
+    return max(1, round(rows / share)), max(1, round(words / max(rows, 1)))
+
+
+def _count_queries(path: Path) -> int:
+    """Queries of a file of judgments, in which the lines of a query follow each other."""
+    queries, last = 0, b""
+    with path.open("rb") as file:
+        for line in file:
+            name = line.split(None, 1)[0] if line.strip() else last
+            queries, last = queries + (name != last), name
+    return max(1, queries - 1)  # the header counts as one
 
 
 KIND = Kind(BeirFields, build_beir, impl=2)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import MadeFrom
 from encore.config.strict import Positive
 from encore.data import unpacked
-from encore.data.articles import ArticlesFields, Row, write_article_collection
+from encore.data.articles import ArticlesFields, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import refuse_changed
@@ -66,13 +66,16 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
         raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
     files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
     counts = {"files": len(files), "books": 0}
-    articles = (_article(name, sections) for name, sections in _articles(files, spec, counts))
+    articles = (
+        {
+            "_id": name,
+            "title": "",
+            "sections": [{"title": "", "sentences": sentences} for sentences in sections],
+            "links": [],
+        }
+        for name, sections in _articles(files, spec, counts)
+    )
     return write_article_collection(folder, articles, counts)
-
-
-def _article(name: str, sections: list[Section]) -> Row:
-    titled = [{"title": "", "sentences": sentences} for sentences in sections]
-    return {"_id": name, "title": "", "sections": titled, "links": []}
 
 
 def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -> Iterator[tuple[str, list[Section]]]:
@@ -82,17 +85,13 @@ def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -
         for section in _marked(path, spec):
             ended = section is None
             if held and (ended or size + len(section or ()) > spec["article_sentences"]):
-                yield _name(counts["books"], part), held
+                yield f"{counts['books']}.{part}" if part else str(counts["books"]), held
                 part, held, size = part + 1, [], 0
             if section:
                 held.append(section)
                 size += len(section)
             if ended and part:
                 counts["books"], part = counts["books"] + 1, 0
-
-
-def _name(book: int, part: int) -> str:
-    return f"{book}.{part}" if part else str(book)
 
 
 def _marked(path: Path, spec: dict[str, Any]) -> Iterator[Section | None]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from encore.config.datasets import MadeFrom
 from encore.data.articles import ArticlesFields, Row, write_article_collection
@@ -38,6 +38,18 @@ class EncyclopediaFields(ArticlesFields):
         return {"kind": self.kind, "content": content_of(Path(self.path), "articles")}
 
 
+class _Section(BaseModel):
+    heading: str
+    paragraphs: list[str]
+
+
+class _Article(BaseModel):
+    id: str
+    title: str
+    sections: list[_Section]
+    links: list[str]
+
+
 def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``EncyclopediaFields``, describes; returns its counts.
 
@@ -49,27 +61,29 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")
     refuse_changed(source, content_of(source, "articles"), spec["content"])
-    titles = {row["id"]: row["title"] for _, row in _rows(source) if _has_text(row)}
-    rows = sum(1 for _ in _rows(source))
-    removed: Counter[str] = Counter()
-    articles = (
-        {
-            "_id": row["id"],
-            "title": row["title"],
-            "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
-            "links": list(_links(row, sections, titles, removed)),
-        }
-        for row, sections in _articles(source)
-    )
+    rows, titles, removed = 0, dict[str, str](), Counter[str]()
+    for row in _rows(source):
+        rows += 1
+        if any(text.strip() for section in row["sections"] for text in section["paragraphs"]):
+            titles[row["id"]] = row["title"]
+    articles = (_article(row, titles, removed) for row in _rows(source) if row["id"] in titles)
     statistics = {"articles_without_text": rows - len(titles), "links_removed": removed}
     return write_article_collection(folder, articles, statistics)
 
 
-def _links(
-    row: Row, sections: list[tuple[str, list[str]]], titles: dict[str, str], removed: Counter[str]
-) -> Iterator[Row]:
+def _article(row: Row, titles: dict[str, str], removed: Counter[str]) -> Row:
+    """An article with the sections that have text; the first, its lead, stays in any case."""
+    sections = [
+        {"title": each["heading"], "sentences": [sentence for text in each["paragraphs"] for sentence in split(text)]}
+        for each in row["sections"]
+    ]
+    kept = [each for number, each in enumerate(sections) if each["sentences"] or number == 0]
+    return {"_id": row["id"], "title": row["title"], "sections": kept, "links": [*_links(row, kept, titles, removed)]}
+
+
+def _links(row: Row, sections: list[Row], titles: dict[str, str], removed: Counter[str]) -> Iterator[Row]:
     """A link belongs to the first section that names the title it leads to; without such a section it is removed."""
-    texts = [" ".join(sentences).lower() for _, sentences in sections]
+    texts = [" ".join(each["sentences"]).lower() for each in sections]
     for to in dict.fromkeys(row["links"]):
         if to not in titles or to == row["id"]:
             removed["self" if to == row["id"] else "missing"] += 1
@@ -82,49 +96,17 @@ def _links(
             yield {"section": place, "to": to, "anchor": 0, "origin": "link"}
 
 
-def _has_text(row: Row) -> bool:
-    return any(text.strip() for section in row["sections"] for text in section["paragraphs"])
-
-
-def _articles(source: Path) -> Iterator[tuple[Row, list[tuple[str, list[str]]]]]:
-    """Each article that has text, with its sections that have some; the first, its lead, stays in any case."""
-    for _, row in _rows(source):
-        sections = [
-            (section["heading"], [sentence for text in section["paragraphs"] for sentence in split(text)])
-            for section in row["sections"]
-        ]
-        if _has_text(row):
-            yield row, [each for number, each in enumerate(sections) if each[1] or number == 0]
-
-
-def _rows(source: Path) -> Iterator[tuple[int, Row]]:
+def _rows(source: Path) -> Iterator[Row]:
     seen: set[str] = set()
     for number, row in numbered_objects(source):
-        if not _is_article(row):
-            raise EncoreError(f"{source}, line {number}: {_FORM}; fix or remove the line")
+        try:
+            _Article.model_validate(row)
+        except ValidationError as error:
+            raise EncoreError(f"{source}, line {number}: {_FORM}; fix or remove the line") from error
         if row["id"] in seen:
             raise EncoreError(f"{source}, line {number}: id {quoted(row['id'])} occurs twice; remove one of the rows")
         seen.add(row["id"])
-        yield number, row
-
-
-def _is_article(row: Any) -> bool:
-    return (
-        isinstance(row, dict)
-        and all(isinstance(row.get(key), str) for key in ("id", "title"))
-        and all(isinstance(row.get(key), list) for key in ("sections", "links"))
-        and all(isinstance(link, str) for link in row["links"])
-        and all(_is_section(section) for section in row["sections"])
-    )
-
-
-def _is_section(section: Any) -> bool:
-    return (
-        isinstance(section, dict)
-        and isinstance(section.get("heading"), str)
-        and isinstance(section.get("paragraphs"), list)
-        and all(isinstance(text, str) for text in section["paragraphs"])
-    )
+        yield row
 
 
 KIND = Kind(EncyclopediaFields, build_encyclopedia, impl=2)

@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from encore.datasets.archives import FolderFields, add_statistics, opened
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa.build import write_reqa
-from encore.datasets.reqa.distractors import ready
+from encore.datasets.reqa.build import ready, write_reqa
 from encore.datasets.reqa.fields import ReqaFields
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
 from encore.errors import EncoreError
@@ -71,7 +70,11 @@ def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs)
     fields = PreparedReqaFields.model_validate({"path": str(inputs.source), **known})
     with opened(spec, inputs, *fields.folders) as place:
         asked, *others = (place / name for name in fields.folders)
-        questions = [question for passage, about in _passages(asked / FILE) for question in _questions(passage, about)]
+        questions = [
+            AnsweredQuestion(each.text, passage, each.sentence, passage.title)
+            for passage, about in _passages(asked / FILE)
+            for each in about
+        ]
         pool = (passage for other in others for passage, _ in _passages(other / FILE))
         counts = write_reqa(folder, questions, ready(pool), fields)
         return add_statistics(folder, asked, counts)
@@ -96,11 +99,6 @@ def _passages(path: Path) -> Iterator[tuple[Passage, tuple[_Question, ...]]]:
                 "from 0; correct the row"
             )
         yield Passage(read.id, read.title, read.sentences), read.questions
-
-
-def _questions(passage: Passage, about: tuple[_Question, ...]) -> Iterator[AnsweredQuestion]:
-    for each in about:
-        yield AnsweredQuestion(each.text, passage, each.sentence, passage.title)
 
 
 KIND = Kind(PreparedReqaFields, build_prepared_reqa)

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split, role_of
 from encore.config.strict import Positive
 from encore.data.articles import write_article_collection
-from encore.data.collection import Collection, Judgment, Row, smallest, write_collection
+from encore.data.collection import Collection, Row, judgments_of, smallest, write_collection
 from encore.data.text_fields import Form
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
@@ -114,7 +114,7 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
         folder,
         (row for row in base.corpus() if row["_id"] in documents),
         (row for row in base.query_rows() if row["_id"] in query_ids),
-        {split: _judgments(judged) for split, judged in qrels.items()},
+        {split: judgments_of(judged) for split, judged in qrels.items()},
         base.articles(),
         form=Form.read(base.folder),
         answers=(row for row in base.answer_rows() if row["_id"] in query_ids),
@@ -158,12 +158,6 @@ def _linked(articles: Iterable[Row], pages: Container[str]) -> Iterator[Row]:
     for row in articles:
         if row["_id"] in pages:
             yield {**row, "links": [link for link in row["links"] if link["to"] in pages]}
-
-
-def _judgments(judged: Qrels) -> Iterator[Judgment]:
-    for query, grades in judged.items():
-        for document, grade in grades.items():
-            yield Judgment(query, document, grade)
 
 
 KIND = Kind(SubsetFields, build_subset)

@@ -15,8 +15,7 @@ from small_models import tokenizer_folder
 from encore.data.collection import Collection, Judgment, order, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets.reqa import tuples
-from encore.datasets.reqa.build import split_questions, write_reqa
-from encore.datasets.reqa.distractors import distractors, ready
+from encore.datasets.reqa.build import distractors, ready, split_questions, write_reqa
 from encore.datasets.reqa.fields import ReqaFields
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.datasets.squad_reqa import squad_paragraphs

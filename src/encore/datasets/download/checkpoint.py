@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +17,7 @@ from encore.config import checkpoints
 from encore.config.sources import DIGEST, Remote
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked
-from encore.datasets.download.source import obtain, print_terms
-from encore.datasets.download.trust import trust
+from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
 from encore.storage.files import write_json
@@ -90,7 +90,8 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
         except (OSError, ValueError, RecursionError) as error:
             raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub again") from error
         return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
-    if staged := _staged(place):
+    with suppress(EncoreError):  # some are missing
+        staged = checkpoints.chosen([path.name for path in place.iterdir()] if place.is_dir() else [], str(place))
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
     listing = _listing(checkpoint, revision, place)
     wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")
@@ -99,15 +100,6 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
     answer = checked(_Published, answer, f"{HUB}/{checkpoint}").model_dump(exclude_unset=True)
     write_json(note, answer)
     return answer
-
-
-def _staged(place: Path) -> list[str]:
-    """The files of a stored checkpoint, all that are read of one; none if some are missing."""
-    names = {path.name for path in place.iterdir()} if place.is_dir() else set()
-    try:
-        return checkpoints.chosen(names, str(place))
-    except EncoreError:
-        return []
 
 
 def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:

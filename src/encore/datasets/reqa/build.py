@@ -4,16 +4,18 @@ Questions are split into training, validation and test for several shares of tra
 (Chang et al. 2020, section 4.2).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from encore.data.collection import Judgment, Row, smallest, write_collection
+from encore.data.collection import Judgment, order, smallest, write_collection
 from encore.datasets.reqa import tuples
-from encore.datasets.reqa.distractors import Pool, distractors
 from encore.datasets.reqa.fields import SENTENCE, ReqaFields
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
 from encore.errors import EncoreError
+
+Pool = Iterable[tuple[str, Callable[[], Passage]]]  # each passage's id, and how it is read when it is wanted
 
 
 def write_reqa(
@@ -38,7 +40,10 @@ def write_reqa(
         tuples.candidates(passages),
         tuples.queries(questions),
         qrels(found, gold, tuples.same_sentence(gold, passages)),
-        map(_article, passages),
+        (
+            {"_id": each.id, "title": each.title, "sections": [{"title": "", "sentences": each.sentences}], "links": []}
+            for each in passages  # as articles, so that a vocabulary or an objective reads each sentence once
+        ),
         statistics={
             "tuples": sum(map(len, gold.values())),
             "candidates": sum(len(passage.sentences) for passage in questioned),
@@ -47,12 +52,6 @@ def write_reqa(
         },
         form=fields.form,
     )
-
-
-def _article(passage: Passage) -> Row:
-    """A passage as an article, so that a vocabulary or an objective reads each sentence once."""
-    section = {"title": "", "sentences": list(passage.sentences)}
-    return {"_id": passage.id, "title": passage.title, "sections": [section], "links": []}
 
 
 class QuestionSplits(NamedTuple):
@@ -76,14 +75,14 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> list[Question
     known = list(queries)
     found = []
     for draw in range(fields.draws):
-        order = smallest(known, len(known), f"{fields.salt}:{draw}")
+        drawn = smallest(known, len(known), f"{fields.salt}:{draw}")
         for ratio in fields.ratios:
-            learned = round(len(order) * ratio / 100)
+            learned = round(len(drawn) * ratio / 100)
             held = round(learned * fields.valid_share / 100) or 1
-            part = QuestionSplits(fields.draw(ratio, draw), order[held:learned], order[:held], order[learned:])
+            part = QuestionSplits(fields.draw(ratio, draw), drawn[held:learned], drawn[:held], drawn[learned:])
             if not (part.train and part.test):
                 raise EncoreError(
-                    f"{len(order)} questions are too few to train on {ratio} % of them; take larger `ratios`"
+                    f"{len(drawn)} questions are too few to train on {ratio} % of them; take larger `ratios`"
                 )
             found.append(part)
     return found
@@ -103,3 +102,52 @@ def qrels(
 
 def _judgments(queries: list[str], relevant: Mapping[str, set[str]]) -> list[Judgment]:
     return [Judgment(query, name, 1) for query in sorted(queries) for name in sorted(relevant[query])]
+
+
+def ready(passages: Iterable[Passage]) -> Pool:
+    """Passages that are read already, as a pool."""
+    for passage in passages:
+        yield passage.id, lambda passage=passage: passage  # type: ignore[misc]  # bound now, not when it is called
+
+
+def distractors(pool: Pool, gold: Iterable[Passage], count: int, salt: str) -> list[Passage]:
+    """A uniform sample of passages that together have ``count`` sentences; the last is cut there.
+
+    The paper says neither how it sampled nor how it kept answers out. Here passages are taken in the order of a hash of
+    their id, and one whose text is that of a passage that is asked about is passed over. Of a pool, however large, no
+    more is held than what may be taken, and no more read into sentences.
+
+    Raises:
+        EncoreError: the pool has fewer sentences than that.
+    """
+    known = {_text(passage) for passage in gold}
+    taken: list[tuple[_Descending, Passage]] = []  # a heap, the last in order on top
+    held = 0
+    for name, read in pool if count else ():
+        place = _Descending(order(name, salt))
+        if held >= count and not taken[0][0] < place:
+            continue
+        passage = read()
+        if not passage.sentences or _text(passage) in known:
+            continue
+        heapq.heappush(taken, (place, passage))
+        held += len(passage.sentences)
+        while held - len(taken[0][1].sentences) >= count:
+            held -= len(heapq.heappop(taken)[1].sentences)
+    if held < count:
+        raise EncoreError(f"there are {held} distractors, {count} are asked for; lower `distractors`")
+    if held > count:
+        place, last = taken[0]
+        taken[0] = place, Passage(last.id, last.title, last.sentences[: count - held])
+    return sorted((passage for _, passage in taken), key=lambda each: each.id)
+
+
+class _Descending(str):
+    """A text that a heap, which has the smallest on top, takes the other way round."""
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+
+def _text(passage: Passage) -> str:
+    return " ".join(passage.text.lower().split())
