@@ -19,7 +19,7 @@ from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
 from encore.config.published_counts import PublishedCount, read_published_counts
 from encore.config.sources import SourceEntry
-from encore.config.validation import checked, explained, nearest, read_yaml, refuse_odd_name
+from encore.config.validation import explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
 from encore.errors import EncoreError
 
@@ -63,16 +63,16 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
-    backbones = _entries(folder / "backbones.yaml", lambda value, place: checked(Backbone, value, place))
+    backbones = _entries(folder / "backbones.yaml", partial(explained, Backbone.model_validate))
     steps = _entries(folder / "steps.yaml", _as_written(read_step))
     kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
     check_starts(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
-    datasets = _entries(file, _by_kind(read_dataset), read_datasets(file))
-    found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))
+    datasets = _entries(file, partial(explained, read_dataset), read_datasets(file))
+    found_systems = _entries(folder / "systems.yaml", partial(explained, systems.read_system))
     indexes = _entries(folder / "indexes.yaml", _as_written(index_types.read_index_type))
-    predictions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
-    sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
+    predictions = _entries(folder / "doc2query.yaml", partial(explained, doc2query.read_expansion))
+    sources = _entries(folder / "sources.yaml", partial(explained, SourceEntry.model_validate))
     return Catalogue(
         backbones,
         steps,
@@ -101,11 +101,6 @@ def read_step(step: dict[str, Any]) -> Step:
 def read_dataset(fields: dict[str, Any]) -> CollectionFields:
     """Check a dataset's fields by its kind."""
     return kinds.load_kind(str(fields.get("kind"))).fields.model_validate(fields)
-
-
-def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
-    """Read an entry whose fields depend on its kind; errors name its place."""
-    return lambda value, place: explained(read, value, place)
 
 
 def _as_written(read: Callable[[Any], Any]) -> Callable[[Any, str], dict[str, Any]]:

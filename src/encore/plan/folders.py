@@ -25,16 +25,15 @@ def patterns(resolve: Resolver) -> dict[str, str]:
     Rules that write into one folder of results are distinguished by these alone.
     """
     return {
-        "pretrained": models_after(resolve, "pretrain"),
-        "finetuned": models_after(resolve, "finetune"),
+        "pretrained": _models_after(resolve, "pretrain"),
+        "finetuned": _models_after(resolve, "finetune"),
         "model": lineages(resolve),
         **{kind: systems(resolve, kind) for kind in ("bm25", "fusion", "rerank")},
         "figure": _alternatives(resolve.catalogue.figures),
     }
 
 
-def models_after(resolve: Resolver, kind: str) -> str:
-    """A regular expression of the folders of models whose last step is of a kind."""
+def _models_after(resolve: Resolver, kind: str) -> str:
     last = _alternatives(name for name, step in resolve.catalogue.steps.items() if step["kind"] == kind)
     return rf"[a-z0-9_.=~+-]*\+{last}(?:~[a-z0-9_.=~-]*)?-s\d+-[0-9a-f]{{8}}"
 
@@ -87,7 +86,6 @@ def _plan_texts(plan: Planner, kind: str, name: str) -> None:
 
 
 def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
-    """Plan the scores and the latency of a system on every split that it may answer."""
     for dataset in plan.resolve.datasets.in_use():
         for split, fields in plan.resolve.own(dataset).fields.splits.items():
             if fields.measures and scores.tested_fairly(plan, system, dataset, split):
@@ -101,16 +99,12 @@ def named(plan: Planner, name: str) -> list[str]:
 
     Of one name it is the dataset; ``source:wikipedia`` is the source.
     """
-    if name.startswith(SOURCE):
-        return [fetched_source(plan, name.removeprefix(SOURCE)).manifest]
     if name in plan.resolve.datasets:
         return [named_collection(plan, name).manifest]
-    if name in plan.catalogue.sources:
-        return [fetched_source(plan, name).manifest]
-    for known, revision in _checkpoints(plan):
-        if known == name:
-            return [artifact.manifest for artifact in checkpoint_files(plan, known, revision).inputs.values()]
-    return []
+    if name.startswith(SOURCE) or name in plan.catalogue.sources:
+        return [fetched_source(plan, name.removeprefix(SOURCE)).manifest]
+    found = (checkpoint_files(plan, known, revision) for known, revision in _checkpoints(plan) if known == name)
+    return [artifact.manifest for given in found for artifact in given.inputs.values()][:1]
 
 
 def misspelt(plan: Planner, name: str) -> str | None:

@@ -91,7 +91,7 @@ def read_entries() -> Mapping[str, dict[str, Any]]:
 
 
 def is_damaged(path: Path = INDEX) -> bool:
-    """Whether there is an index, and it cannot be read."""
+    """True if there is an index and it cannot be read."""
     return path.exists() and _readable(path) is None
 
 

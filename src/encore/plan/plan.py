@@ -16,7 +16,6 @@ from encore.plan.artifacts import scores as measured
 from encore.plan.catalogue import Catalogue
 from encore.plan.planner import Planner
 from encore.plan.resolver import Resolver
-from encore.plan.stages import impl
 
 
 class Plan(Planner):
@@ -26,7 +25,7 @@ class Plan(Planner):
     """
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
-        super().__init__(Resolver(config, catalogue), impl, models.model, systems.run)
+        super().__init__(Resolver(config, catalogue), models.model, systems.run)
 
     collection, tokens = texts.collection, texts.tokens
     scores, latency = measured.scores, measured.latency

@@ -9,6 +9,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
 from encore.plan.catalogue import Catalogue
 from encore.plan.resolver import Resolver
+from encore.plan.stages import impl
 from encore.storage.files import digest
 
 LONGEST_NAME = 100
@@ -24,22 +25,22 @@ class Planner:
     learns from negatives, which come from a system's run, which another model gives.
     """
 
-    def __init__(self, resolve: Resolver, impl: Callable[[str], int], model: PlanModel, run: PlanRun) -> None:
+    def __init__(self, resolve: Resolver, model: PlanModel, run: PlanRun) -> None:
         """
         Args:
             resolve: what names mean under the run's configuration.
-            impl: the declared version of a stage.
             model: plans the model that a lineage ends with, under one seed.
             run: plans a system's run over the queries of a split.
         """
         self.resolve = resolve
-        self.impl = impl
         self.made: dict[str, Artifact] = {}  # by folder; what an artifact is made from comes before it
         self._plan_model, self._plan_run = model, run
         self.collections: dict[str, Artifact] = {}  # by the dataset's own name; nearly everything is made from one
         self._models: dict[tuple[str, int], Artifact] = {}
         self._runs: dict[tuple[str, int | None, str, Topics], Artifact] = {}
         self._begun: set[tuple[str, int]] = set()
+
+    impl = staticmethod(impl)  # the declared version of a stage
 
     @property
     def config(self) -> RunConfig:

@@ -33,7 +33,7 @@ def triples_of(made: Artifact) -> str | None:
 
 
 def share_with_triples(catalogue: Catalogue, made: Artifact) -> float:
-    """The share of the judged queries that are learned from where those without triples are left out; else 1."""
+    """The share of the judged queries that are learned from if those without triples are left out; otherwise 1."""
     fields = made.spec.get("step", made.spec)
     source = triples_of(made) if fields.get("least_negatives") else None
     return next((each.share for each in catalogue.published_counts if source and each.triples == source), 1.0)

@@ -16,9 +16,9 @@ import pytest
 
 from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.datasets.download import download as downloading
-from encore.datasets.download import trust
 from encore.datasets.download.download import download
-from encore.datasets.download.source import fetch
+from encore.datasets.download.source import NAME as TRUSTED
+from encore.datasets.download.source import fetch, trust
 from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
 
@@ -422,10 +422,10 @@ def test_what_the_disk_says_is_one_line(server, tmp_path):
 
 @pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"a": 5}', "\udcff"])
 def test_a_damaged_record_of_first_downloads_is_one_line(tmp_path, record):
-    (tmp_path / trust.NAME).write_bytes(record.encode(errors="surrogateescape"))
+    (tmp_path / TRUSTED).write_bytes(record.encode(errors="surrogateescape"))
     (tmp_path / "file.bin").write_bytes(CONTENT)
     with pytest.raises(EncoreError, match=r"trusted\.json (is not JSON|must be an object)") as refused:
-        trust.trust(tmp_path / "file.bin", "sha256:0", tmp_path)
+        trust(tmp_path / "file.bin", "sha256:0", tmp_path)
     assert "\n" not in str(refused.value)
 
 
@@ -443,4 +443,4 @@ def test_two_archives_that_do_not_fit_together_leave_nothing(tmp_path):
     with pytest.raises(EncoreError, match=r"set/file cannot be placed next to the source's other files.*members"):
         fetch("both", source, tmp_path / "data", tmp_path / "made")
     assert not (tmp_path / "made").exists()
-    assert not (tmp_path / "data" / trust.NAME).exists()
+    assert not (tmp_path / "data" / TRUSTED).exists()

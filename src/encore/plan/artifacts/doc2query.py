@@ -16,13 +16,8 @@ def identity(plan: Planner, name: str) -> str:
         content = _predictions(plan, fields)[1]
         return digest([plan.impl("predict_queries.published"), content.get("content", content)])
     assert isinstance(fields, T5)
-    return digest(
-        [
-            plan.impl("predict_queries.t5"),
-            doc2query_model(plan, name, fields).name,
-            [getattr(fields, f) for f in SAMPLING],
-        ]
-    )
+    model, sampling = doc2query_model(plan, name, fields).name, [getattr(fields, field) for field in SAMPLING]
+    return digest([plan.impl("predict_queries.t5"), model, sampling])
 
 
 def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:

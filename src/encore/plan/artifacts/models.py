@@ -9,7 +9,6 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
-from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, teachers
@@ -38,9 +37,9 @@ def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     fields = backbone.model_dump(mode="json", exclude=NAMED_BY_INPUTS)
     spec = {"impl": plan.impl("start"), "backbone": fields, **plan.chance(seed), **names(inputs)}
     if backbone.start != "checkpoint":
-        return plan.make("start", _folder(lineage, seed), spec, inputs)
+        return plan.make("start", f"models/{lineage}-s{seed}", spec, inputs)
     given = backbone_files(plan, backbone)
-    return plan.make("start", _folder(lineage, seed), spec | given.spec, inputs | given.inputs, given.folder)
+    return plan.make("start", f"models/{lineage}-s{seed}", spec | given.spec, inputs | given.inputs, given.folder)
 
 
 def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
@@ -67,7 +66,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
     spec = {"impl": impl, "step": fields, **plan.chance(seed), **names(inputs)}
-    return plan.make(stage, _folder(lineage, seed), spec, inputs)
+    return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
 
 
 def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
@@ -133,20 +132,16 @@ def _prepared(plan: Planner, step: PretrainStep, inputs: dict[str, Artifact]) ->
     if preparation is None:
         return {}
     used = {"tokens": inputs["tokens"]}
-    used |= {"attention": _attention(plan, step, preparation, inputs)} if preparation.reads_attention else {}
+    if preparation.reads_attention:  # what the model that the step starts from attends to in the texts
+        read = {role: inputs[role] for role in ("tokens", "weights")}
+        texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
+        spec = {"impl": plan.impl("attend"), "texts": texts.model_dump(mode="json"), **names(read)}
+        used["attention"] = plan.make("attend", f"attention/{step.collection}", spec, read)
     impl = [plan.impl("prepare"), plan.impl(f"pretrain.{step.objective}")]
     fields = {"objective": step.objective, "preparation": preparation.model_dump(mode="json")}
     spec = {"impl": impl, **fields, **names(used)}
     folder = f"prepared/{preparation.name}-{step.collection}"
     return {"prepared": plan.make(f"prepare.{step.objective}", folder, spec, used)}
-
-
-def _attention(plan: Planner, step: PretrainStep, preparation: Preparation, inputs: dict[str, Artifact]) -> Artifact:
-    """What the model that a step starts from attends to in the texts that a preparation reads."""
-    used = {role: inputs[role] for role in ("tokens", "weights")}
-    texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
-    spec = {"impl": plan.impl("attend"), "texts": texts.model_dump(mode="json"), **names(used)}
-    return plan.make("attend", f"attention/{step.collection}", spec, used)
 
 
 def _weights(plan: Planner, lineage: Lineage, step: Step) -> Lineage:
@@ -156,7 +151,3 @@ def _weights(plan: Planner, lineage: Lineage, step: Step) -> Lineage:
         while parent.steps and isinstance(plan.resolve.step(parent.steps[-1]), FinetuneStep):
             parent = parent.parent
     return parent
-
-
-def _folder(lineage: Lineage, seed: int) -> str:
-    return f"models/{lineage}-s{seed}"

@@ -43,12 +43,8 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": collection(plan, step.collection)}
-    recipe: Spec = {
-        "depth": step.depth,
-        "keep": step.negatives_kept,
-        "exclude_judged": step.exclude_judged,
-        "seed": seed,
-    }
+    recipe: Spec = {"depth": step.depth, "keep": step.negatives_kept, "exclude_judged": step.exclude_judged}
+    recipe |= {"seed": seed}
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
     if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
@@ -78,17 +74,11 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
             "`published_negatives: false`, and BM25's are drawn"
         )
     inputs = {"collection": collection(plan, step.collection)}
-    queries = {"split": step.train_split, "queries": step.queries, "sample": step.sample_of(seed)}
-    identity = {"form": "published", "exclude_judged": step.exclude_judged}
-    spec = {
-        "impl": plan.impl("negatives_from_dataset"),
-        **identity,
-        **queries,
-        "keep": step.negatives_kept,
-        "seed": seed,
-        **names(inputs),
-    }
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
+    queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
+    identity = {"form": "published", "exclude_judged": step.exclude_judged}
+    recipe = {"keep": step.negatives_kept, "seed": seed}
+    spec = {"impl": plan.impl("negatives_from_dataset"), **identity, **queries, **recipe, **names(inputs)}
     folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives_from_dataset", folder, spec, inputs)
 

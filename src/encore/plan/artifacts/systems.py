@@ -117,11 +117,7 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
 def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
     """A lineage's run over the queries of a split."""
     model, vectors = plan.model(lineage, seed), shards(plan, lineage, seed, dataset)
-    inputs = {
-        "model": model,
-        "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage)),
-        "collection": collection(plan, dataset),
-    }
+    inputs = {"model": model, "tokens": vectors[0].inputs["tokens"], "collection": collection(plan, dataset)}
     named = {**names(inputs), "index": vectors[0].owner, "system": model.name}
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
