@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.datasets import kinds
-from encore.datasets.dpr_files import with_answers
+from encore.datasets.dpr import with_answers
 from encore.storage.text_files import numbered_lines
 from harness.trec_eval import judgments
 

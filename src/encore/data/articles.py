@@ -102,9 +102,14 @@ class _Checked:
         """
         for row in rows:
             self._enter(row)
-            for link in row["links"]:
+            links = row["links"]
+            for link in links:
                 self._follow(row["_id"], link)
-            self._count(row)
+            self.counts["articles"] += 1
+            self.counts["sections"] += len(row["sections"])
+            self.counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
+            self.counts["links"] += len(links)
+            self.counts["links_between_articles"] += sum(link["to"] != row["_id"] for link in links)
             yield row
         for to, (anchor, source) in self._awaited.items():
             raise _lost(source, to, anchor)
@@ -126,14 +131,6 @@ class _Checked:
             raise _lost(source, source, link["section"])
         if to not in self._sections and anchor > self._awaited.get(to, (-1, ""))[0]:
             self._awaited[to] = anchor, source
-
-    def _count(self, row: Row) -> None:
-        links = row["links"]
-        self.counts["articles"] += 1
-        self.counts["sections"] += len(row["sections"])
-        self.counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
-        self.counts["links"] += len(links)
-        self.counts["links_between_articles"] += sum(link["to"] != row["_id"] for link in links)
 
 
 def _lost(source: str, to: str, section: int) -> EncoreError:

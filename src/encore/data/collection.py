@@ -18,7 +18,7 @@ from typing import Any
 
 from encore.config.datasets import role_of, same_draw
 from encore.data.articles import write_articles
-from encore.data.judgments import Grades, Judging, Judgment, Unknown, unjudged
+from encore.data.judgments import Judging, Judgment, Unknown, unjudged
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, write_rows
 from encore.errors import EncoreError
@@ -226,14 +226,16 @@ def write_collection(
         documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
         known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
         if not len(documents):
-            file = corpus.path if isinstance(corpus, Located) else "the corpus"
-            raise EncoreError(f"{file} holds no document; name another source")
+            source = corpus.path if isinstance(corpus, Located) else "the corpus"
+            raise EncoreError(f"{source} holds no document; name another source")
         judging = Judging(known, documents, empty, unknown_judgments)
         topics_of: dict[str, Iterable[str]] = {}
         counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
         for split, judgments in qrels.items():
             grades, counts["splits"][split] = judging.judged(split, judgments)
-            _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+            with open_text_writer(folder / "qrels" / f"{split}.tsv") as file:
+                file.write(QRELS_HEADER + "\n")
+                file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
             topics_of[split] = grades.keys()
         for split, named in (questions or {}).items():
             topics_of[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
@@ -308,10 +310,3 @@ def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) 
         raise EncoreError(f"question {strange[0]!r} of split {path.stem!r} is not among the queries; add it there")
     write_text(path, "".join(f"{name}\n" for name in named))
     return named
-
-
-def _write_qrels(path: Path, judged: Grades) -> None:
-    with open_text_writer(path) as file:
-        file.write(QRELS_HEADER + "\n")
-        for query, grades in judged.items():
-            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())

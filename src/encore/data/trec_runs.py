@@ -49,8 +49,11 @@ def write_trec(path: Path, run: Run, header: Mapping[str, Any]) -> None:
         raise EncoreError(f"{path}, {error}") from error
     if comments := [query for query in matrices.queries if query.startswith("#")]:
         raise EncoreError(f"query id {comments[0]!r} starts like a comment; rename the query in the collection")
+    # YAML escapes all but ASCII, since RFC 1952 knows no UTF-8 in comments
+    text = yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=False, width=1000)
+    comment = "\n".join([START, *(f"# {line}" for line in text.splitlines()), END, ""]).encode("ascii")
     with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(_GZIP + _comment(header) + b"\0")
+        file.write(_GZIP + comment + b"\0")
         packer, checksum, length = isal_zlib.compressobj(GZIP_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS), 0, 0
         for block in _blocks(matrices, tag):
             checksum, length = isal_zlib.crc32(block, checksum), length + block.size
@@ -104,12 +107,6 @@ def _arranged(table: pa.Table, order: Sequence[str] | None = None) -> RunMatrice
         documents.indices.to_numpy(),
         table["score"].to_numpy(),
     )
-
-
-def _comment(header: Mapping[str, Any]) -> bytes:
-    """The header as comment lines; YAML escapes all but ASCII, since RFC 1952 knows no UTF-8 here."""
-    text = yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=False, width=1000)
-    return "\n".join([START, *(f"# {line}" for line in text.splitlines()), END, ""]).encode("ascii")
 
 
 def _blocks(run: RunMatrices, tag: str) -> Iterator[pa.Buffer]:

@@ -68,13 +68,8 @@ def named_parts(names: Iterable[str], parts: Iterable[Collection]) -> dict[str, 
 def _articles(named: Iterable[tuple[str, Collection]]) -> Iterator[Row]:
     for name, part in named:
         for row in part.articles():
-            links = [link | {"to": qualified(name, link["to"])} for link in row["links"]]
-            yield row | {"_id": qualified(name, row["_id"]), "links": links}
-
-
-def qualified(name: str, own: str) -> str:
-    """An id of a part, as the joined collection has it."""
-    return f"{name}:{own}"
+            links = [link | {"to": f"{name}:{link['to']}"} for link in row["links"]]
+            yield row | {"_id": f"{name}:{row['_id']}", "links": links}
 
 
 KIND = Kind(ConcatFields, build_concat, impl=2)

@@ -1,24 +1,45 @@
 """Open-domain questions over Wikipedia in passages of 100 words, as DPR publishes them (Karpukhin et al. 2020).
 
-Three forms of files (``dpr_files.py``): passages, training questions with passages of three kinds, and questions with
-answers alone.
+Files have three forms: passages, training questions with passages of three kinds (a JSON array, larger than memory and
+read as a stream), and questions with answers alone. Rows are tab-separated, with the quoting of CSV.
 """
 
+import ast
+import csv
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import ijson
 from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Located, Row, write_collection
-from encore.datasets import dpr_files, source_files
-from encore.datasets.dpr_files import DprQuestion
+from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.storage.files import open_text_writer
+from encore.errors import EncoreError
+from encore.storage.files import open_text, open_text_writer
+from encore.storage.text_files import numbered_lines
 
 COUNTED = ("queries", "judgments", "negatives")
+HEADER = ["id", "text", "title"]  # of passages
+BY_PEOPLE = 1000  # the score that DPR gives to the passage that people had marked
+IDS = ("passage_id", "psg_id")  # of a passage: in files of Natural Questions, in those of TriviaQA
+DEEPEST = 100  # brackets within brackets: what ijson's own ``items`` keeps grows with the square of the depth
+
+
+@dataclass
+class DprQuestion:
+    """A question, its place in the file, and the passages that the file lists for it, by id."""
+
+    text: str
+    answers: list[str]
+    place: str
+    positives: dict[str, int] = field(default_factory=dict)  # 2: marked by people, 1: retrieved with an answer in it
+    negatives: list[str] = field(default_factory=list)  # retrieved by BM25, without an answer, best first
 
 
 class DprSplit(Split):
@@ -95,7 +116,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     judged: dict[str, list[Judgment]] = {}
     query_ids: dict[str, list[str]] = {}
     for split, each in spec["splits"].items():
-        read = dpr_files.with_passages if each["with_passages"] else dpr_files.with_answers
+        read = with_passages if each["with_passages"] else with_answers
         found = _kept(read(paths[each["file"]]), split, rows, answers, counts)
         if each["with_passages"]:
             judged[split] = list(_judgments(_listing(folder, split, found), split, counts))
@@ -104,7 +125,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     corpus = paths[spec["passages"]]
     written = write_collection(
         folder,
-        Located(corpus, _documents(dpr_files.passages(corpus), counts)),
+        Located(corpus, _documents(corpus, counts)),
         rows,
         judged,
         answers=answers,
@@ -144,13 +165,143 @@ def _judgments(found: Iterable[tuple[str, DprQuestion]], split: str, counts: Cou
             yield Judgment(name, document, grade, question.place)
 
 
-def _documents(found: Iterable[tuple[int, Row]], counts: Counter[str]) -> Iterator[tuple[int, Row]]:
-    for line, row in found:
+def _documents(corpus: Path, counts: Counter[str]) -> Iterator[tuple[int, Row]]:
+    for line, row in passages(corpus):
         counts["passages"] += 1
         if row["text"].strip() or row["title"].strip():
             yield line, row
         else:
             counts["empty"] += 1
+
+
+def passages(path: Path) -> Iterator[tuple[int, Row]]:
+    """Rows of a corpus, with their lines; those without text or title too.
+
+    Raises:
+        EncoreError: with its line, a row has not three columns, or the header is another.
+    """
+    for number, row in columns(path):
+        if number == 1:
+            if row != HEADER:
+                raise EncoreError(f"{path}, line 1: the header must be id, text and title, tab-separated; add it")
+        elif len(row) != len(HEADER):
+            raise EncoreError(
+                f"{path}, line {number}: {len(row)} columns, 3 separated by tabs are expected; fix or remove the line"
+            )
+        else:
+            yield number, {"_id": row[0], "title": row[2], "text": row[1]}
+
+
+def with_answers(path: Path) -> Iterator[DprQuestion]:
+    """Rows ``question<TAB>['answer', …]``, the answers as a Python list.
+
+    Raises:
+        EncoreError: with its line, a row is not that.
+    """
+    for number, row in columns(path):
+        place = f"{path}, line {number}"
+        if len(row) != 2:
+            raise EncoreError(
+                f"{place}: {len(row)} columns, a question and its answers separated by a tab are expected"
+            )
+        try:
+            answers = ast.literal_eval(row[1])
+        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            raise EncoreError(f"{place}: {row[1][:60]!r} is not a Python list of answers; fix or remove it") from error
+        yield _question(row[0], answers, place)
+
+
+def with_passages(path: Path) -> Iterator[DprQuestion]:
+    """Elements ``{"question", "answers", "positive_ctxs", "hard_negative_ctxs", …}`` of a JSON array.
+
+    A passage that is listed twice counts where it comes first, positives before negatives.
+
+    Raises:
+        EncoreError: with its number, an element is not that.
+    """
+    for number, element in enumerate(elements(path), 1):
+        place = f"{path}, element {number}"
+        try:
+            question = _question(element["question"], element["answers"], place)
+            for each in element["positive_ctxs"]:
+                question.positives.setdefault(_id(each), 2 if float(each.get("score", 0)) == BY_PEOPLE else 1)
+            listed = dict.fromkeys(map(_id, element.get("hard_negative_ctxs", ())))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EncoreError(
+                f'{place}: needs "question", "answers", "positive_ctxs" and passages with "passage_id" ({error!r}); '
+                "fix or remove it"
+            ) from error
+        question.negatives = [name for name in listed if name not in question.positives]
+        yield question
+
+
+def _question(text: Any, answers: Any, place: str) -> DprQuestion:
+    """A question as DPR reads it, with straight apostrophes."""
+    if not isinstance(text, str) or not text.strip():
+        raise EncoreError(f"{place}: the question is empty; fix or remove it")
+    if not isinstance(answers, list | tuple) or not all(isinstance(each, str) for each in answers):
+        raise EncoreError(f"{place}: the answers of {text!r} are not a list of texts; fix or remove it")
+    kept = [each for each in answers if each.strip()]
+    if not kept:
+        raise EncoreError(f"{place}: {text!r} has no answer, so nothing can be right; add one or remove it")
+    return DprQuestion(text.replace("\u2019", "'"), kept, place)
+
+
+def _id(passage: dict[str, Any]) -> str:
+    return str(passage[IDS[0]] if IDS[0] in passage else passage[IDS[1]])
+
+
+def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows with their lines. Every line is read for itself, so that one with a quote too many cannot swallow others.
+
+    Raises:
+        EncoreError: with its line, a quote is not closed or is followed by something, or a column is absurdly long.
+    """
+    for number, line in numbered_lines(path):
+        try:
+            yield number, next(csv.reader([line], delimiter="\t", strict=True), [])
+        except csv.Error as error:
+            raise EncoreError(
+                f"{path}, line {number}: cannot be split into columns ({error}); fix its quotes, or remove the line"
+            ) from error
+
+
+def elements(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of an array in UTF-8, one after another; a file that ends in ``.gz`` is unpacked.
+
+    Raises:
+        EncoreError: with the number of the element, from 1: something is no UTF-8, no JSON or no object, is nested too
+            deeply, or the file is cut short or continues after the array.
+    """
+    number = 1
+    with open_text(path) as file:
+        try:
+            if not file.buffer.peek(1024).lstrip().startswith(b"["):  # type: ignore[attr-defined]
+                raise EncoreError(f"{path}: a JSON array is expected, which begins with `[`; replace the file")
+            for element in _items(file.buffer):
+                if not isinstance(element, dict):
+                    raise EncoreError(f"{path}, element {number}: an object is expected; replace the file")
+                yield element
+                number += 1
+        except (ijson.JSONError, OSError, EOFError, zlib.error) as error:
+            reason = str(error).partition("\n")[0].partition("\\n")[0]  # then come the text and a mark below it
+            raise EncoreError(f"{path}, element {number}: damaged or cut short ({reason}); replace the file") from error
+
+
+def _items(file: Any) -> Iterator[Any]:
+    """What the array of a binary file holds, one after another."""
+    events = ijson.basic_parse(file, use_float=True)
+    next(events)  # where the array begins
+    depth, builder = 0, ijson.ObjectBuilder()
+    for event, value in events:
+        depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
+        if depth > DEEPEST:
+            raise ijson.JSONError(f"nested more than {DEEPEST} deep")
+        if depth >= 0:  # below is where the array ends
+            builder.event(event, value)
+        if depth == 0:
+            yield builder.value
+            builder = ijson.ObjectBuilder()
 
 
 KIND = Kind(DprFields, build_dpr)

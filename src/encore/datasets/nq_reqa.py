@@ -55,13 +55,16 @@ def _paragraph(row: dict[str, Any], counts: Counter[str]) -> SourceParagraph | N
     if first < 0:
         counts["rows_without_long_answer"] += 1
         return None
-    tokens = _words(row, first, last)
-    if tokens[0] != "<P>":
+    if "document_tokens" in row:
+        words = [token["token"] for token in row["document_tokens"][first:last]]
+    else:
+        words = row["document_text"].split(" ")[first:last]
+    if words[0] != "<P>":
         counts["rows_whose_long_answer_is_no_paragraph"] += 1
         return None
-    tokens_read = _read_tokens(row, first, last, tokens)
+    tokens_read = _read_tokens(row, first, last, words)
     begin, end = short[0]["start_token"] - first, short[0]["end_token"] - first
-    if not 0 <= begin < end <= len(tokens):
+    if not 0 <= begin < end <= len(words):
         raise ValueError("the short answer is not within the long one")
     text = _joined(tokens_read)
     before = len(_joined(tokens_read[:begin], closed=False))
@@ -70,42 +73,23 @@ def _paragraph(row: dict[str, Any], counts: Counter[str]) -> SourceParagraph | N
     )
 
 
-def _words(row: dict[str, Any], first: int, last: int) -> list[str]:
-    if "document_tokens" in row:
-        return [token["token"] for token in row["document_tokens"][first:last]]
-    words: list[str] = row["document_text"].split(" ")[first:last]
-    return words
-
-
 def _read_tokens(row: dict[str, Any], first: int, last: int, words: list[str]) -> list[Token]:
-    """A long answer's tokens; a tag is nothing, and no blank follows it."""
-    if "document_tokens" in row:
-        tokens = row["document_tokens"][first:last]
-        tags, blanks = [token["html_token"] for token in tokens], _blanks(tokens, row["document_html"].encode())
-    else:
-        tags = [_TAG.fullmatch(word) is not None for word in words]
-        blanks = _usual_blanks(words, tags)
+    """A long answer's tokens; a tag is nothing, and no blank follows it.
+
+    A blank follows a word if the page has white space, outside of tags, before the next one; without a page, if there
+    usually is one.
+    """
+    tokens, blanks = row["document_tokens"][first:last] if "document_tokens" in row else None, [False] * len(words)
+    page = row["document_html"].encode() if tokens else b""
+    tags = [each["html_token"] for each in tokens] if tokens else [_TAG.fullmatch(word) is not None for word in words]
+    for place, following in pairwise(place for place, tag in enumerate(tags) if not tag):
+        if tokens:
+            between = page[tokens[place]["end_byte"] : tokens[following]["start_byte"]].decode()
+            blanks[place] = re.search(r"\s", _TAG.sub("", between)) is not None
+        else:
+            clings = _TO_THE_RIGHT.fullmatch(words[place]) or _TO_THE_LEFT.fullmatch(words[following])
+            blanks[place] = clings is None
     return [("" if tag else word, blank) for word, tag, blank in zip(words, tags, blanks, strict=True)]
-
-
-def _blanks(tokens: list[dict[str, Any]], page: bytes) -> list[bool]:
-    """True for each word if the page has white space, outside of tags, before the next one."""
-    found = [False] * len(tokens)
-    words = [place for place, token in enumerate(tokens) if not token["html_token"]]
-    for place, following in pairwise(words):
-        between = page[tokens[place]["end_byte"] : tokens[following]["start_byte"]].decode()
-        found[place] = re.search(r"\s", _TAG.sub("", between)) is not None
-    return found
-
-
-def _usual_blanks(words: list[str], tags: list[bool]) -> list[bool]:
-    """True for each word if there usually is a blank before the next one."""
-    found = [False] * len(words)
-    kept = [place for place, tag in enumerate(tags) if not tag]
-    for place, following in pairwise(kept):
-        clings = _TO_THE_RIGHT.fullmatch(words[place]) or _TO_THE_LEFT.fullmatch(words[following])
-        found[place] = clings is None
-    return found
 
 
 def _joined(tokens_read: Iterable[Token], closed: bool = True) -> str:

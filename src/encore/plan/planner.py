@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from encore.config.lineage import Lineage
-from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
-from encore.plan.catalogue import Catalogue
 from encore.plan.resolver import Resolver
 from encore.plan.stages import impl
 from encore.storage.files import digest
@@ -32,7 +30,7 @@ class Planner:
             model: plans the model that a lineage ends with, under one seed.
             run: plans a system's run over the queries of a split.
         """
-        self.resolve = resolve
+        self.resolve, self.config, self.catalogue = resolve, resolve.config, resolve.catalogue
         self.made: dict[str, Artifact] = {}  # by folder; what an artifact is made from comes before it
         self._plan_model, self._plan_run = model, run
         self.collections: dict[str, Artifact] = {}  # by the dataset's own name; nearly everything is made from one
@@ -41,16 +39,6 @@ class Planner:
         self._begun: set[tuple[str, int]] = set()
 
     impl = staticmethod(impl)  # the declared version of a stage
-
-    @property
-    def config(self) -> RunConfig:
-        """The run's configuration."""
-        return self.resolve.config
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Everything that the run can name."""
-        return self.resolve.catalogue
 
     def model(self, lineage: Lineage, seed: int) -> Artifact:
         """The model that a lineage ends with, under one seed.

@@ -12,7 +12,7 @@ from small_dpr import fields, training
 
 from encore.data.collection import Collection, topics
 from encore.datasets import kinds
-from encore.datasets.dpr_files import elements
+from encore.datasets.dpr import elements
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import HEADER
 from encore.storage.files import open_text

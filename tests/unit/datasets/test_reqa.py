@@ -13,11 +13,12 @@ import pytest
 from small_models import tokenizer_folder
 
 from encore.data.collection import Collection, Judgment, order, write_collection
+from encore.data.sentences import split
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets.reqa import tuples
 from encore.datasets.reqa.build import distractors, ready, split_questions, write_reqa
 from encore.datasets.reqa.fields import ReqaFields
-from encore.datasets.reqa.tuples import AnsweredQuestion, Passage, answering
+from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
 from encore.datasets.squad_reqa import squad_paragraphs
 from encore.errors import EncoreError
 from encore.storage import manifest
@@ -28,7 +29,7 @@ ROMES = "Rome is old. She moved to Rome in 1920!"
 
 
 def passage(name: str = "p", text: str = CONTEXT) -> Passage:
-    return Passage.of_text(name, "Grey", text)
+    return Passage(name, "Grey", tuple(split(text)))
 
 
 def fields(**given: Any) -> ReqaFields:
@@ -39,30 +40,6 @@ def asked(count: int = 40) -> list[AnsweredQuestion]:
     """Questions about as many passages of two sentences."""
     about = (Passage(f"p{number}", "", (f"First of {number}.", f"Second of {number}.")) for number in range(count))
     return [AnsweredQuestion(f"What is number {number}?", each, 1) for number, each in enumerate(about)]
-
-
-# Places of answers
-
-
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [("Dr.", 0), ("1901", 0), ("She moved", 1), ("1920", 1), ("There", 2), ("7", 2), ("sold", 3)],
-)
-def test_an_answers_place_in_the_text_finds_its_sentence(answer: str, sentence: int) -> None:
-    assert answering(passage(), CONTEXT, CONTEXT.index(answer)) == sentence
-    assert answer in passage().sentences[sentence]
-
-
-def test_every_character_of_a_text_lies_in_the_sentence_that_holds_it() -> None:
-    found = [answering(passage(), CONTEXT, place) for place, mark in enumerate(CONTEXT) if not mark.isspace()]
-    lengths = [len("".join(sentence.split())) for sentence in passage().sentences]
-    assert found == [number for number, length in enumerate(lengths) for _ in range(length)]
-
-
-@pytest.mark.parametrize("start", [-1, len(CONTEXT), len(CONTEXT) + 5])
-def test_a_place_outside_the_text_is_refused(start: int) -> None:
-    with pytest.raises(EncoreError, match=f"begins at character {start} of passage 'p'"):
-        answering(passage(), CONTEXT, start)
 
 
 # Candidates and judgments
@@ -168,18 +145,14 @@ def test_splits_follow_from_shares_and_draws() -> None:
     assert own["test-10.sentence"].measures["R@5"] == "Success@5"
 
 
-# The whole, from (question, context, start) to a token store
+# The whole, from (question, passage, sentence) to a token store
 
 
 def squad_like(folder: Path, count: int = 40, **given: Any) -> Collection:
-    """What a loader of SQuAD does: contexts with questions and places of answers."""
+    """What a loader of SQuAD does: contexts with questions and the sentences that answer them."""
     contexts = {f"c{n}": f"Town {n} is old. It has {n} gates. Its river is slow." for n in range(count)}
-    asking = [(f"How many gates has town {n}?", f"c{n}", f"{n} gates") for n in range(count)]
-    passages = {name: Passage.of_text(name, "Towns", text) for name, text in contexts.items()}
-    questions = [
-        AnsweredQuestion(text, passages[name], answering(passages[name], contexts[name], contexts[name].index(answer)))
-        for text, name, answer in asking
-    ]
+    passages = [Passage(name, "Towns", tuple(split(text))) for name, text in contexts.items()]
+    questions = [AnsweredQuestion(f"How many gates has town {n}?", each, 1) for n, each in enumerate(passages)]
     write_reqa(
         folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given)
     )

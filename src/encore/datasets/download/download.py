@@ -59,7 +59,11 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
         else:
             _transfer(remote, remote.url, part, pause)
         try:
-            _refuse_longer(remote, part)
+            if remote.digest is None and remote.bytes is not None and part.size > remote.bytes:
+                raise WrongDigestError(
+                    f"{target.name}, {remote.url}: {part.size} bytes came, {remote.bytes} are published; see "
+                    f"{remote.terms} whether it was replaced"
+                )
             verify(remote, part.path)
         except WrongDigestError:
             part.begin(None)
@@ -155,14 +159,6 @@ class PartialFile:
         self._note.unlink(missing_ok=True)
 
 
-def _refuse_longer(remote: Remote, part: PartialFile) -> None:
-    if remote.digest is None and remote.bytes is not None and part.size > remote.bytes:
-        raise WrongDigestError(
-            f"{part.target.name}, {remote.url}: {part.size} bytes came, {remote.bytes} are published; see "
-            f"{remote.terms} whether it was replaced"
-        )
-
-
 def _transfer(remote: Remote, url: str, part: PartialFile, pause: float) -> None:
     """Receive until nothing is missing; a connection that breaks is tried again where bytes have come."""
     broken = 0
@@ -197,7 +193,9 @@ def _receive(remote: Remote, url: str, part: PartialFile) -> bool:
             return False
         _refuse(remote, part, answer)
         if answer.status_code == HTTPStatus.OK:
-            part.begin(_version(answer.headers))
+            # If-Range may hold a strong entity tag, else the date; a weak tag never matches (RFC 9110, 13.1.5).
+            tag = answer.headers.get("ETag") or "W/"
+            part.begin(answer.headers.get("Last-Modified") if tag.startswith("W/") else tag)
         elif not version or _range(answer.headers)[0] != part.size:
             part.begin(None)
             raise requests.HTTPError("it sent another part of the file than the requested one")
@@ -232,12 +230,6 @@ def _range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
     match = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(?:(\d{1,18})|\*)", headers.get("Content-Range", ""))
     begin, whole = match.groups() if match else (None, None)
     return (None if begin is None else int(begin)), (None if whole is None else int(whole))
-
-
-def _version(headers: Mapping[str, str]) -> str | None:
-    """What ``If-Range`` may hold: a strong entity tag, else the date; a weak tag never matches (RFC 9110, 13.1.5)."""
-    tag = headers.get("ETag", "")
-    return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 
 
 def _refuse(remote: Remote, part: PartialFile, answer: requests.Response) -> None:

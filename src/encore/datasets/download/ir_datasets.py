@@ -32,7 +32,10 @@ def fetch(ids: list[str], data_root: Path, terms: str) -> dict[str, Any]:
     for name in ids[1:]:
         with explained(name):
             dataset = load(name)
-            counts = {"queries": _count(dataset.queries_iter()), "judgments": _count(dataset.qrels_iter())}
+            counts = {
+                "queries": sum(1 for _ in dataset.queries_iter()),
+                "judgments": sum(1 for _ in dataset.qrels_iter()),
+            }
         print(f"{name}: {counts['queries']} queries, {counts['judgments']} judgments", flush=True)
         found[name] = counts
     return found
@@ -80,17 +83,13 @@ def explained(name: str) -> Iterator[None]:
     except KeyError as error:
         raise EncoreError(f"ir_datasets has no {name!r}; see https://ir-datasets.com") from error
     except Exception as error:
-        ours = [found for found in _within(error) if isinstance(found, EncoreError)]
+        # Of several mirrors each has its own error, in a list of pairs.
+        pairs = [each for argument in error.args if isinstance(argument, list) for each in argument]
+        ours = [pair[1] for pair in pairs if isinstance(pair, tuple) and isinstance(pair[-1], EncoreError)]
         if ours:
             raise ours[0] from error
         reason = " ".join(f"{type(error).__name__} {error}".split())[:300]
         raise EncoreError(f"ir_datasets cannot give {name!r}: {reason}; fetch it again") from error
-
-
-def _within(error: BaseException) -> Iterator[BaseException]:
-    """What an error was made of: of several mirrors each has its own, in a list of pairs."""
-    parts = [each for argument in error.args for each in (argument if isinstance(argument, list) else [])]
-    yield from (part[1] for part in parts if isinstance(part, tuple) and isinstance(part[-1], BaseException))
 
 
 def _resumed(home: Path, terms: str) -> Stream:
@@ -110,7 +109,3 @@ def _resumed(home: Path, terms: str) -> Stream:
             target.unlink()
 
     return stream
-
-
-def _count(rows: Iterator[Any]) -> int:
-    return sum(1 for _ in rows)

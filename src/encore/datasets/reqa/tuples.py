@@ -3,11 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 
 from encore.data.collection import Row
-from encore.data.sentences import split
-from encore.errors import EncoreError
 
 IDENTITY = 16  # hexadecimal digits of a question's id
 
@@ -20,11 +17,6 @@ class Passage:
     title: str
     sentences: tuple[str, ...]
     whole: str = ""
-
-    @classmethod
-    def of_text(cls, name: str, title: str, text: str) -> "Passage":
-        """A passage of running text, split into sentences by rule."""
-        return cls(name, title, tuple(split(text)))
 
     @property
     def text(self) -> str:
@@ -54,22 +46,6 @@ class AnsweredQuestion:
     def candidate(self) -> str:
         """The id of the pair (sentence, passage) that answers the question."""
         return self.passage.candidate(self.sentence)
-
-
-def answering(passage: Passage, text: str, start: int) -> int:
-    """The number of the sentence that holds character ``start`` of ``text``, the text that the passage was split from.
-
-    Counted in characters that are no white space, which splitting does not touch.
-
-    Raises:
-        EncoreError: there is no such character.
-    """
-    before = len("".join(text[:start].split()))
-    ends = accumulate(len("".join(sentence.split())) for sentence in passage.sentences)
-    found = next((number for number, end in enumerate(ends) if before < end), None)
-    if start < 0 or found is None:
-        raise EncoreError(f"an answer begins at character {start} of passage {passage.id!r}, which has {len(text)}")
-    return found
 
 
 def candidates(passages: Iterable[Passage]) -> Iterator[Row]:
