@@ -12,8 +12,8 @@ import inside
 import pytest
 from small_models import tokenizer_folder
 
+from encore.data import sentences
 from encore.data.collection import Collection, Judgment, order, write_collection
-from encore.data.sentences import split
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets.reqa import tuples
 from encore.datasets.reqa.build import distractors, ready, split_questions, write_reqa
@@ -29,7 +29,7 @@ ROMES = "Rome is old. She moved to Rome in 1920!"
 
 
 def passage(name: str = "p", text: str = CONTEXT) -> Passage:
-    return Passage(name, "Grey", tuple(split(text)))
+    return Passage(name, "Grey", tuple(sentences.split(text)))
 
 
 def fields(**given: Any) -> ReqaFields:
@@ -151,7 +151,7 @@ def test_splits_follow_from_shares_and_draws() -> None:
 def squad_like(folder: Path, count: int = 40, **given: Any) -> Collection:
     """What a loader of SQuAD does: contexts with questions and the sentences that answer them."""
     contexts = {f"c{n}": f"Town {n} is old. It has {n} gates. Its river is slow." for n in range(count)}
-    passages = [Passage(name, "Towns", tuple(split(text))) for name, text in contexts.items()]
+    passages = [Passage(name, "Towns", tuple(sentences.split(text))) for name, text in contexts.items()]
     questions = [AnsweredQuestion(f"How many gates has town {n}?", each, 1) for n, each in enumerate(passages)]
     write_reqa(
         folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given)
