@@ -86,7 +86,7 @@ class Backbone(Strict):
     source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
     @model_validator(mode="after")
-    def _name_what_a_checkpoint_needs(self) -> "Backbone":
+    def _give_each_start_and_architecture_what_it_needs(self) -> "Backbone":
         if self.checkpoint is not None and self.start != "checkpoint":
             raise ValueError(
                 f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
@@ -95,10 +95,6 @@ class Backbone(Strict):
             raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
         if self.revision and self.checkpoint is None:
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
-        return self
-
-    @model_validator(mode="after")
-    def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":
         if self.architecture == "bow-mlp" and (
             self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
         ):

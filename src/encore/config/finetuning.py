@@ -234,17 +234,11 @@ class FinetuneStep(Step):
         return self
 
     @model_validator(mode="after")
-    def _give_a_cross_encoder_passages_to_choose_from(self) -> "FinetuneStep":
-        if self.scorer != "cross-encoder":
-            return self
-        if self.negatives == "none":
+    def _give_each_scorer_what_it_can_learn_from(self) -> "FinetuneStep":
+        if self.scorer == "cross-encoder" and self.negatives == "none":
             raise ValueError("a cross-encoder reads its own negatives only; let `negatives` be another than none")
-        if self.in_batch_group:
+        if self.scorer == "cross-encoder" and self.in_batch_group:
             raise ValueError("a cross-encoder reads no passages of other queries; leave `in_batch_group` out")
-        return self
-
-    @model_validator(mode="after")
-    def _ask_for_vectors_only_where_there_are_some(self) -> "FinetuneStep":
         if self.scorer != "vector":
             for field in ("loss", "projector", "pooling", "similarity", "validate_every"):
                 if getattr(self, field) != type(self).model_fields[field].default:

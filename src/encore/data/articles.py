@@ -65,7 +65,7 @@ def write_article_collection(
     folder.mkdir(parents=True, exist_ok=True)
     path, checked = folder / "articles.jsonl.gz", _Checked()
     try:
-        write_packed_jsonl(path, checked.passing(articles), processes)
+        _write_packed(path, checked.passing(articles), processes)
     except UnicodeEncodeError as error:
         raise EncoreError(f"an article holds half of a surrogate pair, which no UTF-8 can say: {error}") from error
     if not checked.counts["articles"]:
@@ -142,12 +142,8 @@ def _lost(source: str, to: str, section: int) -> EncoreError:
 TOGETHER = 256  # rows of a member
 
 
-def write_packed_jsonl(path: Path, rows: Iterable[dict[str, Any]], processes: int = 1) -> None:
-    """Write one JSON object a line, compressed; equal rows give equal bytes, whatever the number of processes is.
-
-    Raises:
-        UnicodeEncodeError: a text is no UTF-8.
-    """
+def _write_packed(path: Path, rows: Iterable[Row], processes: int) -> None:
+    """Write one JSON object a line, compressed; equal rows give equal bytes, whatever the number of processes is."""
     rows = iter(rows)
     batches = iter(lambda: list(islice(rows, TOGETHER)), [])
     with replacing(path) as temporary, temporary.open("wb") as file:

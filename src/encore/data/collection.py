@@ -243,20 +243,14 @@ def write_collection(
         others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
         counts |= {name: count for name, count in others.items() if count}
         refuse_shared(topics_of, qrels)
-        counts |= write_answers(folder, answers, known)
+        counts |= _write_answers(folder, answers, known)
         counts |= article_counts()
     write_json(folder / "statistics.json", counts)
     return counts
 
 
-def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -> dict[str, int]:
-    """Write the answers to a collection's questions, ``{"_id", "answers": [...]}``, and count the answered ones.
-
-    Without rows there is no file.
-
-    Raises:
-        EncoreError: a row names no query of the collection, one twice, or has no answer that says something.
-    """
+def _write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -> dict[str, int]:
+    """Write the answers to questions and count the answered ones; no file without rows."""
     path, seen = folder / ANSWERS, dict[str, list[str]]()
     path.unlink(missing_ok=True)
     for number, row in enumerate(rows, 1):

@@ -105,7 +105,6 @@ def read_header(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path, *names: str) -> dict[str, np.ndarray]:
-    """Some of the arrays of a run."""
     path = folder / RUN
     try:
         with np.load(path, allow_pickle=False) as arrays:

@@ -192,7 +192,6 @@ class _Writer:
         return int(offsets[-1])
 
     def _encoded(self, texts: list[tuple[str, ...]]) -> tuple[np.ndarray, bytes]:
-        """How many ids each text has, and the ids of all."""
         segments = [segment for text in texts for segment in text]
         rows = iter(self._tokenizer.encode_batch_fast(segments, add_special_tokens=False))
         lengths, ids = array("q"), array("H")
@@ -207,7 +206,6 @@ class _Writer:
 
 
 def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
-    """Write which sentences, sections and links belong together."""
     sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
     linked = collection.has_articles()
     for article in articles(collection):

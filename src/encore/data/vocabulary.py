@@ -170,7 +170,6 @@ def _characters(texts: Iterable[str]) -> list[str]:
 
 
 def _code_points(texts: Iterable[str]) -> dict[int, int]:
-    """How often each code point occurs."""
     texts, counts = iter(texts), np.zeros(sys.maxunicode + 1, dtype=np.int64)
     while together := list(islice(texts, TOGETHER)):
         found = np.bincount(np.frombuffer("".join(together).encode("utf-32-le"), dtype="<u4"))

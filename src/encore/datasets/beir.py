@@ -76,11 +76,9 @@ class BeirFields(JudgedFields):
 
     @property
     def _held_out(self) -> str | None:
-        """The split that has no file, being taken from another."""
         return self._named("valid") if self.valid_queries else None
 
     def _files(self) -> dict[str, str]:
-        """The file of each split's judgments, in the folder."""
         return {
             name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != self._held_out
         }

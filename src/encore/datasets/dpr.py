@@ -148,7 +148,6 @@ def _kept(
 
 
 def _listing(folder: Path, split: str, found: Iterable[tuple[str, DprQuestion]]) -> Iterator[tuple[str, DprQuestion]]:
-    """Write down the negatives that questions list, as they come by."""
     with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
         file.write(NEGATIVES_HEADER + "\n")
         for name, question in found:
@@ -289,7 +288,6 @@ def elements(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _items(file: Any) -> Iterator[Any]:
-    """What the array of a binary file holds, one after another."""
     events = ijson.basic_parse(file, use_float=True)
     next(events)  # where the array begins
     depth, builder = 0, ijson.ObjectBuilder()

@@ -51,15 +51,11 @@ class IrDatasetsFields(JudgedFields):
     terms: str = Field(exclude=True, description="the address of the page that offers it and has its terms")
 
     @model_validator(mode="after")
-    def _know_where_validation_comes_from(self) -> "IrDatasetsFields":
+    def _know_where_validation_comes_from_and_what_is_counted(self) -> "IrDatasetsFields":
         if self.valid_queries and ("train" not in self.splits or "valid" not in self.splits or self.splits["valid"].id):
             raise ValueError(
                 "valid_queries holds out training queries: it needs a split `train`, and `valid` without an id"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _expect_what_is_counted(self) -> "IrDatasetsFields":
         counted = {"passages"} | {f"{what}.{split}" for what in ("queries", "judgments") for split in self._sets()}
         refuse_uncounted(self.expected, counted)
         return self
@@ -87,7 +83,6 @@ class IrDatasetsFields(JudgedFields):
         }
 
     def _sets(self) -> dict[str, dict[str, Any]]:
-        """Splits that ir_datasets has judgments of, by name."""
         held_out = {"valid"} if self.valid_queries else set()
         return {
             name: {"id": split.id or self.id, "prefix": split.prefix, "grades": list(map(list, split.grades.items()))}

@@ -53,7 +53,6 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
 
 
 def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
-    """Write the tokens of all parts; returns how many they are."""
     used = [part.store for part in parts] if name not in UNJOINED else []
     with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
         for store in used:
@@ -65,7 +64,6 @@ def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
 
 
 def _join_structure(folder: Path, parts: list[_Part]) -> dict[str, int]:
-    """Write which sentences, sections and links belong together."""
     sections = _joined(part.store.sections for part in parts)
     articles = _joined(part.store.articles for part in parts)
     first = np.cumsum([0, *(len(part.store.sections) - 1 for part in parts)])

@@ -131,7 +131,6 @@ def _chosen_queries(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels
 
 
 def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Spec) -> set[str]:
-    """Ids of the documents that stay: what is judged, and some others."""
     names = (row["_id"] for row in base.corpus())
     if spec["passages"] is None:
         return set(names)
@@ -154,7 +153,6 @@ def _some(ids: Iterable[str], count: int, salt: str, what: str) -> list[str]:
 
 
 def _linked(articles: Iterable[Row], pages: Container[str]) -> Iterator[Row]:
-    """The articles that stay, with the links between them."""
     for row in articles:
         if row["_id"] in pages:
             yield {**row, "links": [link for link in row["links"] if link["to"] in pages]}

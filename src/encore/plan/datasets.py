@@ -50,7 +50,6 @@ class Dataset:
 
     @property
     def _origins(self) -> set[str]:
-        """Its own name, and the names of all datasets that its queries may come from."""
         found, waiting = set[str](), [self.name]
         while waiting:
             name = waiting.pop()

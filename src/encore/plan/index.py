@@ -7,6 +7,7 @@ the folder. A job of a cluster looks its folder up there and plans nothing.
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,20 @@ INDEX = Path("results/plan/index.json")
 SPECS = Path("results/plan/specs")
 
 
+@dataclass
 class Index:
-    """The content of ``index.json``, as artifacts."""
+    """The content of ``index.json``, as artifacts.
 
-    def __init__(
-        self,
-        entries: Mapping[str, dict[str, Any]],
-        patterns: Mapping[str, dict[str, str]] | None = None,
-        products: Mapping[str, str] | None = None,
-    ) -> None:
-        """
-        Args:
-            entries: stage, spec, inputs and targets of each folder.
-            patterns: for each run, by its file, the regular expressions of wildcards under which it was planned.
-            products: the file of the run that last made or found each product, by the product's manifest.
-        """
-        self.entries = entries
-        self.patterns = patterns or {}
-        self.products = products or {}
-        self._found: dict[str, Artifact] = {}
+    Args:
+        entries: stage, spec, inputs and targets of each folder.
+        patterns: for each run, by its file, the regular expressions of wildcards under which it was planned.
+        products: the file of the run that last made or found each product, by the product's manifest.
+    """
+
+    entries: Mapping[str, dict[str, Any]]
+    patterns: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    products: Mapping[str, str] = field(default_factory=dict)
+    _found: dict[str, Artifact] = field(default_factory=dict, init=False)
 
     def get(self, folder: str) -> Artifact | None:
         """The artifact in a folder; None where no plan had it."""

@@ -244,7 +244,6 @@ class Resolver:
         }
 
     def _check_scale(self) -> None:
-        """Refuse steps and systems that a scale makes invalid, before anything is planned."""
         scale = self.config.scale
         for section, replacements in (("datasets", scale.datasets), ("backbones", scale.backbones)):
             if both := sorted(scale.absent.keys() & replacements.keys()):
@@ -263,7 +262,6 @@ class Resolver:
             self._refuse_circle(name, ())
 
     def _check_lineages(self) -> None:
-        """Refuse lineages of the run that nothing makes."""
         for name in self.config.lineages:
             if name not in self.catalogue.systems:
                 lineage, index = naming.split_index(name)
@@ -272,7 +270,6 @@ class Resolver:
                     self.index_type(index)
 
     def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
-        """Refuse a system that contains itself, however many systems are between."""
         if name in above:
             raise EncoreError(f"system {name!r} contains itself ({' of '.join([*above, name])}); correct systems.yaml")
         if name in self.catalogue.systems:

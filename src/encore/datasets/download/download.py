@@ -285,7 +285,6 @@ def _make_room(part: PartialFile, total: int | None) -> None:
 
 
 def _copy(url: str, part: PartialFile) -> None:
-    """A file of this machine, such as a mirror's."""
     source = Path(url2pathname(urlsplit(url).path))
     if not source.is_file():
         raise EncoreError(f"{url}: there is no such file; correct its `url:`")

@@ -175,7 +175,6 @@ def _wanted(name: str, members: Collection[str]) -> bool:
 
 
 def _place(archive: Path, name: str, folder: Path) -> Path:
-    """Where a member belongs, below the folder."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
         raise EncoreError(f"{archive} names {quoted(name)}, which is outside of its folder; do not use this file")
@@ -185,7 +184,6 @@ def _place(archive: Path, name: str, folder: Path) -> Path:
 
 
 def _most(archive: Path) -> int:
-    """Bytes that an archive may unpack to."""
     return max(SMALL, EXPANSION * archive.stat().st_size)
 
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 from encore.data.articles import write_article_collection
 from encore.datasets.mediawiki import dump
 from encore.datasets.mediawiki.links import Links, Titles
-from encore.datasets.mediawiki.pages import Extracted, extract, unpacked
+from encore.datasets.mediawiki.pages import extract, unpacked
 from encore.storage.processes import shared_in_order
 
 _TOLD = 100_000  # pages between two lines that say how far it is
@@ -26,12 +26,17 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
     """
     folder.mkdir(parents=True, exist_ok=True)
     titles, counts = Titles(), Counter[str]()
+    print(f"reading {source}", flush=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         spool = Spool(file)
-        for extracted in read_dump(source, processes):
+        seen = 0
+        for extracted in shared_in_order(extract, dump.parts(source), processes):
             titles.add(extracted)
             counts.update(extracted.counts)
             spool.add(extracted.rows)
+            before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
+            if seen // _TOLD > before // _TOLD:
+                print(f"{seen} pages", flush=True)
         print(f"{len(titles.ids)} articles among {len(titles.titles)} titles", flush=True)
         links = Links(titles)
         statistics = {
@@ -50,17 +55,6 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
             for number, (page, title, sections, written) in spool.rows(links.repeated)
         )
         return write_article_collection(folder, articles, statistics, processes)
-
-
-def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
-    """What the pages of a dump gave, in its order whatever the number of processes is."""
-    print(f"reading {source}", flush=True)
-    seen = 0
-    for extracted in shared_in_order(extract, dump.parts(source), processes):
-        before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
-        if seen // _TOLD > before // _TOLD:
-            print(f"{seen} pages", flush=True)
-        yield extracted
 
 
 class Spool:

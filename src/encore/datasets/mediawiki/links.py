@@ -97,7 +97,6 @@ class Links:
         ]
 
     def _reason(self, article: int, at: int, code: int) -> str | None:
-        """Why a link is none."""
         if at < 0:
             return "loop" if at == _LOOP else "missing"
         if code == article:

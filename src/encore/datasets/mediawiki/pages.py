@@ -155,14 +155,7 @@ def _anchors(sections: list[Section], place: dict[int, int]) -> Iterator[tuple[s
     seen: Counter[str] = Counter()
     for index, section in enumerate(sections[1:], 1):
         seen[section.title] += 1
-        found = next((at for at in _at_and_below(sections, index) if at in place), None)
+        ends = (at for at in range(index + 1, len(sections)) if sections[at].level <= section.level)
+        found = next((at for at in range(index, next(ends, len(sections))) if at in place), None)
         if section.title and found is not None:
             yield section.title + (f" {seen[section.title]}" if seen[section.title] > 1 else ""), place[found]
-
-
-def _at_and_below(sections: list[Section], index: int) -> Iterator[int]:
-    yield index
-    for below in range(index + 1, len(sections)):
-        if sections[below].level <= sections[index].level:
-            return
-        yield below

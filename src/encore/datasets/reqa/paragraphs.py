@@ -89,7 +89,6 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
 
 
 def _passage(paragraph: SourceParagraph, sentences: list[str]) -> Passage:
-    """The passage of a paragraph, called after its text."""
     name = "p:" + hashlib.sha256(paragraph.text.encode()).hexdigest()[:IDENTITY]
     return Passage(
         name, paragraph.title, tuple(dict.fromkeys(filter(None, map(_line, sentences)))), _line(paragraph.text)

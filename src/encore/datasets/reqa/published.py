@@ -14,7 +14,7 @@ from encore.data import sentences
 from encore.data.collection import Collection
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa.build import Pool, write_reqa
+from encore.datasets.reqa.build import write_reqa
 from encore.datasets.reqa.fields import ReqaFields
 from encore.datasets.reqa.paragraphs import OWN, SourceParagraph, Spans, questions, splitter
 from encore.datasets.reqa.tuples import Passage
@@ -98,19 +98,14 @@ def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, input
     counts: Counter[str] = Counter()
     paragraphs = read([paths[place] for place in fields.files], counts)
     made = list(questions(paragraphs, spans, counts))
-    pool = _pool(inputs.needed_base(), spans) if fields.distractors else ()
+    drawn = passages_of(inputs.needed_base()) if fields.distractors else ()
+    pool = ((row["_id"], partial(_passage, row, spans)) for row in drawn)
     written = write_reqa(
         folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected
     )
     for line in _differences(written, fields):
         print(f"warning: {line}")
     return written
-
-
-def _pool(base: Collection, spans: Spans) -> Pool:
-    """Passages of a collection, or of its articles, split into sentences when they are wanted."""
-    for row in passages_of(base):
-        yield row["_id"], lambda row=row: _passage(row, spans)  # type: ignore[misc]  # bound now
 
 
 def _passage(row: Mapping[str, str], spans: Spans) -> Passage:
@@ -142,16 +137,9 @@ def passages_of(collection: Collection) -> Iterator[dict[str, Any]]:
         yield from chain([first], corpus)
         return
     for article in collection.articles():
-        yield from passages(
-            article["_id"], article["title"], [each["sentences"] for each in article["sections"]], WORDS
-        )
-
-
-def passages(page: str, title: str, sections: Iterable[list[str]], words: int) -> Iterator[dict[str, Any]]:
-    """Rows of a corpus: an article's sections, given by their sentences, in passages of at most ``words`` words."""
-    texts = (text for sentences in sections for text in packed(sentences, words))
-    for number, text in enumerate(texts):
-        yield {"_id": f"{page}-{number}", "title": title, "text": text}
+        texts = (text for each in article["sections"] for text in packed(each["sentences"], WORDS))
+        for number, text in enumerate(texts):
+            yield {"_id": f"{article['_id']}-{number}", "title": article["title"], "text": text}
 
 
 def packed(sentences: list[str], words: int) -> Iterator[str]:

@@ -49,8 +49,6 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         "weights": plan.model(_weights(plan, lineage, step), seed),
     }
     _check_texts(plan, lineage, step)
-    _check_states(plan, lineage, step)
-    _check_length(plan, lineage, step)
     stage = "finetune"
     impl: Any = plan.impl(stage)
     if isinstance(step, PretrainStep):
@@ -70,36 +68,27 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
 
 
 def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
-    """Refuse an objective that learns from articles where a collection has passages only."""
-    if not isinstance(step, PretrainStep) or not objectives.load(step.objective).reads_articles:
-        return
-    fields = plan.resolve.own(plan.resolve.own(step.collection).derivation[-1]).fields
-    if fields.only_passages:
+    """Refuse texts that the step cannot learn from, or its backbone cannot read."""
+    backbone = plan.resolve.backbone(lineage)
+    objective = objectives.load(step.objective) if isinstance(step, PretrainStep) else None
+    read = plan.resolve.own(plan.resolve.own(step.collection).derivation[-1]).fields
+    if isinstance(step, PretrainStep) and objective and objective.reads_articles and read.only_passages:
         raise EncoreError(
             f"{lineage}: {step.objective} learns from articles with sections and links, and {step.collection!r} (kind "
-            f"{fields.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
+            f"{read.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
         )
-
-
-def _check_states(plan: Planner, lineage: Lineage, step: Step) -> None:
-    """Refuse what needs states of tokens where the backbone is a bag of words."""
-    if plan.resolve.backbone(lineage).architecture != "bow-mlp":
-        return
-    where = f"{lineage}: {lineage.backbone!r} is a bag of words and has no states of tokens"
-    if isinstance(step, PretrainStep) and objectives.load(step.objective).needs_states(step):
-        raise EncoreError(f"{where}, which {step.objective} learns from; take ict, bfs, wlp or ict-bfs-wlp")
-    if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none" or step.pooling):
-        raise EncoreError(f"{where}; take a step with `scorer: vector`, `projector: none` and no `pooling`")
-
-
-def _check_length(plan: Planner, lineage: Lineage, step: Step) -> None:
-    """Refuse texts that are longer than the backbone has positions for; a bag of words has none to run out of."""
-    backbone = plan.resolve.backbone(lineage)
     if backbone.architecture == "bert" and step.length > backbone.max_length:
         raise EncoreError(
             f"{lineage}: step {lineage.steps[-1].name!r} reads {step.length} tokens of a text, and "
             f"{lineage.backbone!r} has {backbone.max_length} positions; lower `length`, or take another backbone"
         )
+    if backbone.architecture == "bert":
+        return
+    where = f"{lineage}: {lineage.backbone!r} is a bag of words and has no states of tokens"
+    if isinstance(step, PretrainStep) and objective and objective.needs_states(step):
+        raise EncoreError(f"{where}, which {step.objective} learns from; take ict, bfs, wlp or ict-bfs-wlp")
+    if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none" or step.pooling):
+        raise EncoreError(f"{where}; take a step with `scorer: vector`, `projector: none` and no `pooling`")
 
 
 def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:

@@ -51,7 +51,6 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
 
 
 def _bm25(plan: Planner, system: str, fields: Bm25, seed: int | None, dataset: str, topics: Topics) -> Artifact:
-    """A BM25 run over the queries of a split; there is no chance in it."""
     impl = plan.impl("lucene_search")
     model: Spec = {"k1": fields.k1, "b": fields.b}
     added = {} if fields.expansion is None else {"expansion": doc2query.identity(plan, fields.expansion)}
@@ -115,7 +114,6 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
 
 
 def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
-    """A lineage's run over the queries of a split."""
     model, vectors = plan.model(lineage, seed), shards(plan, lineage, seed, dataset)
     inputs = {"model": model, "tokens": vectors[0].inputs["tokens"], "collection": collection(plan, dataset)}
     named = {**names(inputs), "index": vectors[0].owner, "system": model.name}
@@ -159,7 +157,6 @@ def _finished_count(folder: Path, wanted: int) -> int:
 
 
 def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> Artifact:
-    """Two runs over the queries of a split as one."""
     lists = _lists(plan, fields, seed, dataset, topics._replace(depth=fields.depth))
     how = fields.model_dump(mode="json", by_alias=True, exclude={"kind", *LISTS})
     impl = plan.impl("fuse")
