@@ -85,7 +85,7 @@ def inside(folder: Path) -> Path:
 
 
 def is_seed_encoder(config: dict[str, Any]) -> bool:
-    """Whether a ``config.json`` is that of SEED-Encoder, which has names and a vocabulary of its own."""
+    """Whether a ``config.json`` is that of SEED-Encoder, which has its own names and vocabulary."""
     return config.get("model_type") == "seed_encoder" or any(
         name.startswith("SEEDEncoder") for name in config.get("architectures") or ()
     )

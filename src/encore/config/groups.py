@@ -1,4 +1,4 @@
-"""Keys that stand for several names: ``{ae,ar}`` is each of its names, ``costa-no-*`` every known one that fits."""
+"""Keys for several names: ``{ae,ar}`` is each of its names, ``costa-no-*`` every known one that fits."""
 
 import re
 from collections.abc import Collection
@@ -13,7 +13,7 @@ _BRACES = re.compile(r"\{(.*?)\}")
 
 
 def is_group(key: str) -> bool:
-    """Whether a key stands for several names."""
+    """True if a key is for several names."""
     return "*" in key or _BRACES.search(key) is not None
 
 
@@ -30,7 +30,7 @@ def alternatives(key: str) -> list[str]:
 
 
 def names_of(key: str, known: Collection[str]) -> list[str]:
-    """The names that a key stands for; what names or fits nothing known is among them as it is."""
+    """The names that a key is for; one that is unknown, or fits nothing known, is among them as it is."""
     found: dict[str, None] = {}
     for name in alternatives(key):
         fitting = [each for each in known if fnmatchcase(each, name)] if "*" in name else []

@@ -26,7 +26,7 @@ def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, An
     """The content of a run's file, with what it takes from the run that it extends.
 
     Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one. A run with
-    ``tables`` of its own makes no figure, lineage or comparison that it does not name itself.
+    its own ``tables`` makes no figure, lineage or comparison that it does not name itself.
 
     Raises:
         EncoreError: a file is no YAML, has a key twice, extends what cannot be extended, or the other run is wrong.

@@ -46,7 +46,7 @@ def _numbers(model: type[BaseModel]) -> list[str]:
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:
-    """What an annotation is made of: ``str`` and ``int`` of ``dict[str, list[int]]``."""
+    """The types that an annotation consists of: ``str`` and ``int`` of ``dict[str, list[int]]``."""
     yield annotation
     for inner in get_args(annotation):
         yield from _kinds(inner)

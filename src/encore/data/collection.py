@@ -238,7 +238,10 @@ def write_collection(
                 file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
             topics_of[split] = grades.keys()
         for split, named in (questions or {}).items():
-            topics_of[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
+            if strange := [name for name in named if name not in known]:
+                raise EncoreError(f"question {strange[0]!r} of split {split!r} is not among the queries; add it there")
+            write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
+            topics_of[split] = named
             counts["splits"][split] = {"queries": len(named)}
         others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
         counts |= {name: count for name, count in others.items() if count}
@@ -297,10 +300,3 @@ def refuse_shared(queries_by_split: Mapping[str, Iterable[str]], judgments: Mapp
 
 def _place_of_use(split: str) -> int:
     return [*USES, role_of(split)].index(role_of(split))
-
-
-def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) -> Sequence[str]:
-    if strange := [name for name in named if name not in queries]:
-        raise EncoreError(f"question {strange[0]!r} of split {path.stem!r} is not among the queries; add it there")
-    write_text(path, "".join(f"{name}\n" for name in named))
-    return named

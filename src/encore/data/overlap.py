@@ -32,7 +32,10 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
     Unicode's form NFKC, without case, with one blank between words and without what ends a sentence.
     """
-    texts = {query: _normalised(text) for query, text in collection.queries().items()}
+    texts = {
+        query: " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)
+        for query, text in collection.queries().items()
+    }
     answers, asked = set[str](), set[str]()
     for training in collection.splits():
         if role_of(training) != "train" or not same_draw(training, split):
@@ -50,7 +53,3 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
         frozenset(query for query in queries if texts[query] in asked),
         {query: grade for query, grade in shared.items() if grade > 0},
     )
-
-
-def _normalised(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)

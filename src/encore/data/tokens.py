@@ -1,7 +1,7 @@
 """The token store: all texts of a collection as WordPiece ids, in flat memory-mapped files, made once.
 
 Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
-uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, where texts have ids of their own, those
+uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, where texts have ids, those
 (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that made it.
 """
 

@@ -1,6 +1,6 @@
 """Runs as text: TREC's six columns, gzip, and an ir_metadata header. Others read ours, and we read others'.
 
-The header is YAML between ``# ir_metadata.start`` and ``# ir_metadata.end`` (ir-metadata.org, schema 0.1). It stands
+The header is YAML between ``# ir_metadata.start`` and ``# ir_metadata.end`` (ir-metadata.org, schema 0.1). It is
 in the comment field of the gzip header (RFC 1952, FCOMMENT) and not in the text, because trec_eval, pytrec_eval and
 ``ir_measures`` take each line of the text for a result. ``head run.trec.gz`` shows it: that field is not compressed.
 It holds no time, host or version, so that equal results are equal bytes.

@@ -24,7 +24,7 @@ from encore.storage.files import contents, write_json
 EMBEDDED = "{embedded}/"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
 STATISTICS = "statistics.json"
-_OF_A_RUN = ("manifest.json", "run.json")  # beside a collection of our own; they say how it was made, not what it is
+_OF_A_RUN = ("manifest.json", "run.json")  # next to our own collections: how they were built, not what they are
 
 
 class FolderFields(CollectionFields):

@@ -33,7 +33,7 @@ class WithTitlesFields(FormFields):
         return MadeFrom(base=self.of, sources=[self.titles])
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, in addition to the collection and the source that it is made of."""
+        """The content's identity, in addition to the collection and the source that it is built from."""
         return {
             "kind": self.kind,
             "titles": self.titles,

@@ -1,4 +1,4 @@
-"""A run's ``scale:`` with single names in place of keys that stand for several: ``{ae,ar}``, ``costa-no-*``."""
+"""A run's ``scale:`` with single names in place of keys for several: ``{ae,ar}``, ``costa-no-*``."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

@@ -91,7 +91,9 @@ def read_markup(markup: str) -> PageText:
     code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
     text = PageText([Section(0, "")])
     text.disambiguation = "__DISAMBIG__" in markup or any(
-        tells_disambiguation(template_name(str(node.name))) for node in code.nodes if isinstance(node, nodes.Template)
+        _DISAMBIGUATION.fullmatch(template_name(str(node.name)))
+        for node in code.nodes
+        if isinstance(node, nodes.Template)
     )
     for found in _paragraphs(_pieces(code)):
         if isinstance(found, _Heading):
@@ -246,6 +248,7 @@ _BEFORE = {
     "ss": "SS ",
 }
 _BETWEEN = {"to": "to", "and": "and", "or": "or", "by": "by", "x": "by", "-": "\u2013", "\u2013": "\u2013"}
+# The templates of pages that only list what a name may mean.
 _DISAMBIGUATION = re.compile(
     "(?:disambig(?:uation)?(?: cleanup| page)?|disamb|dab|hndis|geodis|numberdis|roaddis|schooldis|hospitaldis"
     "|callsigndis|call sign disambiguation|letter-numbercombdisambig|mil-unit-dis|mathdab|set index(?: article)?|sia"
@@ -259,11 +262,6 @@ _DISAMBIGUATION = re.compile(
 def template_name(name: str) -> str:
     """A template's name as it is compared: lower case, single blanks."""
     return " ".join(name.replace("_", " ").split()).lower()
-
-
-def tells_disambiguation(name: str) -> bool:
-    """True if a page that uses a template of this (normal) name only lists what a name may mean."""
-    return _DISAMBIGUATION.fullmatch(name) is not None
 
 
 def printed(name: str, arguments: Sequence[_T]) -> list[_T | str]:

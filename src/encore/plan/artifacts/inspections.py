@@ -18,7 +18,7 @@ def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dic
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
 
     Raises:
-        EncoreError: the dataset has no passages, and ``what`` names no text of its own.
+        EncoreError: the dataset has no passages, and ``what`` names no text.
     """
     if plan.resolve.dataset(dataset).fields.only_articles and "text" not in what:
         raise EncoreError(

@@ -3,7 +3,7 @@
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained
-from encore.data.score_files import score_files
+from encore.data.unpacked import score_files
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts.collections import collection, fetched_source, tokenizer, tokens
