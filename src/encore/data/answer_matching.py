@@ -44,7 +44,10 @@ def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) ->
     Raises:
         EncoreError: the collection has no answers, or none to one of the questions, or not one of the documents.
     """
-    answers = _spread(retrieved, collection)
+    known = collection.answers()
+    if unanswered := sorted(query for query in retrieved if query not in known):
+        raise EncoreError(f"{len(unanswered)} questions have no answers, such as {unanswered[0]!r}; give them some")
+    answers = {query: [spread(answer) for answer in known[query]] for query in retrieved}
     queries_of: dict[str, list[str]] = {}
     for query, documents in retrieved.items():
         for document in documents:
@@ -61,11 +64,3 @@ def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) ->
         lost = min(document for document, queries in queries_of.items() if queries)
         raise EncoreError(f"document {lost!r} of the run is not in {collection.folder}; search it again")
     return found
-
-
-def _spread(queries: Iterable[str], collection: Collection) -> dict[str, list[str]]:
-    answers = collection.answers()
-    missing = sorted(query for query in queries if query not in answers)
-    if missing:
-        raise EncoreError(f"{len(missing)} questions have no answers, such as {missing[0]!r}; give them some")
-    return {query: [spread(answer) for answer in answers[query]] for query in queries}

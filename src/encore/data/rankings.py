@@ -123,7 +123,10 @@ class RunMatrices(Mapping[str, Ranking]):
         column = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         found = cls(queries, known.of_rows(np.argsort(places)), *_empty(counts))
         found.rows[of_query, column], found.scores[of_query, column] = rows, rounded
-        found._refuse_repeated()
+        ascending = np.sort(found.rows, axis=1)
+        repeated = ((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)).any(axis=1)
+        if repeated.any():
+            raise EncoreError(f"query {found.queries[int(np.flatnonzero(repeated)[0])]}: {REPEATED}")
         return found
 
     @classmethod
@@ -226,12 +229,6 @@ class RunMatrices(Mapping[str, Ranking]):
     @cached_property
     def _names(self) -> NDArray[np.object_]:
         return np.array(list(self.documents), dtype=object)
-
-    def _refuse_repeated(self) -> None:
-        ascending = np.sort(self.rows, axis=1)
-        repeated = ((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)).any(axis=1)
-        if repeated.any():
-            raise EncoreError(f"query {self.queries[int(np.flatnonzero(repeated)[0])]}: {REPEATED}")
 
 
 def check_columns(names: Sequence[str], kind: str) -> None:

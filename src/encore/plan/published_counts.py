@@ -24,16 +24,13 @@ def step_name(model: Artifact) -> str:
     return parse(model.name.rsplit("-s", 1)[0]).steps[-1].name
 
 
-def triples_of(made: Artifact) -> str | None:
-    """The source of triples that the negatives of a training, or of what teaches it, come from."""
-    negatives = made.inputs.get("negatives")
-    if negatives is None or negatives.spec.get("form") != "triples" or "fetched" not in negatives.inputs:
-        return None
-    return negatives.inputs["fetched"].name.rpartition("-")[0]
-
-
 def share_with_triples(catalogue: Catalogue, made: Artifact) -> float:
-    """The share of the judged queries that are learned from if those without triples are left out; otherwise 1."""
-    fields = made.spec.get("step", made.spec)
-    source = triples_of(made) if fields.get("least_negatives") else None
+    """The share of the judged queries that are learned from if those without triples are left out; otherwise 1.
+
+    The triples are those that the negatives of a training, or of what teaches it, come from.
+    """
+    fields, negatives = made.spec.get("step", made.spec), made.inputs.get("negatives")
+    if not fields.get("least_negatives") or negatives is None or negatives.spec.get("form") != "triples":
+        return 1.0
+    source = negatives.inputs["fetched"].name.rpartition("-")[0] if "fetched" in negatives.inputs else ""
     return next((each.share for each in catalogue.published_counts if source and each.triples == source), 1.0)

@@ -31,7 +31,12 @@ class Resolver:
             self.datasets = Datasets(config, catalogue)
             refuse_unknown_names(self.config, catalogue, self.datasets)
             self._check_scale()
-            self._check_lineages()
+            for name in config.lineages:
+                if name not in catalogue.systems:
+                    lineage, index = naming.split_index(name)
+                    self.lineage(lineage)
+                    if index:
+                        self.index_type(index)
         except EncoreError as error:
             raise EncoreError(config.at(str(error))) from error
 
@@ -260,14 +265,6 @@ class Resolver:
             explained(index_types.read_index_type, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
-
-    def _check_lineages(self) -> None:
-        for name in self.config.lineages:
-            if name not in self.catalogue.systems:
-                lineage, index = naming.split_index(name)
-                self.lineage(lineage)
-                if index:
-                    self.index_type(index)
 
     def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
         if name in above:

@@ -262,16 +262,13 @@ def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> No
                 now = time.monotonic()
                 if now - printed >= SECONDS:
                     printed = now
-                    print(_progress(done, total, (done - first) / (now - began)), flush=True)
+                    rate = (done - first) / (now - began)
+                    of = f" of {total / 1e6:.0f} MB, {(total - done) / max(rate, 1):.0f} s left" if total else " MB"
+                    print(f"{done / 1e6:.0f}{of}, {rate / 1e6:.1f} MB/s", flush=True)
     except OSError as error:
         if isinstance(error, requests.RequestException):
             raise
         raise EncoreError(f"cannot write {part.path}: {error.strerror or error}; make room, then {FIX}") from error
-
-
-def _progress(done: int, total: int | None, rate: float) -> str:
-    of = f" of {total / 1e6:.0f} MB, {(total - done) / max(rate, 1):.0f} s left" if total else " MB"
-    return f"{done / 1e6:.0f}{of}, {rate / 1e6:.1f} MB/s"
 
 
 def _make_room(part: PartialFile, total: int | None) -> None:

@@ -34,11 +34,8 @@ class Titles:
                 article += 1
             else:
                 self.codes.append(-outcome)
-        self.titles.extend(extracted.titles)
-        self.ids.extend(extracted.ids)
-        self.redirects.extend(extracted.redirects)
-        self.headings.extend(extracted.headings)
-        self.sections.extend(extracted.sections)
+        for name in ("titles", "ids", "redirects", "headings", "sections"):
+            getattr(self, name).extend(getattr(extracted, name))
 
 
 class Links:

@@ -76,7 +76,9 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
         passage = _passage(paragraph, sentences)
         for question in paragraph.questions:
             counts["asked"] += 1
-            counts["ambiguous"] += _ambiguous(question, sentences)
+            # Where an answer's text is in more than one sentence, only its place shows which is meant.
+            said = (sum(answer in sentence for sentence in sentences) for _, answer in question.answers)
+            counts["ambiguous"] += any(times > 1 for times in said)
             for sentence in dict.fromkeys(_answering(question, paragraph.text, places, sentences, counts)):
                 counts["inputs"] += 1
                 found = AnsweredQuestion(
@@ -106,11 +108,6 @@ def _answering(
             counts["answers_outside_all_sentences"] += 1
         else:
             yield sentences[sentence]
-
-
-def _ambiguous(question: ParagraphQuestion, sentences: list[str]) -> bool:
-    """True if an answer's text is in more than one sentence, so only its place shows which is meant."""
-    return any(sum(answer in sentence for sentence in sentences) > 1 for _, answer in question.answers)
 
 
 def _line(text: str) -> str:

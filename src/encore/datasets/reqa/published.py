@@ -1,7 +1,7 @@
 """Published question answering as ReQA: what SQuAD and Natural Questions share (Chang et al. 2020, section 4.1)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -100,11 +100,12 @@ def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, input
     made = list(questions(paragraphs, spans, counts))
     drawn = passages_of(inputs.needed_base()) if fields.distractors else ()
     pool = ((row["_id"], partial(_passage, row, spans)) for row in drawn)
-    written = write_reqa(
-        folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected
-    )
-    for line in _differences(written, fields):
-        print(f"warning: {line}")
+    rules = sentences.RULES if fields.sentences == OWN else fields.sentences
+    written = write_reqa(folder, made, pool, fields, files=counts, sentence_rules=rules, published=fields.expected)
+    ours = {"queries": counts["published_queries"], "tuples": counts["published_tuples"]}
+    for name, published in fields.expected.items():
+        if (found := ours.get(name, written["candidates"])) != published:
+            print(f"warning: {found} {name}, {published} are published; sentences are split by {rules}")
     return written
 
 
@@ -112,19 +113,6 @@ def _passage(row: Mapping[str, str], spans: Spans) -> Passage:
     text = row["text"]
     texts_found = (" ".join(text[start:end].split()) for start, end in spans(text))
     return Passage(row["_id"], row["title"], tuple(dict.fromkeys(filter(None, texts_found))))
-
-
-def _named(fields: PublishedReqaFields) -> str:
-    return sentences.RULES if fields.sentences == OWN else fields.sentences
-
-
-def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Iterable[str]:
-    """Where counts are others than published, with what they depend on."""
-    files = written["files"]
-    ours = {"queries": files["published_queries"], "tuples": files["published_tuples"]}
-    for name, published in fields.expected.items():
-        if (found := ours.get(name, written["candidates"])) != published:
-            yield f"{found} {name}, {published} are published; sentences are split by {_named(fields)}"
 
 
 WORDS = 100  # of a passage at most
