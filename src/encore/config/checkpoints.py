@@ -1,6 +1,6 @@
 """What a checkpoint is: files of a model that others made, on Hugging Face's hub, in a source, or in a user's folder.
 
-Only fetching touches the network (``data/download/checkpoint.py``); everything else reads the folder that it gave.
+Only fetching touches the network (``datasets/download/checkpoint.py``); everything else reads the folder that it gave.
 """
 
 import re

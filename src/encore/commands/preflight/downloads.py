@@ -11,7 +11,7 @@ from typing import Any
 from encore.commands.preflight import shapes
 from encore.commands.preflight.amounts import T5_BASE
 from encore.config.checkpoints import WEIGHTS
-from encore.datasets.download.checkpoint import lies_at
+from encore.datasets.download.checkpoint import folder_of
 from encore.datasets.download.ir_datasets import HOME
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
@@ -80,7 +80,7 @@ def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
     name = made.spec["id"]
     backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == name)
     sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
-    place = lies_at(name, made.spec["revision"], Path(plan.config.execution.data_root))
+    place = folder_of(name, made.spec["revision"], Path(plan.config.execution.data_root))
     here, total = float(_on_disk(place) or 0), 4.0 * max(sizes, default=T5_BASE) + 1e6
     whole = any((place / weights).is_file() for weights in WEIGHTS)  # other files are small
     return Download(name, "checkpoint", total, total if whole else min(here, total), "see its page on the hub")

@@ -58,7 +58,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     Raises:
         EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
     """
-    place = lies_at(checkpoint, revision, data_root)
+    place = folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
     root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
@@ -76,7 +76,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     return {"commit": published["commit"], "files": found}
 
 
-def lies_at(checkpoint: str, revision: str | None, data_root: Path) -> Path:
+def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
     """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
     return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
 
