@@ -11,6 +11,7 @@ Pages take numbers from records only: results from these, speed from those of ``
 
 import argparse
 import json
+import re
 import shutil
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -197,7 +198,8 @@ class Record:
     def table(self, name: str, notes: bool = False) -> str:
         """A table's Markdown: its rows, and with ``notes`` its title and the lines below it too."""
         text = (self.folder / f"tables/{name}.md").read_text().strip()
-        return text if notes else "\n".join(line for line in text.splitlines() if line.startswith("|"))
+        text = text if notes else "\n".join(line for line in text.splitlines() if line.startswith("|"))
+        return re.sub(r" ? RR@", " MRR@", text)  # as records that are older than the labels have it
 
     def data(self, name: str) -> pd.DataFrame:
         """A recorded CSV file: ``tables/table1``, ``figures/pretraining``, ``claims``."""

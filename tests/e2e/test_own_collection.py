@@ -108,7 +108,7 @@ def test_the_run_that_is_written_has_the_form_that_the_page_shows(followed: tupl
 def test_the_table_tells_unseen_queries_apart_and_names_the_run(followed: tuple[Clone, dict[str, str]]) -> None:
     clone, said = followed
     table = said["encore show table1 --config config/own.yaml"]
-    assert "RR@10 (unseen)" in table
+    assert "MRR@10 (unseen)" in table
     assert "also answers a training query" in table
     summary = said["snakemake --profile local --configfile config/own.yaml"]
     assert "`encore show table1 --config config/own.yaml`" in summary

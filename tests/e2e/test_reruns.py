@@ -192,7 +192,7 @@ def test_measures_and_rows_carried_out(nano: Clone) -> None:
 def test_a_reported_number_makes_the_table_again(nano: Clone) -> None:
     """In a clone whose table has a paper's numbers beside ours."""
     numbers = nano.root / "config/papers/encore/numbers.csv"
-    numbers.write_text("row_label,setting,dataset,metric,value\nBM25,,msmarco-passage-titles,RR@10,0.187\n")
+    numbers.write_text("row_label,setting,dataset,metric,value\nBM25,,msmarco-passage-titles,MRR@10,0.187\n")
     nano.replace("config/papers/encore/tables.yaml", "  title: Pre-", "  reported: numbers.csv\n  title: Pre-")
     assert nano.built() == PRODUCTS | PRINTED
     assert b"0.187" in nano.table()
