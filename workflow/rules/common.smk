@@ -7,7 +7,7 @@ looks its folder up there.
 import re
 
 from encore.products.claims.plan import refuse_unknown_claims
-from encore.commands.preflight.resources import LONGEST, LONGEST_TRAINING, Requests
+from encore.commands.preflight.jobs import LONGEST, LONGEST_TRAINING, Requests
 from encore.config.run_file import read_run
 from encore.datasets import kinds
 from encore.errors import EncoreError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.artifacts import explained, problems
+from encore.commands.audit.findings import explained, problems
 from encore.config.published_counts import PublishedCount
 from encore.config.validation import nearest
 from encore.errors import EncoreError

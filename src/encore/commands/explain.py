@@ -37,21 +37,32 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """What a cell was computed from: scores, run, index, models, negatives, corpus."""
+    """What a cell was computed from: scores, run, index, models, negatives, corpus.
+
+    Raises:
+        EncoreError: there is no such table, cell, claim, figure, line or point.
+    """
     plan = plan_of(arguments)
     if is_product(plan, arguments.table):
-        return show_product(plan, arguments)
-    if arguments.column is None:
+        if _is_claims(arguments.table):
+            told = claim(plan, arguments.row)
+        else:
+            told = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
+        links = list(chain.of_reads(plan, told.reads))
+        found = [{"about": told.title, "says": told.lines, "chain": chain.chain_json(links)}]
+        heads = [([told.title, *told.lines], links)]
+    elif arguments.column is None:
         raise EncoreError("a cell of a table is in a column; name it with --column")
-    cells = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
-    chains = [(cell, list(chain.of_cell(plan, cell))) for cell in cells]
+    else:
+        cells = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+        chains = [(cell, list(chain.of_cell(plan, cell))) for cell in cells]
+        found = [chain.cell_json(cell, links) for cell, links in chains]
+        heads = [(chain.cell_head(cell, links, chain.shown_in(cell)), links) for cell, links in chains]
     if arguments.json:
-        found = [chain.cell_json(*each) for each in chains]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
         text = chain.chain_text if arguments.long else chain.chain_tree
-        told = ([*chain.cell_head(cell, links, chain.shown_in(cell)), *text(links)] for cell, links in chains)
-        print("\n\n".join(map("\n".join, told)))
+        print("\n\n".join("\n".join([*lines, *text(links)]) for lines, links in heads))
     return 0
 
 
@@ -68,27 +79,6 @@ def is_product(plan: Plan, target: str) -> bool:
     """True if a target is the claims or a figure, and not a table."""
     name = _figure(target)
     return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
-
-
-def show_product(plan: Plan, arguments: argparse.Namespace) -> int:
-    """Print it.
-
-    Raises:
-        EncoreError: there is no such claim, figure, line or point.
-    """
-    if _is_claims(arguments.table):
-        explained = claim(plan, arguments.row)
-    else:
-        explained = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
-    links = list(chain.of_reads(plan, explained.reads))
-    if arguments.json:
-        print(
-            json.dumps({"about": explained.title, "says": explained.lines, "chain": chain.chain_json(links)}, indent=1)
-        )
-    else:
-        text = chain.chain_text if arguments.long else chain.chain_tree
-        print("\n".join([explained.title, *explained.lines, *text(links)]))
-    return 0
 
 
 def claim(plan: Plan, name: str) -> ProductExplanation:
@@ -120,17 +110,13 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
         return ProductExplanation(
             f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]]
         )
-    rows = _slice(plan, figure)["rows"]
+    rows = (curves_plan(plan) if figure == CURVES else figure_plan(plan, figure))["rows"]
     named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
     if not named:
         raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
     system = named[0].get("system") or named[0].get("lineage", "")
     read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(folders(each))]
     return ProductExplanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
-
-
-def _slice(plan: Plan, figure: str) -> dict[str, Any]:
-    return curves_plan(plan) if figure == CURVES else figure_plan(plan, figure)
 
 
 def _is_claims(target: str) -> bool:

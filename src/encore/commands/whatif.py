@@ -18,9 +18,9 @@ import yaml
 
 from encore.commands import ledger
 from encore.commands.plan import plan_of
+from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.forecast_text import size
-from encore.commands.preflight.machine import find_machine
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError

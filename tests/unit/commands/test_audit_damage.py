@@ -208,7 +208,7 @@ def test_findings_are_printed_before_anything_is_made_again(
     def crash(*arguments: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(audit_command, "plan_of", lambda arguments: results)
+    monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)
     monkeypatch.setattr(recompute, "recompute_products", crash)
     test_audit.tamper(f"{test_audit.B.folder}/file")
     with pytest.raises(ZeroDivisionError):

@@ -12,9 +12,8 @@ import small_store
 import torch
 
 from encore import objectives
-from encore.commands.preflight import gpu, lengths, shapes, trainings
-from encore.commands.preflight.lengths import TextLengths
-from encore.commands.preflight.sizes import CollectionSize
+from encore.commands.preflight import shapes, sizes, trainings
+from encore.commands.preflight.sizes import CollectionSize, TextLengths
 from encore.config.entries import Backbone
 from encore.config.finetuning import FinetuneStep
 from encore.finetuning.contrastive import Contrastive
@@ -156,8 +155,8 @@ def test_bert_base_has_its_published_size() -> None:
 @pytest.mark.parametrize(
     ("packing", "short", "filled"),
     [
-        ("section", 0.0, lengths.FITTING),
-        ("article", 0.0, lengths.FITTING),
+        ("section", 0.0, sizes.FITTING),
+        ("article", 0.0, sizes.FITTING),
         ("overfull", 0.0, 1.15),
         ("overfull", 0.4, 1.15),
     ],
@@ -167,13 +166,13 @@ def test_chunks_are_about_as_many_as_packing_gives(packing: str, short: float, f
     chunks, usable = text_chunks(store, 30, PackingFields(packing=packing, short_texts=short))
     bounds = store.sections if packing == "section" else store.sections[store.articles]
     sources = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[bounds])
-    estimated = lengths.packed(lengths.sampled(sources), 30, filled, short)
+    estimated = sizes.packed(sizes.sampled(sources), 30, filled, short)
     assert estimated.count == pytest.approx(len(usable), rel=0.45)
     assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.25)  # a sentence here is half a text
 
 
 def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:
-    texts = lengths.assumed(1000, 80.0, "passages")
+    texts = sizes.assumed(1000, 80.0, "passages")
     assert texts.mean == pytest.approx(80.0, rel=0.01)
     assert texts.tokens == pytest.approx(80_000, rel=0.01)
     assert texts.read(64).max() == 64
@@ -181,12 +180,12 @@ def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:
 
 def test_a_batch_is_halved_until_it_fits() -> None:
     step = FinetuneStep.model_validate({**JUDGED, "batch": 64})
-    whole, memory = gpu.fit(step, SHAPE, 64, "fp32", float("inf"))
+    whole, memory = trainings.fit(step, SHAPE, 64, "fp32", float("inf"))
     assert whole == 64
-    at_once, less = gpu.fit(step, SHAPE, 64, "fp32", 0.6 * memory)
+    at_once, less = trainings.fit(step, SHAPE, 64, "fp32", 0.6 * memory)
     assert at_once in (16, 32)
     assert less <= 0.6 * memory
-    assert gpu.fit(step, SHAPE, 64, "fp32", 1.0)[0] == 1
+    assert trainings.fit(step, SHAPE, 64, "fp32", 1.0)[0] == 1
 
 
 @pytest.mark.parametrize(("precision", "length"), [("fp32", 32), ("fp32", 64), ("bf16", 64)])
@@ -210,12 +209,12 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
         encoder.query_tower.embed(ids[:, :10], torch.ones_like(ids[:, :10], dtype=torch.bool))
     counted = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in own)
     step = FinetuneStep.model_validate({**JUDGED, "negatives": "none", "length": length})
-    assert gpu.activations(step, shape, 8, precision) == pytest.approx(counted, rel=0.25)
+    assert trainings.activations(step, shape, 8, precision) == pytest.approx(counted, rel=0.25)
 
 
 def test_decoders_and_predicted_pieces_take_memory() -> None:
     def memory(objective: str, **fields: Any) -> float:
-        return gpu.activations(small_objective.make(objective, length=30, **fields).fields, SHAPE, 8, "fp32")
+        return trainings.activations(small_objective.make(objective, length=30, **fields).fields, SHAPE, 8, "fp32")
 
     plain = memory("mlm")
     assert memory("mlm", mask_ratio=0.6) > plain
@@ -230,7 +229,9 @@ def test_predicted_pieces_take_the_memory_of_states_not_of_logits() -> None:
 
     def of_masks(examples: int) -> float:
         half, all_masked = (step.model_copy(update={"mask_ratio": ratio}) for ratio in (0.5, 1.0))
-        return gpu.activations(all_masked, shape, examples, "fp32") - gpu.activations(half, shape, examples, "fp32")
+        return trainings.activations(all_masked, shape, examples, "fp32") - trainings.activations(
+            half, shape, examples, "fp32"
+        )
 
     assert of_masks(4096) == pytest.approx(4096 * 14 * 4 * 4 * shape.hidden)  # 14 pieces more of each text
     assert of_masks(8) > 8 * 14 * 4 * shape.vocabulary  # less than a block: each has logits of its own

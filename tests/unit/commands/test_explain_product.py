@@ -73,11 +73,12 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     ],
     ids=["claim", "line", "figure"],
 )
-def test_what_is_named_wrongly_is_refused(plan, table, row, message):
+def test_what_is_named_wrongly_is_refused(plan, table, row, message, monkeypatch):
+    monkeypatch.setattr(explain, "plan_of", lambda arguments: plan)
     asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False, long=False)
     assert explain.is_product(plan, table)
     with pytest.raises(EncoreError, match=message):
-        explain.show_product(plan, asked)
+        explain.answer(asked)
 
 
 def test_a_table_is_explained_as_before(plan):
@@ -85,9 +86,10 @@ def test_a_table_is_explained_as_before(plan):
     assert not explain.is_product(plan, "results/figures/table1.png"), "its points are the table's cells"
 
 
-def test_it_is_data_too(plan, capsys):
+def test_it_is_data_too(plan, capsys, monkeypatch):
+    monkeypatch.setattr(explain, "plan_of", lambda arguments: plan)
     asked = argparse.Namespace(table="claims.csv", row="C38", setting=None, column=None, json=True)
-    assert explain.show_product(plan, asked) == 0
+    assert explain.answer(asked) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["about"].startswith("C38 ")
     assert {link["stage"] for link in said["chain"]} >= {"evaluate", "search", "finetune"}

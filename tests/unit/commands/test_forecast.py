@@ -9,9 +9,9 @@ from typing import Any
 import inside
 import pytest
 
-from encore.commands.preflight import downloads, forecast_text, machine
+from encore.commands.preflight import costs, downloads, forecast_text
+from encore.commands.preflight.costs import MACHINES
 from encore.commands.preflight.forecast import Forecast, disk_of, forecast
-from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
@@ -29,7 +29,7 @@ def planned(**changes: Any) -> Plan:
 
 
 def estimate(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
-    return forecast(plan, tables, machine.find_machine(name), gpus)
+    return forecast(plan, tables, costs.find_machine(name), gpus)
 
 
 def finish(artifact: Artifact, **content: Any) -> None:
@@ -254,7 +254,7 @@ def test_counts_of_a_made_collection_come_before_all(bare: Path) -> None:
 
 def test_an_unknown_machine_has_a_nearest_name(bare: Path) -> None:
     with pytest.raises(EncoreError, match="did you mean a100-80gb"):
-        machine.find_machine("a100-80g", MACHINES)
+        costs.find_machine("a100-80g", MACHINES)
 
 
 @pytest.mark.parametrize("name", read_yaml(ROOT / MACHINES))

@@ -12,7 +12,7 @@ import yaml
 from test_forecast import disk_of, estimate, planned
 
 from encore.commands.preflight import costs
-from encore.commands.preflight.resources import LONGEST, Requests
+from encore.commands.preflight.jobs import LONGEST, Requests
 from encore.commands.preflight.sizes import SIZES
 from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact, Topics, upstream

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import forecast
-from encore.commands.preflight.machine import find_machine
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig

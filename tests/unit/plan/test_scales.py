@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from encore.commands.preflight import resources
-from encore.commands.preflight.resources import Requests
+from encore.commands.preflight import jobs as requested
+from encore.commands.preflight.jobs import Requests
 from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -184,7 +184,7 @@ def test_shards_may_be_given_by_dataset(catalogue: Catalogue, monkeypatch: pytes
 def test_a_search_that_encodes_again_asks_for_the_time_of_both(
     plans: dict[str, Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "SPARE_TIME", 300.0)  # so that whole hours tell them apart
+    monkeypatch.setattr(requested, "SPARE_TIME", 300.0)  # so that whole hours tell them apart
     paper = plans["paper"]
     requests = Requests(paper)
     run = paper.scores("bert-base+marco-bm25", 0, "msmarco-passage", "test").inputs["run"]

@@ -11,7 +11,7 @@ import pytest
 import test_audit
 
 from encore.commands.__main__ import main
-from encore.commands.audit import copy as audit_copy
+from encore.commands.audit import audit
 from encore.errors import EncoreError
 from encore.storage import manifest, root
 from encore.storage.files import write_json
@@ -23,8 +23,8 @@ TABLE = Path("results/tables/table1.manifest.json")
 @pytest.fixture
 def copy(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of a finished run under another name; its made-up table is not made again."""
-    monkeypatch.setattr(audit_copy, "remake_products", lambda catalogue, report: None)
-    monkeypatch.setattr(audit_copy, "load_catalogue", lambda folder: None)
+    monkeypatch.setattr(audit, "remake_products", lambda catalogue, report: None)
+    monkeypatch.setattr(audit, "load_catalogue", lambda folder: None)
     Path("config").mkdir()
     shutil.copytree("results", tmp_path / "from elsewhere")
     return tmp_path / "from elsewhere"
@@ -32,7 +32,7 @@ def copy(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def reasons(folder: Path, expected: str | None = None) -> list[str]:
     """What the audit of a copy finds."""
-    report, wrong, _ = audit_copy.audit_copy(folder, expected)
+    report, wrong, _ = audit.audit_copy(folder, expected)
     return [str(finding) for finding in report.findings] + ([wrong] if wrong else [])
 
 
@@ -133,7 +133,7 @@ def test_what_was_forged_with_every_digest_above_it_differs_from_the_root(result
 def test_a_folder_without_products_is_refused(copy: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(EncoreError, match="has no manifest of a table, a figure or claims; give a results folder"):
-        audit_copy.audit_copy(tmp_path / "empty", None)
+        audit.audit_copy(tmp_path / "empty", None)
 
 
 def test_the_command_audits_a_copy(

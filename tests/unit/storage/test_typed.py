@@ -7,8 +7,8 @@ from pathlib import Path
 import inside
 import pytest
 
-from encore.commands import audit as audit_command
 from encore.commands import show
+from encore.commands.audit.prune import agree_and_prune
 from encore.plan import index
 from encore.products.catalogue import load_plan
 from encore.products.targets import summary
@@ -77,7 +77,7 @@ def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsy
     (tmp_path / "table.csv").touch()
     places = [str(tmp_path / "folder"), str(tmp_path / "table.csv")]
     monkeypatch.setattr("sys.stdin", stdin)
-    assert audit_command._prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
+    assert agree_and_prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
     said = capsys.readouterr().out
     assert all(place in said for place in places)
     assert any(tmp_path.iterdir()) is not removes

@@ -5,22 +5,35 @@ plan, and names the cells that rest on a bad file. ``recompute.py`` makes every 
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from encore.commands.audit.artifacts import as_json, check_artifact, explained, problems_without_plan
-from encore.commands.audit.findings import REPORT, AuditReport, Finding
+from encore.commands.audit.findings import (
+    REPORT,
+    AuditReport,
+    Finding,
+    as_json,
+    check_artifact,
+    explained,
+    problems_without_plan,
+)
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
+from encore.commands.audit.recompute import remake_products
+from encore.errors import EncoreError
 from encore.plan import index
 from encore.plan.plan import Plan
+from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.tables.plan import CURVES
 from encore.storage.manifest import has_no_vectors
-from encore.storage.root import manifests_behind, product_manifests
+from encore.storage.root import compare_root, manifests_behind, product_manifests
 from encore.storage.typed import encore
 
 
@@ -33,7 +46,7 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     slices = published_products(plan)
     report = AuditReport(others=_of_other_runs(slices, run))
     report.notes += _left_to_others(report.others)
-    own = _own(plan)
+    own = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, perhaps of another run
     made: dict[str, list[Path]] = {}
     for name, content in slices.items():
         everywhere = places_of(name, content)
@@ -47,8 +60,8 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
                 f"{_called(name, content)} does not show all that is declared; run snakemake for it again"
             )
             slices[name], made[name] = drawn, places
-        elif name in own or all(_is_of(place, content) for place in places if files_of(place)):
-            made[name] = places
+        elif name in own or all(_has(place, content) is not False for place in places if files_of(place)):
+            made[name] = places  # or its manifest is damaged, which ``check_product`` reports
         else:
             report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
     affected = cells_behind(plan, slices)
@@ -65,23 +78,62 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     return report
 
 
-def check_copy(report: AuditReport) -> None:
-    """Check everything behind the tables, figures and claims in ``results/`` by their own manifests."""
-    products = product_manifests()
-    behind = manifests_behind(products)
-    report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
-    for found in behind:
-        if Path(found) not in products:
-            folder = str(Path(found).parent)
-            reasons = list(explained(found, problems_without_plan(folder)))
-            report.findings += [Finding(folder, reason) for reason in reasons]
-            report.verified += not reasons
-    for place in products:
+def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -> tuple[AuditReport, str | None, str]:
+    """Audit a results folder, or the folder that holds one, that came from elsewhere: by what it says of itself.
+
+    Every file is compared with its manifest, every manifest with those that name it as an input, and every product is
+    made again. A copy cannot tell whether a configuration would have planned the same; compare its root for that.
+
+    Args:
+        expected: the beginning of a root that was written down elsewhere.
+        queries: how many of each run are searched again by ``deep.check_deeply``; None for a quick audit.
+
+    Returns:
+        The audit's report, and what ``compare_root`` says.
+
+    Raises:
+        EncoreError: it has no product's manifest.
+    """
+    catalogue, report = load_catalogue(CATALOGUE), AuditReport()
+    with _inside(folder):
+        products = product_manifests()
+        if not products:
+            raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
+        behind = manifests_behind(products)
+        report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
+        for found in behind:
+            if Path(found) not in products:
+                made = str(Path(found).parent)
+                reasons = list(explained(found, problems_without_plan(made)))
+                report.findings += [Finding(made, reason) for reason in reasons]
+                report.verified += not reasons
+        for place in products:
+            try:
+                content = json.loads(place.read_bytes())["spec"]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                content = None  # no manifest, which is for the check to say
+            check_product(content, place, report)
+        remake_products(catalogue, report)
+        if queries is not None:
+            from encore.commands.audit.deep import check_deeply
+
+            check_deeply(report, queries)
+        return report, *compare_root(expected)
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """Work in a folder whose ``results`` is that one, as manifests name their inputs, and whose ``config`` is ours."""
+    own = folder / "results"
+    before, links = Path.cwd(), {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}
+    with TemporaryDirectory() as place:
+        for name, target in links.items():
+            (Path(place) / name).symlink_to(target.resolve())
+        os.chdir(place)
         try:
-            content = json.loads(place.read_bytes())["spec"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            content = None  # no manifest, which is for the check to say
-        check_product(content, place, report)
+            yield
+        finally:
+            os.chdir(before)
 
 
 def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
@@ -109,16 +161,6 @@ def _left_to_others(others: dict[str, str]) -> Iterator[str]:
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
             yield f"{places[0]}{more} of another run: `{encore('audit', run=run)}` looks at them"
-
-
-def _own(plan: Plan) -> set[str]:
-    """What the configuration itself declares; other tables and figures were only requested, perhaps under another."""
-    return {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}
-
-
-def _is_of(place: Path, content: dict[str, Any]) -> bool:
-    """True if a product was built from this slice, or its manifest is damaged, which ``check_product`` reports."""
-    return _has(place, content) is not False
 
 
 def _has(place: Path, content: dict[str, Any]) -> bool | None:

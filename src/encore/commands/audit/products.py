@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.artifacts import as_json, changed_inputs, explained
-from encore.commands.audit.findings import AuditReport, Finding, MadeProduct
+from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, changed_inputs, explained
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import kind_of_record, kinds_of

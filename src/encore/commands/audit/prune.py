@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from encore.commands.audit import audit
 from encore.commands.audit.findings import REPORT, AuditReport
 from encore.commands.audit.products import cells_behind, files_of, places_of
 from encore.plan.plan import Plan
-from encore.storage import manifest
+from encore.storage import manifest, typed
 
 
 def to_prune(plan: Plan, report: AuditReport) -> list[str]:
@@ -31,11 +32,23 @@ def to_prune(plan: Plan, report: AuditReport) -> list[str]:
     return removed
 
 
+def agree_and_prune(places: list[str], run: str, *, yes: bool) -> int:
+    """Remove what ``to_prune`` gave if a person at a terminal agrees to it, or has already; 1 if not."""
+    if not places:
+        print("nothing to prune")
+        return 0
+    print("\n".join(f"{'removed' if yes else 'to be removed:'} {place}" for place in places), flush=True)
+    question = f"remove these {len(places)}? [y/N] "
+    if not yes and not (sys.stdin.isatty() and input(question).strip().lower() in ("y", "yes")):
+        print(f"nothing was removed; `{typed.encore('audit', '--prune', '--yes', run=run)}` removes it")
+        return 1
+    prune(places)
+    print(f"pruned; `{typed.snakemake(run=run)}` makes it again")
+    return 0
+
+
 def prune(places: list[str]) -> None:
-    """Remove what ``to_prune`` gave, so that the ordinary command repairs."""
+    """Remove files and folders, so that the ordinary command repairs."""
     for place in places:
-        shutil.rmtree(place) if _is_folder(place) else Path(place).unlink()
-
-
-def _is_folder(place: str) -> bool:
-    return Path(place).is_dir() and not Path(place).is_symlink()
+        is_folder = Path(place).is_dir() and not Path(place).is_symlink()
+        shutil.rmtree(place) if is_folder else Path(place).unlink()

@@ -24,9 +24,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def answer(arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 if a limit is exceeded."""
     from encore.commands.plan import plan_of
+    from encore.commands.preflight.costs import find_machine
     from encore.commands.preflight.forecast import forecast
     from encore.commands.preflight.forecast_text import forecast_json, forecast_text
-    from encore.commands.preflight.machine import find_machine
     from encore.products.claims.entries import CLAIMS
 
     plan = plan_of(arguments)

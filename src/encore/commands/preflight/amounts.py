@@ -15,8 +15,6 @@ The amounts, each where a job has it:
   ``jobs.py`` adds these.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from encore.commands.preflight import shapes, trainings
-from encore.commands.preflight.lengths import TextLengths
-from encore.commands.preflight.sizes import CollectionSize, CollectionSizes
+from encore.commands.preflight.sizes import CollectionSize, CollectionSizes, TextLengths
+from encore.commands.preflight.trainings import FP32
 from encore.config.datasets import is_reported
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
@@ -36,7 +34,6 @@ from encore.plan.artifact import Artifact
 from encore.plan.published_counts import share_with_triples
 
 Amounts = dict[str, float]
-FP32 = 4
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 

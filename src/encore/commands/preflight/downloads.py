@@ -1,7 +1,5 @@
 """What comes from the network: how many bytes, under which licence, and how much of it ``data_root`` has already."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec

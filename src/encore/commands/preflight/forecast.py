@@ -1,7 +1,5 @@
 """The forecast of a run: which jobs are missing, what these need by rule, and what exceeds a limit."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from encore.commands.preflight import costs, shapes, trainings
+from encore.commands.preflight.costs import Machine
 from encore.commands.preflight.downloads import Download, Fetches, published
 from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
-from encore.commands.preflight.machine import Machine
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.plan.artifact import Artifact

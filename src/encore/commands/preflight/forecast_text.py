@@ -1,7 +1,5 @@
 """A forecast as text of at most 100 columns, and as JSON."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from typing import Any

@@ -1,18 +1,18 @@
-"""Which jobs a run still needs, by the manifests in ``results/``, and how much each has to do."""
-
-from __future__ import annotations
+"""Which jobs a run still needs, by the manifests in ``results/``, how much each has to do, and what it requests."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 
-from encore.commands.preflight import downloads, gpu, shapes
+from encore.commands.preflight import costs, downloads, shapes, trainings
 from encore.commands.preflight.amounts import Amounts, amounts, rule_of
+from encore.commands.preflight.costs import Machine, find_machine
 from encore.commands.preflight.downloads import Download, Fetches
-from encore.commands.preflight.machine import Machine
-from encore.commands.preflight.sizes import CollectionSizes
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.datasets import kinds
+from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.storage.manifest import has_no_vectors
@@ -21,6 +21,12 @@ FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
 TRAINING = ("pretrain", "finetune")
 PREPROCESSING = ("tokens", "prepare")  # rules whose work `execution: preprocessing_cores` share
+SPARE_MEMORY = 1.3
+SPARE_TIME = 2.0  # in the first attempt; rules multiply it by the attempt
+CUDA = 3e9  # bytes of a process's memory for CUDA's libraries and context; stated, since no GPU was measured
+REFERENCE = "a100-80gb"  # time is estimated for this machine of a cluster, wherever a run is planned
+LONGEST = 7 * 24 * 60  # minutes that a job requests in any attempt; more than most clusters give
+LONGEST_TRAINING = 24 * 60  # the same of a training, which resumes from its checkpoint in the next attempt
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,10 @@ class Jobs:
             memory, notes = self._training(made, processes)
             found["cores"] = processes * max(1, execution.workers)
         elif "longest" in found:
-            memory = gpu.reading(shapes.shape_of(shapes.model_of(made) or made), found["longest"])
+            memory = trainings.reading_memory(shapes.shape_of(shapes.model_of(made) or made), found["longest"])
         elif "flops" in found:  # a T5: weights, and where it learns gradients and moments
-            memory = found["parameters"] * (gpu.FP32 * gpu.STATE if rule == "train_doc2query" else gpu.FP32)
+            each = trainings.STATE if rule == "train_doc2query" else 1
+            memory = trainings.FP32 * each * found["parameters"]
         elif rule in PREPROCESSING or (rule == "collection" and kinds.is_parallel(made.stage)):
             found["cores"] = execution.preprocessing_cores
         if "vectors" not in found:
@@ -111,7 +118,7 @@ class Jobs:
         share = ceil(step.batch / processes)
         most = 1e9 * self.machine.gpu_memory_gb if self.machine.gpu_memory_gb else float("inf")
         first = min(numerics.get("micro_batch") or share, share)
-        at_once, memory = gpu.fit(step, shapes.shape_of(made), first, numerics.get("precision", "fp32"), most)
+        at_once, memory = trainings.fit(step, shapes.shape_of(made), first, numerics.get("precision", "fp32"), most)
         return memory, [f"{at_once} of {share} examples at once"] if at_once < share else []
 
 
@@ -125,3 +132,39 @@ def fetched(plan: Plan, jobs: Iterable[Needed], sizes: CollectionSizes, fetches:
         if job.rule in FETCHING:
             found.append(fetches.of(job.artifact))
     return list({each.name: each for each in found}.values())
+
+
+class Requests:
+    """What the jobs of a plan request from a cluster: estimates, and some to spare. A profile may say otherwise."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._machine = plan, find_machine(REFERENCE)
+
+    def memory_mb(self, made: Artifact, least: int) -> int:
+        """MB of memory for the job that makes an artifact, in whole GB above ``least``."""
+        job = self._job(made)
+        process = costs.memory(made.stage, job.amounts) + (CUDA if job.computes else 0.0) if job else 0.0
+        estimated = SPARE_MEMORY * job.processes * process / 1e6 if job else 0.0
+        return least if estimated <= least else 1000 * ceil(estimated / 1000)
+
+    def minutes(self, made: Artifact, least: int) -> int:
+        """Minutes for the job that makes an artifact, in whole hours above ``least``; it may have to encode again."""
+        removed = [shard for shard in made.inputs.values() if has_no_vectors(Path(shard.folder))]
+        jobs = filter(None, map(self._job, [made, *removed]))
+        estimated = SPARE_TIME * sum(map(self._seconds, jobs)) / 60
+        return least if estimated <= least else 60 * ceil(estimated / 60)
+
+    def _seconds(self, job: Needed) -> float:
+        rate = self._machine.flops_a_second(job.precision(self._plan.config.numerics.precision))
+        on_gpu = job.operations / rate / job.processes if rate else 0.0
+        return on_gpu + costs.core_seconds(job.artifact.stage, job.amounts)
+
+    def _job(self, made: Artifact) -> Needed | None:
+        try:
+            return self._jobs.of(made)
+        except EncoreError:  # its size is unknown, so it requests the least
+            return None
+
+    @cached_property
+    def _jobs(self) -> Jobs:
+        return Jobs(self._plan, CollectionSizes(self._plan, read_stated()), self._machine, Fetches(self._plan, {}))

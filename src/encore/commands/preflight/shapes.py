@@ -1,7 +1,5 @@
 """The shape of a planned model and its parameters, from the plan alone."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache
