@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -251,18 +252,13 @@ def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]
     again = artifact.folder in seen
     seen.add(artifact.folder)
     published = tuple(published_counts(plan.catalogue, artifact))
-    records = _records(Path(artifact.folder))
-    yield ChainLink(depth, role, artifact, *records, again, published, plan.config.proxy_data)
+    record = run = None
+    with suppress(EncoreError):  # it is not made yet, or damaged
+        record = manifest.read_manifest(Path(artifact.folder))
+        run = manifest.read_run(Path(artifact.folder)) or None
+    yield ChainLink(depth, role, artifact, record, run, again, published, plan.config.proxy_data)
     for inner, parent in {} if again else artifact.inputs.items():
         yield from _links(plan, parent, inner, depth + 1, seen)
-
-
-def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    try:
-        record = manifest.read_manifest(folder)
-    except EncoreError:
-        return None, None
-    return record, manifest.read_run(folder) or None
 
 
 def _lines(link: ChainLink) -> Iterator[str]:
@@ -273,7 +269,11 @@ def _lines(link: ChainLink) -> Iterator[str]:
         return
     yield head
     inner = margin + INDENT
-    yield f"{inner}stage {link.artifact.stage}, {_made(link)}"
+    made = "not made yet"
+    if link.record:
+        files = len(link.record["outputs"])
+        made = f"{files} file{'s' if files != 1 else ''}, {link.size:,} bytes, manifest sha256 {link.digest}"
+    yield f"{inner}stage {link.artifact.stage}, {made}"
     if parameters := _parameters(link.artifact):
         yield f"{inner}with {parameters}"
     for each in link.counts:
@@ -283,13 +283,6 @@ def _lines(link: ChainLink) -> Iterator[str]:
     if link.run:
         yield f"{inner}{_how(link.run)}"
         yield f"{inner}$ {' '.join(link.run.get('command', []))[:300]}"
-
-
-def _made(link: ChainLink) -> str:
-    if link.record is None:
-        return "not made yet"
-    files = len(link.record["outputs"])
-    return f"{files} file{'s' if files != 1 else ''}, {link.size:,} bytes, manifest sha256 {link.digest}"
 
 
 def _parameters(artifact: Artifact) -> str:

@@ -69,20 +69,14 @@ def write_crate(title: str, run: Path, folder: Path) -> int:
         raise EncoreError("no table, figure or claims are made yet; run snakemake first")
     if folder.exists():
         raise EncoreError(f"{folder} is there already; name a new folder")
-    places = dict.fromkeys([*_code(), run, *_of_products(products), *_behind(products)])
+    code = (path for name in CODE for path in [Path(name), *sorted(Path(name).rglob("*"))])
+    code = (path for path in code if path.is_file() and "__pycache__" not in path.parts)
+    places = dict.fromkeys([*code, run, *_of_products(products), *_behind(products)])
     for place in places:
         _put(place, folder / place)
     graph = _graph(title, run, folder, [*places], [str(path) for path in _of_products(products)])
     write_json(folder / METADATA, {"@context": CONTEXT, "@graph": graph})
     return len(places)
-
-
-def _code() -> Iterator[Path]:
-    """The workflow and its catalogue."""
-    for name in CODE:
-        path = Path(name)
-        found = sorted(path.rglob("*")) if path.is_dir() else [path]
-        yield from (each for each in found if each.is_file() and "__pycache__" not in each.parts)
 
 
 def _of_products(products: list[Path]) -> Iterator[Path]:

@@ -1,7 +1,6 @@
 """Operations that each row of a table spent, and whether the comparison is fair (docs/protocol.md, section 3)."""
 
 import argparse
-from typing import Any
 
 from encore.commands.plan import plan_of
 from encore.plan.artifact import Artifact
@@ -33,7 +32,12 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """
     found = []
     for row in table_plan(plan, table)["rows"]:
-        runs = _first_runs(plan, row)
+        runs: dict[str, Artifact] = {}  # the first scores of each trained system, under the first seed
+        for cell in row["cells"].values():
+            for read in cell["reads"][:1]:
+                artifact = plan.find(read["folder"])
+                if artifact.stage == "evaluate" and read["seed"] is not None:
+                    runs.setdefault(cell["system"], artifact)
         for system, scores in runs.items():
             models, name = models_behind(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
             spent = [operations(models[kind]) for kind in ("pretrain", "finetune")]
@@ -55,14 +59,3 @@ def flops_text(rows: list[RowFlops]) -> str:
     lines = [f"{'row':<24} {'setting':<18} {'pre-training':>12} {'fine-tuning':>12}  (10^12 operations)"]
     lines += [f"{r.row:<24} {r.setting:<18} {r.pretraining / 1e12:>12.3f} {r.finetuning / 1e12:>12.3f}" for r in rows]
     return "\n".join(lines)
-
-
-def _first_runs(plan: Plan, row: dict[str, Any]) -> dict[str, Artifact]:
-    """The first scores of each trained system of a row, under the first seed."""
-    found: dict[str, Artifact] = {}
-    for cell in row["cells"].values():
-        for read in cell["reads"][:1]:
-            artifact = plan.find(read["folder"])
-            if artifact.stage == "evaluate" and read["seed"] is not None:
-                found.setdefault(cell["system"], artifact)
-    return found

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from encore.commands.plan import plan_of
-from encore.config.entries import PretrainStep, Step, System
+from encore.config.entries import PretrainStep, Step
 from encore.config.groups import alternatives
 from encore.config.run_file import read_run
 from encore.config.strict import Strict
@@ -154,7 +154,8 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
         yield from (f"objectives.{name}.{key}" for key in sorted(own))
     for name, system in catalogue.systems.items():
         if not system.source.startswith(OURS):
-            yield from (f"systems.{name}.{key}" for key in sorted(_written_values(system)))
+            written_keys = {key for key in system.model_fields_set if not isinstance(getattr(system, key), str)}
+            yield from (f"systems.{name}.{key}" for key in sorted(written_keys))
 
 
 def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
@@ -192,7 +193,9 @@ def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
         EncoreError: an entry is about fields of different values, or the default run is wrong.
     """
     configured = values(catalogue)
-    run = with_single_names(read_run(folder / "config.yaml"), catalogue).model_dump() if _about_a_run(entries) else {}
+    run: dict[str, Any] = {}
+    if any(entry.field.startswith(RUN) for entry in entries):
+        run = with_single_names(read_run(folder / "config.yaml"), catalogue).model_dump()
     lines = [("field", "value", "from", "place", "why")]
     lines += [
         (name, short(_value(name, entry, configured, run)), entry.origin, place_of(entry), entry.why)
@@ -205,10 +208,6 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """Lines of cells as text in columns, of which the last one may be ragged."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
     return ["  ".join([*map(str.ljust, line, widths), line[-1]]) for line in lines]
-
-
-def _about_a_run(entries: list[Entry]) -> bool:
-    return any(entry.field.startswith(RUN) for entry in entries)
 
 
 def _value(name: str, entry: Entry, configured: dict[str, Any], run: dict[str, Any]) -> Any:
@@ -274,11 +273,6 @@ def _defaults(fields: type[Step]) -> dict[str, Any]:
         for key, field in fields.model_fields.items()
         if not field.is_required() and key not in PLUMBING
     }
-
-
-def _written_values(system: System) -> set[str]:
-    """The fields of a system that are neither left at their default nor names."""
-    return {key for key in system.model_fields_set if not isinstance(getattr(system, key), str)}
 
 
 def plain(value: Any) -> Any:

@@ -106,7 +106,7 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
 
 
 def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
-    """The plan of the changed configuration, and what its ledger does not say.
+    """The plan of the changed configuration, and what its ledger still says of an old value, or lacks.
 
     Raises:
         EncoreError: a change names nothing, or makes the configuration wrong; as if the files were changed.
@@ -117,15 +117,10 @@ def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
             plan = Plan(read_run(own), load_catalogue(catalogue))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
-        return plan, _note_of_the_ledger(before, plan, catalogue)
-
-
-def _note_of_the_ledger(before: Plan, after: Plan, catalogue: Path) -> str:
-    """What a real run would be refused for, or which source is still that of the old value."""
-    try:
-        return ledger.changed_source(before.catalogue, after.catalogue, catalogue)
-    except EncoreError as error:
-        return str(error)
+        try:
+            return plan, ledger.changed_source(before.catalogue, plan.catalogue, catalogue)
+        except EncoreError as error:
+            return plan, str(error)
 
 
 def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tuple[Path, Path]:
@@ -152,13 +147,18 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
 
 
 def _change(path: Path, keys: list[str], value: str, change: str) -> None:
-    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    root: Any = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     node = root
     for depth, key in enumerate(keys[:-1]):
         node = _inner(node, key, ".".join(keys[: depth + 1]), change, path.name)
     try:
         new = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
-        _set(node, keys[-1], new, change)
+        for place, (name, _) in enumerate(_pairs(node, change)):
+            if name.value == keys[-1]:
+                node.value[place] = (name, new)
+                break
+        else:
+            node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", keys[-1]), new))
         content = yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise EncoreError(f"{change!r}: the value is not YAML: {yaml_reason(error)}") from error
@@ -177,14 +177,6 @@ def _inner(node: Any, key: str, place: str, change: str, file: str) -> Any:
     empty = yaml.MappingNode("tag:yaml.org,2002:map", [])
     node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), empty))
     return empty
-
-
-def _set(node: Any, key: str, new: Any, change: str) -> None:
-    for place, (name, _) in enumerate(_pairs(node, change)):
-        if name.value == key:
-            node.value[place] = (name, new)
-            return
-    node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), new))
 
 
 def _pairs(node: Any, change: str) -> list[Any]:
@@ -213,7 +205,11 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
             for kind in kinds_of(name, slices[1][name]):
                 if kind.exists(slices[1][name]):
                     jobs.setdefault(kind.rule, []).append(name)
-    jobs |= {rule: ["all"] for rule in _pages(before, after, products_differ=slices[0] != slices[1])}
+    reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
+    if printed_plan(before.catalogue) != printed_plan(after.catalogue):
+        jobs[PRINTED] = ["all"]
+    if slices[0] != slices[1] or reports[0] != reports[1]:
+        jobs[REPORT] = ["all"]
     return PlanChange(
         jobs=jobs,
         anyway=len(missing),
@@ -259,11 +255,3 @@ def _reads(plan: Plan, table: str) -> dict[Address, Any]:
         for row in content["rows"]
         for column in row["cells"]
     }
-
-
-def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
-    """What every run has: the claims on printed numbers, and the report of all products."""
-    printed = [printed_plan(plan.catalogue) for plan in (before, after)]
-    reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
-    found = [PRINTED] if printed[0] != printed[1] else []
-    return [*found, *([REPORT] if products_differ or reports[0] != reports[1] else [])]

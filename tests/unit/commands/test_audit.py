@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from encore.commands.audit import audit, prune
+from encore.commands.audit import audit
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.plan.artifact import Artifact
@@ -88,8 +88,8 @@ def tamper(path):
 
 def pruned(plan, run=""):
     """What pruning removes."""
-    places = prune.to_prune(plan, audit.audit(plan, run))
-    prune.prune(places)
+    places = audit.to_prune(plan, audit.audit(plan, run))
+    audit.prune(places)
     return places
 
 

@@ -16,7 +16,7 @@ import small_report
 import test_audit
 
 from encore.commands import audit as audit_command
-from encore.commands.audit import audit, prune, recompute
+from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT, AuditReport
 from encore.errors import EncoreError
 from encore.products.record import make_product
@@ -107,7 +107,7 @@ def test_any_damage_is_a_finding_and_is_pruned(results: Any, tmp_path: Path) -> 
             assert not report.findings
         elif path.name != "table1.manifest.json" and not (path.is_file() and path.read_bytes() == before):
             assert report.findings, f"{path}, seed {seed}"
-        prune.prune(prune.to_prune(results, report))
+        audit.prune(audit.to_prune(results, report))
         if report.findings and path.name != "run.json":
             left = audit.audit(results).findings
             assert not left, f"{path}, seed {seed}: {left}"
@@ -119,7 +119,7 @@ def test_a_manifest_without_its_parts_is_a_finding(results: Any, content: Any) -
     write_json(Path(test_audit.B.manifest), content)
     report = audit.audit(results)
     assert f"{test_audit.B.manifest} is not a manifest" in str(report.findings[0])
-    assert test_audit.B.folder in prune.to_prune(results, report)
+    assert test_audit.B.folder in audit.to_prune(results, report)
 
 
 def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:

@@ -12,7 +12,7 @@ import inside
 import pytest
 import yaml
 
-from encore.commands.new import source
+from encore.commands.new import ir_datasets_source
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -192,15 +192,15 @@ def test_what_is_dropped_is_left_out(bare: Path) -> None:
 def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ir_datasets
 
-    monkeypatch.setattr(source, "offline", lambda data_root: ir_datasets.load)
-    found = source.ir_datasets_source("beir/scifact", Path("data"), zero_shot=False)
+    monkeypatch.setattr("encore.commands.new.offline", lambda data_root: ir_datasets.load)
+    found = ir_datasets_source("beir/scifact", Path("data"), zero_shot=False)
     assert (found.passages, found.queries) == (5183, {"train": 729, "test": 300, "valid": 80})
     assert found.given == {"train": {"id": "beir/scifact/train"}, "test": {"id": "beir/scifact/test"}}
     assert not found.is_graded
-    graded = source.ir_datasets_source("beir/nfcorpus", Path("data"), zero_shot=False)
+    graded = ir_datasets_source("beir/nfcorpus", Path("data"), zero_shot=False)
     assert graded.is_graded
     assert (graded.given["valid"], graded.held_out) == ({"id": "beir/nfcorpus/dev"}, None)
-    alone = source.ir_datasets_source("cranfield", Path("data"), zero_shot=True)
+    alone = ir_datasets_source("cranfield", Path("data"), zero_shot=True)
     assert (alone.given, alone.queries) == ({"test": {"id": "cranfield"}}, {"test": 225})
     done = inside.encore("new", "sci", "--ir-datasets", "beir/scifact")
     assert done.returncode == 0, done.stderr

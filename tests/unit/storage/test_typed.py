@@ -8,7 +8,7 @@ import inside
 import pytest
 
 from encore.commands import show
-from encore.commands.audit.prune import agree_and_prune
+from encore.commands.audit.audit import agree_and_prune
 from encore.plan import index
 from encore.products.catalogue import load_plan
 from encore.products.targets import summary

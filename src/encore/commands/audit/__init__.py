@@ -24,8 +24,7 @@ def answer(arguments: argparse.Namespace) -> int:
     Raises:
         EncoreError: the folder has no results, or is to be pruned.
     """
-    from encore.commands.audit.audit import audit, audit_copy
-    from encore.commands.audit.prune import agree_and_prune, to_prune
+    from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
     from encore.commands.audit.recompute import recompute_products
     from encore.commands.plan import plan_of
     from encore.errors import EncoreError

@@ -6,6 +6,8 @@ plan, and names the cells that rest on a bad file. ``recompute.py`` makes every 
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,9 +34,9 @@ from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.tables.plan import CURVES
+from encore.storage import manifest, typed
 from encore.storage.manifest import has_no_vectors
 from encore.storage.root import compare_root, manifests_behind, product_manifests
-from encore.storage.typed import encore
 
 
 def audit(plan: Plan, run: str = "") -> AuditReport:
@@ -148,6 +150,48 @@ def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 
+def to_prune(plan: Plan, report: AuditReport) -> list[str]:
+    """Exactly what is bad and what was made from it: folders of artifacts, then files of products.
+
+    Products that another run made are none of it.
+    """
+    bad = {finding.place for finding in report.findings}
+    for folder, artifact in plan.made.items():
+        if any(parent.folder in bad for parent in artifact.inputs.values()):
+            bad.add(folder)
+    removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
+    slices = published_products(plan)
+    affected = cells_behind(plan, slices)
+    names = {cell.split(":")[0] for folder in bad for cell in affected.get(folder, [])}
+    products = [place for name in sorted(names) for place in places_of(name, slices[name])]
+    products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
+    for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
+        removed += sorted(map(str, files_of(record))) if str(record) not in report.others else []
+    return removed
+
+
+def agree_and_prune(places: list[str], run: str, *, yes: bool) -> int:
+    """Remove what ``to_prune`` gave if a person at a terminal agrees to it, or has already; 1 if not."""
+    if not places:
+        print("nothing to prune")
+        return 0
+    print("\n".join(f"{'removed' if yes else 'to be removed:'} {place}" for place in places), flush=True)
+    question = f"remove these {len(places)}? [y/N] "
+    if not yes and not (sys.stdin.isatty() and input(question).strip().lower() in ("y", "yes")):
+        print(f"nothing was removed; `{typed.encore('audit', '--prune', '--yes', run=run)}` removes it")
+        return 1
+    prune(places)
+    print(f"pruned; `{typed.snakemake(run=run)}` makes it again")
+    return 0
+
+
+def prune(places: list[str]) -> None:
+    """Remove files and folders, so that the ordinary command repairs."""
+    for place in places:
+        is_folder = Path(place).is_dir() and not Path(place).is_symlink()
+        shutil.rmtree(place) if is_folder else Path(place).unlink()
+
+
 def _of_other_runs(slices: dict[str, dict[str, Any]], run: str) -> dict[str, str]:
     """The products that another run made and that this one would make otherwise, and which run that was."""
     planned = {str(place): content for name, content in slices.items() for place in places_of(name, content)}
@@ -160,7 +204,7 @@ def _left_to_others(others: dict[str, str]) -> Iterator[str]:
         places = [place for place, by in others.items() if by == run and Path(place).is_file()]
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            yield f"{places[0]}{more} of another run: `{encore('audit', run=run)}` looks at them"
+            yield f"{places[0]}{more} of another run: `{typed.encore('audit', run=run)}` looks at them"
 
 
 def _has(place: Path, content: dict[str, Any]) -> bool | None:

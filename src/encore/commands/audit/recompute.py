@@ -139,7 +139,8 @@ def _of_file(made: Path, again: Path) -> Iterator[str]:
 
 def _of_lines(made: Path, again: Path) -> Iterator[str]:
     """The lines of a CSV that differ, each by the first column that does."""
-    (header, *lines), (expected_header, *expected) = ([*csv.reader(_text(path))] or [[]] for path in (made, again))
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in (made, again))
+    (header, *lines), (expected_header, *expected) = ([*csv.reader(text.splitlines(True))] or [[]] for text in texts)
     if header != expected_header or len(lines) != len(expected):
         yield f"{made} has other lines or columns than come out again"
         return
@@ -150,10 +151,6 @@ def _of_lines(made: Path, again: Path) -> Iterator[str]:
                 name = ", ".join(known[key] for key in KEYS if known.get(key)) or f"line {number}"
                 yield f"{made}: {name}: {column} is {found!r}, comes out again as {wanted!r}"
                 break
-
-
-def _text(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
 
 
 def _same_pixels(made: Path, again: Path) -> bool:

@@ -205,7 +205,12 @@ class CollectionSizes:
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields: CollectionFields = self.plan.resolve.own(dataset).fields
-        size = _estimated(fields, self.stated.get(dataset, Stated(source="")), self._base(fields))
+        base = None  # the size as it follows from the dataset that it is derived from, or whose queries it has
+        if name_of_base := fields.made_from.base or fields.queries_of:
+            found = self.of(named_collection(self.plan, name_of_base))
+            follows = fields.derived_size(found.known)
+            base = found.counting(follows) if follows else None
+        size = _estimated(fields, self.stated.get(dataset, Stated(source="")), base)
         statistics = Path("results/collections") / name / "statistics.json"
         with suppress(
             OSError, ValueError, TypeError, KeyError
@@ -217,15 +222,6 @@ class CollectionSizes:
                 _measure(size, Path(folder))
                 break
         return size
-
-    def _base(self, fields: CollectionFields) -> CollectionSize | None:
-        """The size as it follows from that of the dataset that it is derived from, or whose queries it has."""
-        name = fields.made_from.base or fields.queries_of
-        if name is None:
-            return None
-        base = self.of(named_collection(self.plan, name))
-        follows = fields.derived_size(base.known)
-        return base.counting(follows) if follows else None
 
 
 def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | None) -> CollectionSize:
