@@ -101,27 +101,23 @@ class _Checked:
             EncoreError: an id occurs twice, or a link leads from or to a section that does not exist.
         """
         for row in rows:
-            self._enter(row)
-            links = row["links"]
+            name, links = row["_id"], row["links"]
+            if name in self._sections:
+                raise EncoreError(f"articles: the id {name!r} occurs twice; give each article one row")
+            self._sections[name] = len(row["sections"])
+            anchor, source = self._awaited.pop(name, (-1, ""))
+            if anchor >= self._sections[name]:
+                raise _lost(source, name, anchor)
             for link in links:
-                self._follow(row["_id"], link)
+                self._follow(name, link)
             self.counts["articles"] += 1
             self.counts["sections"] += len(row["sections"])
             self.counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
             self.counts["links"] += len(links)
-            self.counts["links_between_articles"] += sum(link["to"] != row["_id"] for link in links)
+            self.counts["links_between_articles"] += sum(link["to"] != name for link in links)
             yield row
         for to, (anchor, source) in self._awaited.items():
             raise _lost(source, to, anchor)
-
-    def _enter(self, row: Row) -> None:
-        name, sections = row["_id"], len(row["sections"])
-        if name in self._sections:
-            raise EncoreError(f"articles: the id {name!r} occurs twice; give each article one row")
-        self._sections[name] = sections
-        anchor, source = self._awaited.pop(name, (-1, ""))
-        if anchor >= sections:
-            raise _lost(source, name, anchor)
 
     def _follow(self, source: str, link: Row) -> None:
         to, anchor = link["to"], link["anchor"]

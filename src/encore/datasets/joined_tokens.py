@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +19,6 @@ from encore.storage.files import open_text_writer, replacing, sha256, write_arra
 
 SEQUENCES = ("passages", "queries", "sentences", "titles")
 UNJOINED = ("passages", "queries")  # a joined collection has articles alone
-
-
-class _Part(NamedTuple):
-    name: str
-    store: TokenStore
 
 
 def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> dict[str, int]:
@@ -44,7 +38,7 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     if len({tuple(sha256(store / "tokenizer" / name) for name in vocabulary.FILES) for store in stores}) > 1:
         raise EncoreError(f"{', '.join(map(str, stores))} are of different tokenizers; make them with one")
     copy_tokenizer(stores[0] / "tokenizer", folder)
-    parts = [_Part(name, TokenStore(store)) for name, store in zip(names, stores, strict=True)]
+    parts = [TokenStore(store) for store in stores]
     for name in UNJOINED:
         with open_text_writer(folder / f"{name}.names.txt"):
             pass
@@ -52,8 +46,8 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     return counts | _join_structure(folder, parts)
 
 
-def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
-    used = [part.store for part in parts] if name not in UNJOINED else []
+def _join_sequences(folder: Path, name: str, parts: list[TokenStore]) -> int:
+    used = parts if name not in UNJOINED else []
     with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
         for store in used:
             with (store.folder / f"{name}.ids.bin").open("rb") as ids:
@@ -63,11 +57,11 @@ def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
     return int(offsets[-1])
 
 
-def _join_structure(folder: Path, parts: list[_Part]) -> dict[str, int]:
-    sections = _joined(part.store.sections for part in parts)
-    articles = _joined(part.store.articles for part in parts)
-    first = np.cumsum([0, *(len(part.store.sections) - 1 for part in parts)])
-    links = np.concatenate([part.store.links + begin for part, (begin, _) in zip(parts, pairwise(first), strict=True)])
+def _join_structure(folder: Path, parts: list[TokenStore]) -> dict[str, int]:
+    sections = _joined(part.sections for part in parts)
+    articles = _joined(part.articles for part in parts)
+    first = np.cumsum([0, *(len(part.sections) - 1 for part in parts)])
+    links = np.concatenate([part.links + begin for part, (begin, _) in zip(parts, pairwise(first), strict=True)])
     for name, array in (("sections", sections), ("articles", articles), ("links", links)):
         write_array(folder / f"{name}.npy", array)
     return {"sections": len(sections) - 1, "articles": len(articles) - 1, "links": len(links)}

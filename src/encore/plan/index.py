@@ -135,7 +135,16 @@ def write(
             needed.setdefault(artifact.folder, artifact)
             needed_by.setdefault(artifact.folder, []).append(target)
     needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
-    now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
+    now = {
+        folder: {
+            "stage": artifact.stage,
+            "spec": artifact.spec,
+            "inputs": {role: parent.folder for role, parent in artifact.inputs.items()},
+            "targets": sorted(needed_by.get(folder, [])),
+            **({"source": artifact.source} if artifact.source else {}),
+        }
+        for folder, artifact in needed.items()
+    }
     name = called(Path(run))
     with locked(INDEX.parent):
         earlier = read()
@@ -158,9 +167,3 @@ def _kept(entries: Mapping[str, dict[str, Any]], awaited: Collection[str]) -> di
             kept[folder] = entries[folder]
             waiting.extend(entries[folder]["inputs"].values())
     return kept
-
-
-def _entry(artifact: Artifact, targets: list[str]) -> dict[str, Any]:
-    inputs = {role: parent.folder for role, parent in artifact.inputs.items()}
-    entry = {"stage": artifact.stage, "spec": artifact.spec, "inputs": inputs, "targets": sorted(targets)}
-    return entry | ({"source": artifact.source} if artifact.source else {})

@@ -55,7 +55,12 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
             )
         part = PartialFile(target)
         if urlsplit(remote.url).scheme == "file":
-            _copy(remote.url, part)
+            source = Path(url2pathname(urlsplit(remote.url).path))
+            if not source.is_file():
+                raise EncoreError(f"{remote.url}: there is no such file; correct its `url:`")
+            part.begin(None)
+            _make_room(part, source.stat().st_size)
+            shutil.copyfile(source, part.path)
         else:
             _transfer(remote, remote.url, part, pause)
         try:
@@ -279,12 +284,3 @@ def _make_room(part: PartialFile, total: int | None) -> None:
             f"{part.target} needs {missing / 1e6:.0f} MB more and the disk has {free / 1e6:.0f} MB free; make room, "
             f"then {FIX}"
         )
-
-
-def _copy(url: str, part: PartialFile) -> None:
-    source = Path(url2pathname(urlsplit(url).path))
-    if not source.is_file():
-        raise EncoreError(f"{url}: there is no such file; correct its `url:`")
-    part.begin(None)
-    _make_room(part, source.stat().st_size)
-    shutil.copyfile(source, part.path)

@@ -73,7 +73,9 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
             continue
         places = spans(paragraph.text)
         sentences = [paragraph.text[start:end] for start, end in places]
-        passage = _passage(paragraph, sentences)
+        name = "p:" + hashlib.sha256(paragraph.text.encode()).hexdigest()[:IDENTITY]
+        lines = tuple(dict.fromkeys(filter(None, map(_line, sentences))))
+        passage = Passage(name, paragraph.title, lines, _line(paragraph.text))
         for question in paragraph.questions:
             counts["asked"] += 1
             # Where an answer's text is in more than one sentence, only its place shows which is meant.
@@ -88,13 +90,6 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
                 yield found
     counts["published_queries"] = len({text for text, _ in strings})
     counts["published_tuples"] = len(strings)
-
-
-def _passage(paragraph: SourceParagraph, sentences: list[str]) -> Passage:
-    name = "p:" + hashlib.sha256(paragraph.text.encode()).hexdigest()[:IDENTITY]
-    return Passage(
-        name, paragraph.title, tuple(dict.fromkeys(filter(None, map(_line, sentences)))), _line(paragraph.text)
-    )
 
 
 def _answering(
