@@ -185,7 +185,7 @@ def test_other_counts_than_published_are_said_and_stay_on_record(
 def test_tables_say_that_sentences_are_not_the_papers() -> None:
     ours, theirs = fields(None, expected={"queries": 1}), fields(None, expected={"queries": 1}, sentences="a:b.py")
     assert ours.note is not None
-    assert f"parted by {sentences.RULES}" in ours.note
+    assert f"split by {sentences.RULES}" in ours.note
     assert theirs.note is fields(None).note is None
 
 

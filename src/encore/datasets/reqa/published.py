@@ -44,7 +44,7 @@ class PublishedReqaFields(ReqaFields):
         if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
             return given
         note = (
-            f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
+            f"Sentences of {given.get('kind')} are split by {sentences.RULES}, not by ReQA’s rules, so its candidates "
             "are others than the paper’s."
         )
         return {"note": note, **given}

@@ -87,8 +87,8 @@ def budget_notes(layout: Layout) -> Iterator[str]:
     for setting, off in found.items():
         by = ", ".join(f"{labels[setting, each.row]} {each.share:+.0%}" for each in off).replace("-", "−")
         yield (
-            f"Unequal budgets{f' under {setting}' if setting else ''}: {by} of the dearest objective’s operations; "
-            "differences to these rows are not of the objective alone."
+            f"Unequal budgets{f' under {setting}' if setting else ''}: {by} of the operations of the most expensive "
+            "objective; differences to these rows are not of the objective alone."
         )
 
 
