@@ -40,7 +40,7 @@ def test_a_number_in_the_report(nano: Clone) -> None:
         number = next(line["reproduced"] for line in csv.DictReader(file) if line["reproduced"])
     forge(nano, "report/index.html", "report/manifest.json", page.replace(f"<dd>{number}", "<dd>0.98765", 1))
     (line,) = bad(nano, *NANO)
-    assert re.match(r"results/report/index.html#w-table1-\d+-\d+ does not show what lies in results/", line)
+    assert re.match(r"results/report/index.html#w-table1-\d+-\d+ does not show what is in results/", line)
     nano.encore("audit", "--prune", "--yes", *NANO).succeeded()
     assert nano.built() == {"report"}
     assert (nano.root / "results/report/index.html").read_text() == page

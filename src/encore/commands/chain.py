@@ -126,7 +126,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
     chosen = [each for each in rows if setting in (None, each["setting"])]
     if not chosen:
         settings = ", ".join(repr(each["setting"]) for each in rows)
-        raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
+        raise EncoreError(f"{row!r} of table {name!r} is under {settings}, not under {setting!r}")
     return [
         ExplainedCell(
             name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["planned"]))

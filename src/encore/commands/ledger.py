@@ -4,7 +4,7 @@ A ledger, ``config/papers/<paper>/ledger.yaml``, is a list of sources, each with
 field is a place in the configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>``
 (its default), ``backbones.…``, ``systems.…``, ``datasets.…``, ``measures.<dataset>.<split>.<name>``, or ``config.…`` in
 the default run's file, which is its user's to change and is not checked. Braces list several names,
-``steps.{ae,ar}.batch``; a star is every name without an entry of its own. The values are in the configuration alone.
+``steps.{ae,ar}.batch``; a star is every name without its own entry. The values are in the configuration alone.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def check(catalogue: Catalogue, folder: Path) -> None:
 
 
 def changed_source(before: Catalogue, after: Catalogue, folder: Path) -> str:
-    """What to write anew after a change: the first field whose source is given for another value; empty for none.
+    """What to rewrite after a change: the first field whose source is given for another value; empty for none.
 
     Raises:
         EncoreError: the ledger of the second catalogue would be refused.
@@ -119,7 +119,7 @@ def changed_source(before: Catalogue, after: Catalogue, folder: Path) -> str:
 
 
 def values(catalogue: Catalogue) -> dict[str, Any]:
-    """The value at every place of the catalogue that an entry can be about, as it is written there."""
+    """The value at every place of the catalogue that an entry can be about, as written there."""
     found: dict[str, Any] = {}
     for name, written in catalogue.steps.items():
         step = read_step(written)

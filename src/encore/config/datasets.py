@@ -152,13 +152,13 @@ class CollectionFields(Strict):
     zero_shot: bool = Field(
         False,
         exclude=True,
-        description="only models that learned from no query of it, or of what it is made of, are tested on it, and "
+        description="only models that learned from no query of it, or of its sources, are tested on it, and "
         "only where a table asks for it",
     )
     queries_of: str | None = Field(
         None,
         exclude=True,
-        description="the dataset that its queries are taken from or made of: what learned from one is not tested "
+        description="the dataset that its queries are taken from or built from: what learned from one is not tested "
         "zero-shot on the other",
     )
     apart_from: tuple[str, ...] = Field(

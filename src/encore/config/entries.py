@@ -51,12 +51,12 @@ class Backbone(Strict):
     dropout: Share = Field(0.1, description="The dropout rate of states and attention weights in training.")
     pooling: Literal["cls", "mean", "content"] = Field(
         "cls",
-        description="What a text's vector is made of: the state of [CLS], the mean over all tokens, or the mean over "
+        description="How a text's vector is computed: the state of [CLS], the mean over all tokens, or the mean over "
         "tokens that are neither special nor a marker.",
     )
     similarity: Literal["dot", "cosine"] = Field("dot", description="How two vectors are compared.")
     projection_dim: Positive | None = Field(
-        None, description="The dimension of a linear map of the pooled vector; without it there is no such map."
+        None, description="The dimension of a linear map of the pooled vector; without it there is none."
     )
     encoders: Literal["shared", "separate"] = Field(
         "shared",

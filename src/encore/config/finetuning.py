@@ -127,7 +127,7 @@ class FinetuneStep(Step):
         "pre-trained one if there is one.",
     )
     pooling: Literal["cls", "mean", "content"] | None = Field(
-        None, description="What a text's vector is made of from this step on; without it, as the backbone says."
+        None, description="How a text's vector is computed from this step on; without it, as the backbone says."
     )
     similarity: Literal["dot", "cosine"] | None = Field(
         None, description="How two vectors are compared from this step on; without it, as the backbone says."
@@ -198,7 +198,7 @@ class FinetuneStep(Step):
                 "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
             )
         if self.loss == "pairwise" and self.negatives == "none":
-            raise ValueError("a pairwise loss needs negatives of its own; let `negatives` be another than none")
+            raise ValueError("a pairwise loss needs its own negatives; let `negatives` be another than none")
         if self.logq_correction and (self.negatives != "none" or self.loss != "contrastive"):
             raise ValueError("the log-q correction is of positives drawn in a batch; it needs `negatives: none`")
         if self.mined_by and not self.mines:

@@ -25,7 +25,7 @@ def alternatives(key: str) -> list[str]:
     """
     parts = [part.split(",") if n % 2 else [part] for n, part in enumerate(_BRACES.split(key))]  # in braces or not
     if prod(map(len, parts)) > MOST:
-        raise EncoreError(f"{quoted(key)} stands for more than {MOST} names; write fewer braces")
+        raise EncoreError(f"{quoted(key)} matches more than {MOST} names; write fewer braces")
     return ["".join(choice) for choice in product(*parts)]
 
 

@@ -51,7 +51,7 @@ class IvfPq(IndexType):
 
     kind: Literal["ivfpq"]
     nlist: Positive = Field(4096, description="lists")
-    m: Positive = Field(96, description="parts of a vector, each a code of its own; divides the dimension")
+    m: Positive = Field(96, description="parts of a vector, each with its own code; divides the dimension")
     bits: int = Field(8, ge=4, le=12, description="of a part's code")
     nprobe: Positive = Field(1, description="lists that a query looks into")
     seed: int = Field(0, ge=0, description="of k-means")

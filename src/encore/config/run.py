@@ -54,7 +54,7 @@ class Numerics(Strict):
 class Scale(Strict):
     """How the papers' experiments are scaled to this run; empty at the papers' own scale.
 
-    Keys of ``absent`` and of single entries may stand for several names (``groups.py``).
+    Keys of ``absent`` and of single entries may match several names (``groups.py``).
     """
 
     backbones: dict[str, str] = Field(

@@ -1,6 +1,6 @@
 """What answers queries without being a lineage: the kinds of entries in ``systems.yaml``.
 
-A system may be made of others (a first stage and what ranks its results again, two lists that are fused); how each
+A system may combine others (a first stage and what ranks its results again, two lists that are fused); how each
 kind's run is planned is in ``plan/artifacts/``.
 """
 

@@ -61,7 +61,7 @@ def load_yaml(path: Path, called: str = "") -> Any:
 
 
 def yaml_reason(error: Exception) -> str:
-    """What is wrong with a text that is no YAML, in one line."""
+    """The error in a text that is not YAML, in one line."""
     return " ".join(str(error).replace('in "<unicode string>", ', "").split())[:200]
 
 

@@ -15,22 +15,22 @@ from encore.errors import EncoreError
 WORD, NOTHING = frozenset("LNM"), frozenset("ZC")  # general categories: letters, numbers, marks; separators, controls
 
 
-class _Parted(dict[int, str]):
+class _Separated(dict[int, str]):
     """What a character becomes so that blanks separate the tokens, by its number; filled as characters are met."""
 
     def __missing__(self, number: int) -> str:
         sign = chr(number)
         category = unicodedata.category(sign)[0]
-        self[number] = parted = sign if category in WORD else " " if category in NOTHING else f" {sign} "
-        return parted
+        self[number] = separated = sign if category in WORD else " " if category in NOTHING else f" {sign} "
+        return separated
 
 
-_PARTED = _Parted()
+_SEPARATED = _Separated()
 
 
 def spread(text: str) -> str:
     """The tokens of a text, separated by single blanks and with one at either end, so tokens compare as texts."""
-    return f" {' '.join(unicodedata.normalize('NFD', text).translate(_PARTED).lower().split())} "
+    return f" {' '.join(unicodedata.normalize('NFD', text).translate(_SEPARATED).lower().split())} "
 
 
 def contains(passage: str, answers: Iterable[str]) -> bool:

@@ -64,7 +64,7 @@ class Sequences:
         """
         path = self.folder / f"{self.name}.names.txt"
         if not path.is_file():
-            raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
+            raise EncoreError(f"{path} is missing: {self.name} have no ids, or the store is incomplete")
         return DocIds.open(path)
 
 

@@ -1,7 +1,7 @@
 """The measures a table may ask for, and their values from ir-measures.
 
 An expression is ir-measures' own spelling: ``RR@10``, ``R(rel=3)@100``, ``nDCG@10``, ``AP``. Documents of at least
-grade ``rel`` (1 unless told) count as relevant; nDCG takes the grade itself as gain, as trec_eval does, and knows no
+grade ``rel`` (1 by default) count as relevant; nDCG takes the grade itself as gain, as trec_eval does, and knows no
 threshold. A judged query always counts. It gets 0 when the run has no answer to it (``trec_eval -c``, MS MARCO's
 script), and also when none of its documents reaches the threshold: trec_eval's recall, precision and reciprocal rank
 of nothing are 0.

@@ -53,7 +53,7 @@ class Counts:
 
 
 def count(hits: Hits) -> Counts:
-    """What a rank is made of, in any order of ties."""
+    """The keys of a rank, in any order of ties."""
     place = hits.places[hits.query]
     counts = np.empty((3, len(place)), dtype=np.int64)
     for part in parts(hits.run, len(place)):

@@ -136,7 +136,7 @@ def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
 
 
 def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
-    """The cluster-robust test of a sum of mean differences, each over queries of its own, such as several collections.
+    """The cluster-robust test of a sum of mean differences, each over its own queries, such as several collections.
 
     Clusters of different parts err independently, and their variances add up; the seeds are the same models in every
     part, so a seed's errors are added before they are squared.

@@ -92,7 +92,7 @@ def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str)
     assert number
     forge(PAGE, REPORT, cell, cell.replace(number[0], "0.999"))
     (found,) = reasons(recompute.recompute_page)
-    assert found.startswith(f"{PAGE}#c-table1-4-0 does not show what lies in results/ (line ")
+    assert found.startswith(f"{PAGE}#c-table1-4-0 does not show what is in results/ (line ")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str)
 def test_nothing_of_the_page_is_outside_of_the_comparison(page: str, old: str, new: str) -> None:
     forge(PAGE, REPORT, old, new)
     (found,) = reasons(recompute.recompute_page)
-    assert "does not show what lies in results/" in found
+    assert "does not show what is in results/" in found
 
 
 def test_a_digest_that_is_shown_is_that_of_the_file(page: str) -> None:
@@ -120,7 +120,7 @@ def test_a_digest_that_is_shown_is_that_of_the_file(page: str) -> None:
     write_json(record, said | {"spec": said["spec"] | {"more": 1}})
     key = page[: page.index("<h3>results/collections/small-11111111")].rpartition('id="')[2].partition('"')[0]
     (found,) = reasons(recompute.recompute_page)
-    assert found.startswith(f"{PAGE}#{key} does not show what lies in results/")
+    assert found.startswith(f"{PAGE}#{key} does not show what is in results/")
 
 
 def test_another_time_of_a_job_is_no_finding(page: str) -> None:

@@ -178,7 +178,7 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
     [
         ({"in_batch_group": 3}, "does not divide the batch of 4"),
         ({"in_batch_group": 2, "loss": "pairwise"}, "leave `in_batch_group` out"),
-        ({"loss": "pairwise", "negatives": "none"}, "needs negatives of its own"),
+        ({"loss": "pairwise", "negatives": "none"}, "needs its own negatives"),
         ({"logq_correction": True}, "needs `negatives: none`"),
         ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
         ({"first_rank": 201}, "below the depth of 200"),

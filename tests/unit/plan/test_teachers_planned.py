@@ -127,7 +127,7 @@ def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make
             "cross-encoder, which gives texts no vectors to score a batch with",
         ),
         ({"teachers": ["two-tower+marco-bm25"]}, "another vocabulary"),
-        ({"loss": "margin-mse", "negatives": "none"}, "step 'tct': loss margin-mse needs negatives of its own"),
+        ({"loss": "margin-mse", "negatives": "none"}, "step 'tct': loss margin-mse needs its own negatives"),
         ({"teachers": []}, "step 'tct': loss kl-in-batch learns from teachers, and it has none"),
     ],
 )

@@ -65,7 +65,7 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
         elif name in own or all(_has(place, content) is not False for place in places if files_of(place)):
             made[name] = places  # or its manifest is damaged, which ``check_product`` reports
         else:
-            report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
+            report.notes.append(f"{_called(name, content)} was built from another plan; run snakemake for it again")
     affected = cells_behind(plan, slices)
     wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.made.items():

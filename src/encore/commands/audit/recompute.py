@@ -99,7 +99,7 @@ def recompute_page(report: AuditReport) -> None:
         start = next(place for place, (one, other) in enumerate(zip_longest(shown, expected)) if one != other)
         place = expected[:start].rpartition(' id="')[2].partition('"')[0]
         line = expected.count("\n", 0, start) + 1
-        reason = f"{page}#{place} does not show what lies in results/ (line {line} is the first that differs)"
+        reason = f"{page}#{place} does not show what is in results/ (line {line} is the first that differs)"
         report.findings.append(Finding(str(REPORT), reason + _of_other_code(REPORT)))
 
 

@@ -1,7 +1,7 @@
 """Vectors of texts: how a model's are spread, and a query among the candidates of a model's own run on a map.
 
 Measured before fine-tuning, it costs seconds a model and tells much of what fine-tuning will find: vectors that share
-a few directions can hardly be told apart.
+a few directions can hardly be distinguished.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stages of each kind of system: how one query is answered by what the run was made with.
 
 A system is known by the stage that makes its runs. Each measurer gives its own stages and the size of its index; a
-system that is made of others has their measurements too.
+system that combines others has their measurements too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class LatencyInputs:
-    """What a measurement reads: folders by role, and of the systems that this one is made of their measurements."""
+    """What a measurement reads: folders by role, and of the systems that this one combines their measurements."""
 
     run: dict[str, Any]  # the spec of the system's run
     queries: int
@@ -193,7 +193,7 @@ def reranked(given: LatencyInputs) -> Measurement:
 
 
 def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], IndexSize]:
-    """The stages of the systems that a system is made of, what each takes in all, and the size of their indexes.
+    """The stages of the systems that a system combines, what each takes in all, and the size of their indexes.
 
     Raises:
         EncoreError: their queries are not the same.

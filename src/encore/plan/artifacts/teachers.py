@@ -28,7 +28,7 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
     if step.is_distillation and not (step.teachers or step.teacher_scores):
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
-        raise EncoreError(f"{place}: loss {step.loss} needs negatives of its own; let `negatives` be another than none")
+        raise EncoreError(f"{place}: loss {step.loss} needs its own negatives; let `negatives` be another than none")
     if step.teacher_scores:
         return {"teacher0": _published(plan, lineage, step)}
     found = [teacher_of(plan, lineage, name) for name in step.teachers]

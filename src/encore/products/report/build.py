@@ -1,6 +1,6 @@
 """Make the page and its manifest, after comparing what it shows with the manifests of that.
 
-Times of jobs change while nothing else does, so what the page shows of them is written beside it: the page is a
+Times of jobs change while nothing else does, so what the page shows of them is written to another file: the page is a
 function of ``results/``, and whoever renders it again gets the same bytes.
 """
 

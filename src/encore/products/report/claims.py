@@ -16,7 +16,7 @@ VERDICTS = {
     "holds": ("good", "Every inequality of the claim holds among the printed numbers."),
     "reproduced": ("good", "Every test of the claim is shown on our runs."),
     "holds here": ("good", "Every test is shown, on data that are a proxy for the papers’."),
-    "same direction": ("lean", "Not shown, but our estimates lie on the claim’s side."),
+    "same direction": ("lean", "Not shown, but our estimates are on the claim’s side."),
     "partly": ("mixed", "Some of the inequalities hold among the printed numbers, others do not."),
     "not distinguishable": ("open", "Our runs show neither the claim nor its opposite."),
     "opposite direction": ("open", "There is no chance in it, and our numbers are against the claim."),

@@ -106,7 +106,7 @@ def _is_numeric(text: str) -> bool:
 
 
 def count(value: object) -> str:
-    """A whole number with commas; anything else as it is."""
+    """A whole number with commas; anything else unchanged."""
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

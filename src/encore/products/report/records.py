@@ -56,7 +56,7 @@ class RecordedArtifact:
 
     @property
     def seed(self) -> int | None:
-        """Its seed; None if there is no chance in it."""
+        """Its seed; None if it does not depend on one."""
         return self.spec.get("seed")
 
     @property

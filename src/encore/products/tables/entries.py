@@ -216,7 +216,7 @@ class Table(Strict):
 
 
 def has_own_value(row: RowEntry, column: ColumnEntry) -> bool:
-    """Whether a cell has a value of our own."""
+    """True if a cell has a value of ours."""
     return not row.reported_only and column.id not in row.not_applicable
 
 

@@ -52,7 +52,7 @@ def table_folders(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def has_figure(table: dict[str, Any]) -> bool:
-    """Whether a table compares an objective with a control of its setting, so that the difference can be drawn."""
+    """True if a table compares an objective with a control of its setting, so that the difference can be drawn."""
     column = next((column["id"] for column in table["columns"] if column["primary"]), None)
     comparators = table["significance"]["comparators"] if table["significance"] else []
     roles: dict[str, set[str]] = {}
