@@ -140,7 +140,7 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
-    return _parted(
+    return _with_validation(
         Source(fields, given, counts["passages"], queries, grades, pairs_of_sentences=pairs, overlap=overlap)
     )
 
@@ -170,7 +170,7 @@ def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source
     judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
     given = {split: {"id": known[found]} for split, found in named.items()}
     passages = int(whole.metadata().get("docs", {}).get("count", 0))
-    return _parted(Source(fields, given, passages, queries, {int(grade) for grade in judged}))
+    return _with_validation(Source(fields, given, passages, queries, {int(grade) for grade in judged}))
 
 
 def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
     return {"train": TRAIN, "test": tested[0]} | ({"valid": tested[1]} if len(tested) > 1 else {})
 
 
-def _parted(source: Source) -> Source:
+def _with_validation(source: Source) -> Source:
     """The same with validation queries held out of training, if it has no judgments for them.
 
     Raises:
