@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from small_reads import table_scores
 
 from encore.products.catalogue import DEFAULT_RUN, load_plan
-from encore.products.tables.plan import table_scores
 from encore.products.targets import everything_declared, needed_by
 
 ROOT = Path(__file__).parents[3]

@@ -9,6 +9,7 @@ import inside
 import numpy as np
 import pytest
 import yaml
+from small_reads import table_reads
 
 from encore.config.run import RunConfig
 from encore.data import vocabulary
@@ -24,7 +25,7 @@ from encore.plan.artifacts.scores import PARTS, READS
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.tables.entries import ColumnEntry
-from encore.products.tables.plan import table_plan, table_reads
+from encore.products.tables.plan import table_plan
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record

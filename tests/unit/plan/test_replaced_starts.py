@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
+from small_reads import table_reads
 
 from encore.config.run_file import read_run
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.products.tables.plan import table_plan, table_reads
+from encore.products.tables.plan import table_plan
 
 PAPER = Path("config/paper.yaml")
 

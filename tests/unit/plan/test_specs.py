@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from small_reads import table_scores
 
 from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.products.tables.plan import table_plan, table_scores
+from encore.products.tables.plan import table_plan
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

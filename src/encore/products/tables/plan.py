@@ -6,7 +6,6 @@ from weakref import WeakKeyDictionary
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.tables.budgets import compared_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table
@@ -34,16 +33,6 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
         known[name] = table, _slice(plan, name, table)
     content = known[name][1]
     return content | reported_file(name, table) | _records(content["rows"]) | reference_digests(content)
-
-
-def table_reads(plan: Plan, name: str) -> list[Artifact]:
-    """Every artifact that a table reads, once, in the order of its rows and columns."""
-    return [plan.find(folder) for folder in dict.fromkeys(table_folders(table_plan(plan, name)["rows"]))]
-
-
-def table_scores(plan: Plan, name: str) -> list[Artifact]:
-    """Every folder of scores among them."""
-    return [artifact for artifact in table_reads(plan, name) if artifact.stage == "evaluate"]
 
 
 def table_folders(rows: list[dict[str, Any]]) -> list[str]:

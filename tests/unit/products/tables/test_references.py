@@ -14,6 +14,7 @@ import inside
 import numpy as np
 import pytest
 from scipy import stats
+from small_reads import table_reads
 
 from encore.data.collection import Collection
 from encore.data.rankings import Ranking, Run, rank
@@ -26,7 +27,7 @@ from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
 from encore.products.record import make_product
 from encore.products.tables import reproduction
-from encore.products.tables.plan import table_plan, table_reads
+from encore.products.tables.plan import table_plan
 from encore.products.tables.references import reference_folders, refuse_damaged
 from encore.products.targets import check_target
 from encore.storage.files import write_json

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
+from small_reads import table_reads, table_scores
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
-from encore.products.tables.plan import has_figure, table_plan, table_reads, table_scores
+from encore.products.tables.plan import has_figure, table_plan
 from encore.products.tables.sources.kinds import SOURCES
 
 ROOT = Path(__file__).parents[4]
