@@ -284,7 +284,8 @@ def test_every_verdict_has_a_colour_and_a_meaning(made: dict[str, Any]) -> None:
     """Those of the two ledgers, which the page orders and explains."""
     on_printed = {printed.HOLDS, printed.PARTLY, printed.FAILS, printed.FIGURE, printed.MISSING, printed.RUNS_ONLY}
     on_runs = {verdict.REPRODUCED, verdict.CONTRADICTED, verdict.HOLDS_HERE, verdict.FAILS_HERE, verdict.PREMISE}
-    on_runs |= {verdict.Evidence.DIRECTION.value, verdict.Evidence.OPEN.value, TOO_FEW, UNTESTED}
+    on_runs |= {each.value for each in (verdict.Evidence.DIRECTION, verdict.Evidence.OPEN, verdict.Evidence.OPPOSITE)}
+    on_runs |= {TOO_FEW, UNTESTED}
     assert {*VERDICTS} == on_printed | on_runs
 
 
