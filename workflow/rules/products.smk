@@ -27,7 +27,8 @@ for product in PRODUCTS:
         params:
             spec=digest_of(product),
         shell:
-            "python {input.program:q} {rule}"
+            "python {input.program:q}"
+            f" {product.rule}"
             " --plan {input.plan:q}"
             " --spec {params.spec:q}"
             " --output {output:q}"

@@ -62,7 +62,7 @@ def test_a_damaged_table_names_the_command_that_repairs(bare: Path, damage: str,
     table.parent.mkdir(parents=True)
     table.write_text(damage)
     message = refused("show", "results/tables/table1.csv")
-    assert f"results/tables/table1.json is no table{says}" in message
+    assert f"results/tables/table1.json is not a table{says}" in message
     assert "`encore audit --prune` removes it, and snakemake makes it again" in message
 
 

@@ -21,6 +21,7 @@ from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.evaluation.inspection import masked_loss as inspected
 from encore.evaluation.inspection.masked_loss import measure
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
@@ -130,7 +131,7 @@ def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, m
     at = model(store, tmp_path / "model")
     other = TokenStore(store)
     other.vocabulary += 1
-    monkeypatch.setattr(TokenStore, "open", lambda path: other)
+    monkeypatch.setattr(inspected, "TokenStore", lambda path: other)
     with pytest.raises(EncoreError, match="have different vocabularies"):
         measure(SPEC, store, at, tmp_path)
 
@@ -159,7 +160,7 @@ def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(p
     assert found.spec["step"]["learning_rate"] == 1.0
     assert plan.find(found.folder) is found
     for wrong in ("ict", "marco-bm25"):
-        with pytest.raises(EncoreError, match="no step of MLM"):
+        with pytest.raises(EncoreError, match="is not a step of MLM"):
             masked_loss(plan, lineage, 0, "msmarco-passage", wrong)
 
 

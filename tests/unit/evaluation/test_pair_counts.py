@@ -15,8 +15,8 @@ from small_table import plan as small_plan
 
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
-from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.evaluation.inspection import pair_counts
 from encore.evaluation.inspection.pair_counts import count
 from encore.plan.artifacts.masked_loss import pairs
 from encore.plan.plan import Plan
@@ -35,7 +35,7 @@ STEP: dict[str, Any] = {
 
 
 def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Any, **fields: Any) -> dict[str, Any]:
-    monkeypatch.setattr(TokenStore, "open", lambda path: store)
+    monkeypatch.setattr(pair_counts, "TokenStore", lambda path: store)
     return count({"step": STEP | fields}, tmp_path, tmp_path)
 
 
