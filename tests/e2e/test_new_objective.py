@@ -117,7 +117,7 @@ def shared_tests(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_tests_of_objectives_include_a_new_one_and_pass(shared_tests: str, name: str, other: str) -> None:
     """The page's, which is built on MLM, and one that is built on nothing but the base."""
     passed = re.findall(r"^tests/unit/\S+::(.*) PASSED", shared_tests, re.M)
-    assert len([test for test in passed if name in test]) >= 20, shared_tests
+    assert len([test for test in passed if name in test]) >= 12, shared_tests
     assert len([test for test in passed if other not in test]) >= 30, shared_tests
 
 
