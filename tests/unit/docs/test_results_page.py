@@ -134,4 +134,4 @@ def test_a_model_with_two_words_is_named_where_the_smaller_family_gives_the_bett
     assert RECORDS["ten-seeds"].two_words("table1", "objectives") == ["BFS"]
     headline = (ROOT / "docs/results.md").read_text().split("- **What holds.**")[1].split("\n- ")[0]
     assert "but BFS are above" in headline
-    assert "the larger of both families counts" in headline
+    assert "the larger family of tests counts" in headline
