@@ -24,11 +24,12 @@ for product in PRODUCTS:
         threads: 1
         resources:
             **by_attempt(mem_mb=product.memory_mb, runtime=product.minutes),
+            product=product.rule,  # for the command: `product` is the last one when it is formatted
         params:
             spec=digest_of(product),
         shell:
             "python {input.program:q}"
-            f" {product.rule}"
+            " {resources.product}"
             " --plan {input.plan:q}"
             " --spec {params.spec:q}"
             " --output {output:q}"
