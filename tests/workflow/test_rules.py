@@ -173,7 +173,8 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
         if name in PRODUCTS | {"reproduce"}:
             program = "workflow/scripts/make_product.py"
             assert rule.input.program == program
-            command = command.replace("{input.program:q} {rule}", program)
+            assert rule.resources["product"]._value == name
+            command = command.replace("{input.program:q} {resources.product}", program)
         assert command.startswith(f"python {program} "), name
         assert Path(REPOSITORY, program).is_file()
 
