@@ -1,4 +1,4 @@
-"""An objective of one's own, not built on another: pieces that were replaced are told from the text's (ELECTRA).
+"""A new objective that is not built on another: pieces that were replaced are told from the text's (ELECTRA).
 
 Clark et al. (ICLR 2020), with replacements drawn from the vocabulary in place of a generator's.
 """

@@ -176,7 +176,7 @@ def test_a_larger_scale_has_the_same_trainings_and_tables(pristine: Clone, name:
     counted = by_rule(exact_jobs(output))
     same = ("pretrain", "attend", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency")
     for rule in (*same, "nested_corpora", "table", "figure", "curves", "draw", *PAGES):
-        # These scales fetch the start that stands for BERT, and their graded queries are others than the test ones.
+        # These scales fetch the start that replaces BERT, and their graded queries are others than the test ones.
         more = {"pretrain": -1, "nested_corpora": 1}.get(rule, 0)
         assert counted[rule] == SHIPPED["config"][rule] + more, rule
     assert counted["fetch_ir_datasets"] > 2

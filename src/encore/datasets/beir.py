@@ -1,6 +1,6 @@
 """A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
 
-``answers.jsonl`` beside them may have the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
+``answers.jsonl`` next to them may have the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
 
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """

@@ -1,4 +1,4 @@
-"""A collection that somebody has brought into the common form already, in a folder or in an archive of folders.
+"""A collection that is in the common form already, in a folder or in an archive of folders.
 
 The folder is one that ``data/collection.py`` describes, such as those in ``results/collections``; ``.jsonl`` may be
 packed (``.gz``) or not. Every row and judgment is checked as those of other kinds are.

@@ -1,6 +1,6 @@
 """The kinds of products that people look at, one entry each: tables, figures, claims and the report.
 
-A product has no folder of its own and no digest in its name. Its slice of the plan, ``results/plan/<name>.json``,
+A product has neither a separate folder nor a digest in its name. Its slice of the plan, ``results/plan/<name>.json``,
 contains everything that decides it, and is written again when that changes. From an entry follow the rule that builds
 the product, what it reads, what the commands say of it and what an audit compares. The module that builds the files is
 named by the stage of the same name in ``stages.yaml``, so that planning does not import it.
@@ -53,7 +53,7 @@ class ProductKind:
 
     Args:
         rule: the rule and the stage that build it.
-        stem: what the names of its files begin with; ``{table}`` or ``{figure}`` stands for the product's name.
+        stem: what the names of its files begin with; ``{table}`` or ``{figure}`` is the product's name.
         endings: of its files, the one that people ask for first.
         category: its chapter in Snakemake's own report; empty if it is only read by other products.
         planned: its slice of the plan, by the product's name.

@@ -40,7 +40,7 @@ class Product(SlicePart):
         """Files of other products that it reads.
 
         Args:
-            folder: of its own files.
+            folder: where its files are stored.
         """
         return []
 

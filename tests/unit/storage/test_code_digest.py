@@ -24,7 +24,7 @@ def test_the_code_behind_the_stages_is_the_recorded_one():
 
 
 def test_every_stage_of_this_version_is_recorded():
-    """Those of an objective of one's own, which has no row in the page of objectives, may be."""
+    """Those of a new objective, which has no row in the page of objectives, may be."""
     page, recorded = (PACKAGE.parents[1] / "docs/objectives.md").read_text(), code_digest.read_record()["stages"]
     variants = [stage for stage in all_stages() if stage.startswith(("pretrain.", "prepare.", "count_pairs."))]
     own = {stage for stage in variants if f"| `{stage.partition('.')[2]}` |" not in page}

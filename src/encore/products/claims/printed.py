@@ -54,7 +54,7 @@ def judge_on_printed(
 
     Args:
         values: the printed numbers by cell, in the measures' own unit.
-        marks: the markers of significance beside them.
+        marks: the markers of significance next to them.
 
     Raises:
         EncoreError: a test names what no table has.

@@ -51,7 +51,7 @@ class MapSlice(InspectionsSlice):
 
 
 def plan_map(plan: Plan, figure: MapFigure) -> FigureContent:
-    """Every system under the first seed, each with the candidates of its own run."""
+    """Every system under the first seed, each with the candidates from its run."""
     if reason := plan.resolve.datasets.absence(figure.dataset, figure.split):
         raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
     what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})

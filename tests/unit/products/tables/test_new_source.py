@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[4]
 
-# A process of its own, as the entries of tables are made from the sources that are registered when they are imported.
+# A separate process, since the entries of tables are made from the sources that are registered when they are imported.
 PROGRAM = """
 import json, sys
 from pathlib import Path

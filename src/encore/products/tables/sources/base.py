@@ -1,6 +1,6 @@
 """The interface of a source of a column's values.
 
-A source is a class in a file beside this one and a line in ``kinds.py``. Planning imports these files, so they import
+A source is a class in a file next to this one and a line in ``kinds.py``. Planning imports these files, so they import
 NumPy and what reads scores only where they read values, and the plan's types only for type checkers.
 """
 
