@@ -204,6 +204,24 @@ class Encoder(nn.Module):
         texts, embedded = self._embedded(ids, mask, segments)
         return texts.spread(self.encoder(embedded, texts.visible))
 
+    def early_and_late(self, ids: Tensor, mask: Tensor | None, early: int | None = None) -> tuple[Tensor, Tensor]:
+        """The states of all tokens behind a layer and behind the last, [B, L, H] each; arguments as in ``forward``.
+
+        Args:
+            early: the number of layers before the early states; half of the layers, rounded down, if None.
+
+        Raises:
+            EncoreError: the encoder has fewer layers, or the texts are too long.
+        """
+        early = self.config.layers // 2 if early is None else early
+        if early > self.config.layers:
+            raise EncoreError(f"`early_layers` is {early}, and the encoder has {self.config.layers} layers; lower it")
+        texts, hidden = self._embedded(ids, mask, None)
+        states = [hidden]
+        for layer in self.encoder.layer:
+            states.append(layer(states[-1], states[-1], texts.visible))
+        return texts.spread(states[early]), texts.spread(states[-1])
+
     def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """Vectors [B, D] of texts; arguments as in ``forward``."""
         return self.vectors(self.representations(ids, mask, segments))

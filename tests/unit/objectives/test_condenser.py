@@ -1,0 +1,166 @@
+"""Condenser and coCondenser: their losses from the formulas, through the whole encoder, and what spans are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import small_store
+import torch
+import transformer_oracles as plain
+from small_decoding import TEXTS, draw, numbers, plant
+from small_objective import encoder, make
+
+from encore.errors import EncoreError
+from encore.training import losses
+from encore.training.randomness import generator
+
+NAMES = {
+    r"^encoder\.": "",
+    r"attention\.self\.": "attention.",
+    r"attention\.output\.dense": "attention.output",
+    r"attention\.output\.LayerNorm": "attention_norm",
+    r"intermediate\.dense": "feed_forward.inner",
+    r"(\d)\.output\.dense": r"\1.feed_forward.outer",
+    r"(\d)\.output\.LayerNorm": r"\1.feed_forward_norm",
+}
+PAIRED = [
+    [[[20, 21, 80, 22], [23, 24, 90, 25, 26], [27, 28]]],
+    [[[30, 31, 32, 33], [34, 35], [36, 37, 38]]],
+    [[[40, 41]]],
+]
+
+
+class Case:
+    """An objective, a batch of it, and an encoder of two layers, in float64."""
+
+    def __init__(self, name: str, pooling: str = "cls", **fields: Any) -> None:
+        store = small_store.store(PAIRED if name == "cocondenser" else TEXTS)
+        self.objective = make(name, store, **{"length": 8, **fields} if name == "cocondenser" else fields)
+        self.model = encoder(pooling=pooling, layers=2, hidden=8, heads=2, intermediate=12)
+        self.heads = self.objective.heads(self.model)
+        draw(self.model, 1)
+        draw(self.heads, 2)
+        examples = [self.objective.example(i, generator(0, "example", 0, i)) for i in range(len(self.objective))]
+        self.arrays = self.objective.collate(examples)
+        self.batch = {key: torch.from_numpy(array) for key, array in self.arrays.items()}
+
+    def loss(self) -> torch.Tensor:
+        return self.objective.loss(self.model, self.heads, self.batch)["loss"]
+
+    def expected(self, early: int) -> float:
+        """The loss from its formula, the encoder included."""
+        shape, fields = self.model.config, self.objective.fields
+        parameters, head = numbers(self.model.encoder), numbers(self.heads["head"])
+        for pattern, name in NAMES.items():
+            parameters = {re.sub(pattern, name, key): value for key, value in parameters.items()}
+        late, condensed, texts = [], [], []
+        for ids, real in zip(self.arrays["ids"], self.arrays["mask"], strict=True):
+            states = [plain.embeddings(ids, numbers(self.model.embeddings), shape.epsilon)]
+            seen = np.tile(real, (len(ids), 1))
+            for layer in range(shape.layers):
+                given = (states[-1], states[-1], seen, parameters, f"layer.{layer}", shape.heads, shape.epsilon)
+                states.append(plain.post_norm(*given, residual=True))
+            texts.append(states[-1][0] if shape.pooling == "cls" else states[-1][real].mean(axis=0))
+            late.append(states[-1])
+            condensed.append(plain.auto_encoding(texts[-1], states[early], real, head, shape.heads, shape.epsilon))
+        total = 0.0
+        for weight, rows in ((fields.mlm_weight, late), (fields.head_weight, condensed)):
+            masked = np.concatenate(rows)[self.arrays["masked"]]
+            words = self.model.word_embeddings.detach().numpy()
+            logits = plain.mlm_logits(masked, words, numbers(self.heads["mlm"]), shape.epsilon)
+            total += weight * oracles.cross_entropy(logits, self.arrays["labels"])
+        if fields.objective == "cocondenser":
+            total += fields.contrast_weight * contrast(np.stack(texts))
+        return total
+
+    def agrees(self, early: int = 1) -> None:
+        """Assert that the loss is that of the formula, and so is its gradient along four directions of all weights."""
+        loss, rng = self.loss(), np.random.default_rng(4)
+        assert loss.item() == pytest.approx(self.expected(early), rel=1e-8)
+        weights = [p for p in (*self.model.parameters(), *self.heads.parameters()) if p.requires_grad]
+        found = torch.autograd.grad(loss, weights, allow_unused=True)
+        for _ in range(4):
+            step = [torch.from_numpy(rng.normal(size=weight.shape)) for weight in weights]
+            along = sum(float((a * b).sum()) for a, b in zip(found, step, strict=True) if a is not None)
+            values = []
+            for size in (1e-6, -2e-6):  # forth, and back to the other side
+                for weight, direction in zip(weights, step, strict=True):
+                    weight.data += size * direction
+                values.append(self.expected(early))
+            for weight, direction in zip(weights, step, strict=True):
+                weight.data += 1e-6 * direction
+            assert along == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+def contrast(spans: np.ndarray) -> float:
+    """Each span among all others by its product with its neighbour of the same article."""
+    total = 0.0
+    for i, own in enumerate(spans):
+        partner = i + 1 if i % 2 == 0 else i - 1
+        scores = [float(own @ other) for k, other in enumerate(spans) if k != i]
+        most = max(scores)
+        total += most + np.log(sum(np.exp(score - most) for score in scores)) - float(own @ spans[partner])
+    return total / len(spans)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("fields", [{}, {"early_layers": 2}, {"head_layers": 1, "head_weight": 0.3, "mlm_weight": 0.7}])
+def test_condensers_loss_and_gradient_are_those_of_the_formula(fields: dict[str, Any], pooling: str) -> None:
+    Case("condenser", pooling, **fields).agrees(fields.get("early_layers", 1))
+
+
+@pytest.mark.parametrize("fields", [{}, {"contrast_weight": 0.5, "mlm_weight": 0.0, "length": 10}])
+def test_cocondensers_loss_and_gradient_are_those_of_the_formula(fields: dict[str, Any]) -> None:
+    Case("cocondenser", **fields).agrees()
+
+
+@pytest.mark.parametrize("mistake", ["sign", "temperature", "mask"])
+def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("condenser")
+    plant(mistake, monkeypatch)
+    with pytest.raises(AssertionError):
+        case.agrees()
+
+
+def test_a_span_that_is_contrasted_with_itself_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right: Callable[..., Any] = losses.info_nce
+    monkeypatch.setattr(losses, "info_nce", lambda *given, ignored: right(*given))
+    with pytest.raises(AssertionError):
+        Case("cocondenser").agrees()
+
+
+def test_early_states_are_of_the_lower_half_of_the_layers() -> None:
+    model = encoder(layers=4)
+    ids = torch.arange(5, 17).reshape(2, 6)
+    half, last = model.early_and_late(ids, None)
+    assert torch.equal(half, model.early_and_late(ids, None, 2)[0])
+    assert torch.allclose(last, model(ids, None))
+    assert torch.equal(model.early_and_late(ids, None, 4)[0], last)
+    with pytest.raises(EncoreError, match="`early_layers` is 5, and the encoder has 4 layers"):
+        model.early_and_late(ids, None, 5)
+
+
+def test_spans_are_two_different_texts_of_one_article_all_equally_often() -> None:
+    objective = make("cocondenser", small_store.store(PAIRED), length=8)
+    articles = [set(range(20, 30)) | {80, 90}, set(range(30, 40))]
+    assert len(objective) == sum(sum(objective.document == article) for article in (0, 1))
+    drawn: dict[int, list[int]] = {}
+    for epoch in range(300):
+        for index in range(len(objective)):
+            first, second = (set(text.ids.tolist()) for text in objective.example(index, generator(0, epoch, index)))
+            assert not first & second
+            assert any(first | second <= article for article in articles)
+            drawn.setdefault(index, []).append(min(second))
+    for partners in drawn.values():
+        counts = np.unique(partners, return_counts=True)[1]
+        assert counts.min() > 0.6 * 300 / len(counts)
+
+
+def test_a_collection_of_single_texts_is_refused() -> None:
+    with pytest.raises(EncoreError, match="two texts of one article"):
+        make("cocondenser", small_store.store([[[[40, 41]]], [[[42]]]]))
