@@ -7,6 +7,9 @@ and raise ``encore.EncoreError``. They are imported at their first use, since jo
 from importlib import import_module
 from typing import Any
 
+__version__ = "0.1.0"
+HOME = "https://github.com/encore-ir/encore"  # named to every server that something is fetched from
+
 _PUBLIC = {
     "EncoreError": "encore.errors",
     "read_run": "encore.products.data_frames",

@@ -16,11 +16,14 @@ DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
 class Remote(Strict):
     """One file that others publish. Of an entry of ``sources.yaml``."""
 
-    url: str | None = Field(None, description="its address: http, https or file; none if `access` says more")
+    urls: tuple[str, ...] = Field(
+        (), description="its addresses (http, https, file), tried in order; none if `access` says more. `url` names one"
+    )
     name: str | None = Field(
         None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", description="the file's; the end of its address without"
     )
     digest: str | None = Field(None, description="`sha256:…` or `md5:…` as published; without it, the first one counts")
+    no_digest: str = Field("", exclude=True, description="why there is none; no part of any digest")
     bytes: Positive | None = Field(None, description="its size, checked where it is known")
     about_bytes: Positive | None = Field(None, description="its rounded size, for forecasts; where none is exact")
     headers: dict[str, str] = Field({}, description="of the request, where a server wants some")
@@ -38,25 +41,37 @@ class Remote(Strict):
             raise ValueError("must be `sha256:` with 64 or `md5:` with 32 hexadecimal digits")
         return value
 
-    @field_validator("url")
+    @model_validator(mode="before")
     @classmethod
-    def _know_the_scheme(cls, value: str | None) -> str | None:
-        if value is not None and urlsplit(value).scheme not in ("http", "https", "file"):
-            raise ValueError("must begin with https://, http:// or file://")
-        return value
+    def _one_address_or_more(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or "url" not in fields:
+            return fields
+        others = {name: value for name, value in fields.items() if name != "url"}
+        if fields["url"] and "urls" in others:
+            raise ValueError("has `url` and `urls`; put all addresses under `urls`")
+        return {**others, "urls": [fields["url"]]} if fields["url"] else others
+
+    @field_validator("urls")
+    @classmethod
+    def _know_the_scheme(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        if any(urlsplit(value).scheme not in ("http", "https", "file") for value in values):
+            raise ValueError("an address (`url`) must begin with https://, http:// or file://")
+        return values
 
     @model_validator(mode="after")
     def _can_be_had(self) -> "Remote":
-        if self.url is None and not (self.access and self.name):
+        if not self.urls and not (self.access and self.name):
             raise ValueError("without `url` it needs a `name`, and `access` to say what to do")
         if not self.file.strip("."):
             raise ValueError("`url` ends without a file's name; add `name`")
+        if self.digest and self.no_digest:
+            raise ValueError("has a `digest` and says why there is none (`no_digest`); remove one of them")
         return self
 
     @property
     def file(self) -> str:
         """The name that it has in the folder of what was fetched."""
-        return self.name or PurePosixPath(urlsplit(self.url or "").path).name
+        return self.name or PurePosixPath(urlsplit(self.urls[0]).path).name
 
     def identity(self) -> dict[str, Any]:
         """What decides the content: no address, since they move; without a digest the first download is held to."""
@@ -69,8 +84,9 @@ class SourceEntry(Strict):
     licence: str = Field(description="in a few words")
     terms: str = Field(description="the address of the page that offers them and has their terms")
     access: str = Field("", description="what to do where they cannot simply be downloaded")
+    no_digest: str = Field("", exclude=True, description="why there is no digest of any file; no part of any digest")
     files: tuple[Remote, ...] = Field(
-        min_length=1, description="without their own licence, terms or access, the source's"
+        min_length=1, description="without their own licence, terms, access or no_digest, the source's"
     )
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
@@ -79,7 +95,7 @@ class SourceEntry(Strict):
     def _say_terms_once(cls, fields: Any) -> Any:
         if not isinstance(fields, dict) or not isinstance(fields.get("files"), list):
             return fields
-        common = {name: fields[name] for name in ("licence", "terms", "access") if name in fields}
+        common = {name: fields[name] for name in ("licence", "terms", "access", "no_digest") if name in fields}
         return {**fields, "files": [{**common, **each} if isinstance(each, dict) else each for each in fields["files"]]}
 
     @model_validator(mode="after")

@@ -161,8 +161,9 @@ def test_every_source_has_what_a_user_must_know(name):
     assert entry.licence
     assert entry.terms.startswith("https://")
     assert entry.source
-    assert all(each.url or each.access for each in entry.files)
-    assert all(not each.url or each.url.startswith("https://") for each in entry.files)
+    assert all(each.urls or each.access for each in entry.files)
+    assert all(url.startswith("https://") for each in entry.files for url in each.urls)
+    assert all(bool(each.digest) != bool(each.no_digest) for each in entry.files)
 
 
 def test_the_plan_knows_a_source_by_its_folder(monkeypatch):

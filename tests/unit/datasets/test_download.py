@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import encore
 from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.datasets.download import download as downloading
 from encore.datasets.download.download import download
@@ -31,9 +32,11 @@ class Server:
     def __init__(self):
         self.content, self.version = CONTENT, {"ETag": '"one"'}
         self.status = 200
+        self.retry_after = []  # what refusals say, one each; after the last one all is well
         self.headers = None  # in place of the right length and range
         self.breaks = []  # after how many bytes each of the next answers ends, though it promised more
         self.requests = []  # the ranges that were asked for
+        self.agents = set()  # who asked
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -50,8 +53,12 @@ class Server:
     def answer(self, request):
         asked = request.headers.get("Range")
         self.requests.append(asked)
+        self.agents.add(request.headers.get("User-Agent"))
         if self.status != 200:
             request.send_response(self.status)
+            if self.retry_after:
+                request.send_header("Retry-After", self.retry_after.pop(0))
+                self.status = self.status if self.retry_after else 200
             request.send_header("Content-Length", "0")
             request.end_headers()
             return
@@ -195,10 +202,29 @@ def test_a_short_file_is_refused(server, tmp_path):
     assert not (tmp_path / "file.bin").exists()
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_a_moved_file_says_where_to_look(server, tmp_path, status):
+def test_every_request_names_the_program_its_version_and_its_address(server, tmp_path):
+    server.breaks = [5 << 16]
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert len(server.requests) == 2
+    assert server.agents == {f"encore/{encore.__version__} (+{encore.HOME})"}
+    assert encore.HOME.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "a password"),
+        (403, "not given to everybody"),
+        (404, "has moved or was removed"),
+        (409, "closed public access"),
+        (410, "was removed"),
+        (451, "legal reasons"),
+    ],
+)
+def test_a_refusal_has_its_own_words_and_says_where_to_look(server, tmp_path, status, words):
     server.status = status
-    with pytest.raises(EncoreError, match=rf"answers {status} .*https://example.org/terms.*config/sources.yaml"):
+    says = rf"answers {status} .*{words}.*https://example.org/terms.*config/sources.yaml"
+    with pytest.raises(EncoreError, match=says):
         download(remote(server.url), tmp_path / "file.bin")
     assert len(server.requests) == 1
     assert left(tmp_path) == []
@@ -221,6 +247,57 @@ def test_a_server_in_trouble_is_tried_again(server, tmp_path):
     with pytest.raises(EncoreError, match="503 Service Unavailable"):
         download(remote(server.url), tmp_path / "file.bin", pause=0)
     assert len(server.requests) == downloading.TRIES
+
+
+def test_a_server_that_asks_to_wait_a_little_is_waited_for(server, tmp_path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(downloading.time, "sleep", waited.append)
+    server.status, server.retry_after = 429, ["7", "Wed, 21 Oct 2015 07:28:00 GMT"]
+    download(remote(server.url), tmp_path / "file.bin")
+    assert waited == [7, 0]
+
+
+@pytest.mark.parametrize(("asks", "says"), [("7200", "in 120 minutes"), ("soon", "later")])
+def test_a_server_that_asks_to_wait_for_long_is_a_refusal(server, tmp_path, asks, says):
+    server.status, server.retry_after = 429, [asks, asks]
+    with pytest.raises(EncoreError, match=rf"answers 429 Too Many Requests: .*run the same command again {says}"):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert len(server.requests) == 1
+
+
+@pytest.fixture
+def other():
+    one = Server()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()
+
+
+@pytest.mark.parametrize("fault", [{"status": 409}, {"content": CONTENT[::-1]}, {"content": b"<html>moved</html>"}])
+def test_a_second_address_is_tried_where_the_first_gives_no_such_file(server, other, tmp_path, capsys, fault):
+    vars(server).update(fault)
+    download(remote(None, urls=[server.url, other.url], name="file.bin"), tmp_path / "file.bin", pause=0)
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+    assert f"trying {other.url}" in capsys.readouterr().out
+    assert left(tmp_path) == ["file.bin"]
+
+
+def test_the_first_refusal_is_told_with_the_other_addresses(server, other, tmp_path):
+    server.status, other.status = 409, 404
+    with pytest.raises(EncoreError, match=rf"{server.url} answers 409 .*; nor does it come from {other.url}$"):
+        download(remote(None, urls=[server.url, other.url], name="file.bin"), tmp_path / "file.bin")
+
+
+def test_a_part_goes_on_at_the_address_that_it_came_from(server, other, tmp_path):
+    server.status = 404
+    other.breaks = [6 << 16] + [0] * downloading.TRIES
+    both = remote(None, urls=[server.url, other.url], name="file.bin")
+    with pytest.raises(EncoreError):
+        download(both, tmp_path / "file.bin", pause=0)
+    server.status, asked = 200, len(server.requests)
+    download(both, tmp_path / "file.bin", pause=0)
+    assert other.requests[-1] == f"bytes={6 << 16}-"
+    assert len(server.requests) == asked
 
 
 def test_a_disk_without_room_is_said_before_the_first_byte(server, tmp_path, monkeypatch):
@@ -251,7 +328,16 @@ def test_a_mirror_on_this_machine_is_copied(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"digest": "abc"}, {"url": "ftp://example.org/x"}, {"bytes": 0}, {"url": None}, {"name": "../x"}]
+    "wrong",
+    [
+        {"digest": "abc"},
+        {"url": "ftp://example.org/x"},
+        {"bytes": 0},
+        {"url": None},
+        {"name": "../x"},
+        {"urls": ["https://example.org/y"]},
+        {"no_digest": "nobody prints one"},
+    ],
 )
 def test_an_entry_is_checked(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):

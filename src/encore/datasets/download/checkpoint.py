@@ -17,6 +17,7 @@ from encore.config import checkpoints
 from encore.config.sources import DIGEST, Remote
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked
+from encore.datasets.download.answers import AGENT
 from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
@@ -65,7 +66,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}
     for name, known in published["files"].items():
-        remote = Remote(url=f"{root}/{name}", name=name, **common, **known)
+        remote = Remote(urls=(f"{root}/{name}",), name=name, **common, **known)
         found[name] = obtain(remote, place / name, data_root)
         if remote.digest is None:
             trust(place / name, found[name]["digest"], data_root)
@@ -111,9 +112,8 @@ def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, An
     hub, fix = _endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
     about = f"{hub}, asked for {checkpoint} at {revision or 'main'},"
     try:
-        found = HfApi(endpoint=hub, token=False).model_info(
-            checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS
-        )
+        api = HfApi(endpoint=hub, token=False, headers={"user-agent": AGENT})
+        found = api.model_info(checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS)
         files = {each.rfilename: _known(each) for each in found.siblings or ()}
         licences = [tag.removeprefix("license:") for tag in found.tags or () if tag.startswith("license:")]
         return {"commit": found.sha, "licence": (licences or ["not stated"])[0], "files": files}

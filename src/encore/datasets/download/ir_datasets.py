@@ -14,6 +14,16 @@ from encore.config.sources import Remote
 from encore.errors import EncoreError
 
 HOME = "ir_datasets"  # below data_root
+# Where else the library's files are: addresses that begin so are also tried with another beginning. Nobody has compared
+# the copies; the library knows the digest of each file, so another one is refused.
+COPIES = {
+    "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/": (
+        "https://github.com/xhluca/bm25s/releases/download/data/",  # xhluca/bm25s, bm25s/utils/beir.py
+    ),
+    "https://dl.fbaipublicfiles.com/dpr/wikipedia_split/psgs_w100.tsv.gz": (
+        "https://huggingface.co/datasets/ittia/wiki_dpr/resolve/main/datasets/psgs_w100.tsv.gz",
+    ),
+}
 Stream = Callable[[Any], AbstractContextManager[IO[bytes]]]  # of one of the library's downloads
 
 
@@ -92,6 +102,12 @@ def explained(name: str) -> Iterator[None]:
         raise EncoreError(f"ir_datasets cannot give {name!r}: {reason}; fetch it again") from error
 
 
+def addresses(url: str) -> tuple[str, ...]:
+    """Where one of the library's files can be had: its own address, then those of copies."""
+    known = ((begins, copy) for begins, others in COPIES.items() if url.startswith(begins) for copy in others)
+    return url, *(url.replace(begins, copy, 1) for begins, copy in known)
+
+
 def _resumed(home: Path, terms: str) -> Stream:
     """Downloads that are gone on with after a break; the library compares their digests and keeps what it needs."""
     from encore.datasets.download.download import download
@@ -101,7 +117,9 @@ def _resumed(home: Path, terms: str) -> Stream:
         target = home / "tmp" / hashlib.sha256(wanted.url.encode()).hexdigest()[:16]
         print(f"{wanted.url} to {home}", flush=True)
         headers = dict(wanted.headers or {})
-        download(Remote(url=wanted.url, name=target.name, headers=headers, licence="", terms=terms), target)
+        urls, digest = addresses(wanted.url), _digest_of(wanted.url)
+        remote = Remote(urls=urls, name=target.name, digest=digest, headers=headers, licence="", terms=terms)
+        download(remote, target)
         try:
             with target.open("rb") as file:
                 yield file
@@ -109,3 +127,12 @@ def _resumed(home: Path, terms: str) -> Stream:
             target.unlink()
 
     return stream
+
+
+def _digest_of(url: str) -> str | None:
+    """What the library knows of a file of its list; of several addresses only the right file then counts."""
+    from ir_datasets.util.download import DownloadConfig
+
+    entries = (entry for collection in DownloadConfig.contents().values() for entry in collection.values())
+    found = next((entry.get("expected_md5") for entry in entries if entry.get("url") == url), None)
+    return f"md5:{found}" if found else None

@@ -52,9 +52,9 @@ def print_terms(name: str, licence: str, terms: str) -> None:
 def obtain(remote: Remote, path: Path, data_root: Path) -> dict[str, Any]:
     """A file's digest and bytes, after it has come or was found where a user had put it."""
     staged = path.is_file()
-    if not staged and remote.url:
+    if not staged and remote.urls:
         published = f" ({remote.bytes / 1e6:.1f} MB)" if remote.bytes else ""
-        print(f"{remote.url}{published} to {path}", flush=True)
+        print(f"{remote.urls[0]}{published} to {path}", flush=True)
     download(remote, path)
     try:
         digest = held_to_the_first(remote, path, data_root)
