@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,17 @@ Array = np.ndarray
 Decode = Callable[["Case", Array, int], Array]
 TEXTS = [[[[20, 21, 80, 22, 23, 24, 90, 25]]], [[[30, 31, 32]]], [[[40]]]]
 MISTAKES = ["sign", "temperature", "mask"]
+
+
+PLAIN_NAMES = {
+    r"^encoder\.": "",
+    r"attention\.self\.": "attention.",
+    r"attention\.output\.dense": "attention.output",
+    r"attention\.output\.LayerNorm": "attention_norm",
+    r"intermediate\.dense": "feed_forward.inner",
+    r"(\d)\.output\.dense": r"\1.feed_forward.outer",
+    r"(\d)\.output\.LayerNorm": r"\1.feed_forward_norm",
+}
 
 
 class Case:
@@ -86,6 +98,25 @@ def draw(module: nn.Module, seed: int) -> None:
     rng = torch.Generator().manual_seed(seed)
     for parameter in module.double().parameters():
         parameter.data = 0.5 * torch.randn(parameter.shape, generator=rng, dtype=torch.float64)
+
+
+def encoded(
+    model: Encoder,
+    ids: np.ndarray,
+    real: np.ndarray,
+    embedded: np.ndarray | None = None,
+    layers: dict[str, np.ndarray] | None = None,
+) -> list[np.ndarray]:
+    """The embeddings of a text and its states behind each layer, [L, H] each; other layers over others if given."""
+    shape, parameters = model.config, layers or numbers(model.encoder)
+    for pattern, name in PLAIN_NAMES.items():
+        parameters = {re.sub(pattern, name, key): value for key, value in parameters.items()}
+    first = plain.embeddings(ids, numbers(model.embeddings), shape.epsilon) if embedded is None else embedded
+    states, seen = [first], np.tile(real, (len(ids), 1))
+    for layer in range(sum(name.endswith("attention.query.bias") for name in parameters)):
+        given = (states[-1], states[-1], seen, parameters, f"layer.{layer}", shape.heads, shape.epsilon)
+        states.append(plain.post_norm(*given, residual=True))
+    return states
 
 
 def numbers(module: nn.Module) -> dict[str, Array]:

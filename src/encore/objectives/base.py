@@ -110,3 +110,6 @@ class Objective(Task, Generic[F]):
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The modules that the objective trains besides the encoder; saved in ``heads.safetensors``."""
+
+    def begin(self, heads: nn.ModuleDict) -> None:
+        """Change the modules before training, once they have what the parent model gives them."""

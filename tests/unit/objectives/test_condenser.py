@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,22 +11,13 @@ import pytest
 import small_store
 import torch
 import transformer_oracles as plain
-from small_decoding import TEXTS, draw, numbers, plant
+from small_decoding import TEXTS, draw, encoded, numbers, plant
 from small_objective import encoder, make
 
 from encore.errors import EncoreError
 from encore.training import losses
 from encore.training.randomness import generator
 
-NAMES = {
-    r"^encoder\.": "",
-    r"attention\.self\.": "attention.",
-    r"attention\.output\.dense": "attention.output",
-    r"attention\.output\.LayerNorm": "attention_norm",
-    r"intermediate\.dense": "feed_forward.inner",
-    r"(\d)\.output\.dense": r"\1.feed_forward.outer",
-    r"(\d)\.output\.LayerNorm": r"\1.feed_forward_norm",
-}
 PAIRED = [
     [[[20, 21, 80, 22], [23, 24, 90, 25, 26], [27, 28]]],
     [[[30, 31, 32, 33], [34, 35], [36, 37, 38]]],
@@ -55,16 +45,9 @@ class Case:
     def expected(self, early: int) -> float:
         """The loss from its formula, the encoder included."""
         shape, fields = self.model.config, self.objective.fields
-        parameters, head = numbers(self.model.encoder), numbers(self.heads["head"])
-        for pattern, name in NAMES.items():
-            parameters = {re.sub(pattern, name, key): value for key, value in parameters.items()}
-        late, condensed, texts = [], [], []
+        head, late, condensed, texts = numbers(self.heads["head"]), [], [], []
         for ids, real in zip(self.arrays["ids"], self.arrays["mask"], strict=True):
-            states = [plain.embeddings(ids, numbers(self.model.embeddings), shape.epsilon)]
-            seen = np.tile(real, (len(ids), 1))
-            for layer in range(shape.layers):
-                given = (states[-1], states[-1], seen, parameters, f"layer.{layer}", shape.heads, shape.epsilon)
-                states.append(plain.post_norm(*given, residual=True))
+            states = encoded(self.model, ids, real)
             texts.append(states[-1][0] if shape.pooling == "cls" else states[-1][real].mean(axis=0))
             late.append(states[-1])
             condensed.append(plain.auto_encoding(texts[-1], states[early], real, head, shape.heads, shape.epsilon))

@@ -58,6 +58,7 @@ def pretrain(
     torch.manual_seed(number(spec["seed"], "heads"))
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
+    objective.begin(heads)
     kept = _kept(step, heads)
     task, watched = held_out.hold_out(objective, step.held_out)
     trained = train(
