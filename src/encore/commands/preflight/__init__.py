@@ -18,11 +18,16 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpus", type=positive, default=1, help="models at work at once: their vectors and checkpoints need disk"
     )
+    parser.add_argument(
+        "--fetch-check",
+        action="store_true",
+        help="ask each address of what is fetched for its headers",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Print the forecast; 1 if a limit is exceeded."""
+    """Print the forecast; 1 if a limit is exceeded. With ``--fetch-check`` the addresses; 1 if a file has none."""
     from encore.commands.plan import plan_of
     from encore.commands.preflight.costs import find_machine
     from encore.commands.preflight.forecast import forecast
@@ -30,6 +35,12 @@ def answer(arguments: argparse.Namespace) -> int:
     from encore.products.claims.entries import CLAIMS
 
     plan = plan_of(arguments)
+    if arguments.fetch_check:
+        from encore.commands.preflight.fetch_check import check_json, check_text, fetch_check, without
+
+        answers = fetch_check(plan, arguments.targets)
+        print(json.dumps(check_json(answers), indent=1) if arguments.json else check_text(answers))
+        return 1 if without(answers) else 0
     found = forecast(plan, arguments.targets, find_machine(arguments.machine), arguments.gpus)
     complaints = found.complaints(plan.config.limits)
     if arguments.json:

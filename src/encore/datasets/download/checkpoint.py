@@ -62,7 +62,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     place = folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
-    root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
+    root = f"{endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
     common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}
     for name, known in published["files"].items():
@@ -109,7 +109,7 @@ def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, An
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    hub, fix = _endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    hub, fix = endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
     about = f"{hub}, asked for {checkpoint} at {revision or 'main'},"
     try:
         api = HfApi(endpoint=hub, token=False, headers={"user-agent": AGENT})
@@ -136,6 +136,6 @@ def _known(file: Any) -> dict[str, Any]:
     return ({"bytes": size} if size else {}) | ({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {})
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
     """The hub, or a mirror of it, by the name that Hugging Face's own programs read."""
     return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
