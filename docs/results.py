@@ -33,7 +33,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims.entries import FILE, read_claims
 from encore.products.claims.verdict import AGREE
-from encore.products.tables import table
+from encore.products.tables import grid, table
 from encore.products.tables.compute import cell_values
 from encore.products.tables.layout import Layout
 from encore.storage import typed
@@ -65,8 +65,8 @@ README_ROWS = ("bm25", "none", "control", "mlm", "ict", "ict-bfs-wlp", "bow", "c
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
 PARTS = {  # of a table as data, as docs/table-data.md names them
     "The table": table.Table,
-    "In `columns`": table.Column,
-    "In `rows`": table.Row,
+    "In `columns`": grid.Column,
+    "In `rows`": grid.Row,
     "In `cells` of a row, by the column's id": table.Cell,
     "In `ours` of a cell, our number": table.Ours,
     "In `printed` of a cell, the paper's number": table.Printed,

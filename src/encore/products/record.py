@@ -21,7 +21,7 @@ class Builder(Generic[P]):
 
     Args:
         typed: gives its slice of the plan types.
-        build: writes its files to a folder, from its slice and from what other products have in a second folder, which
+        build: writes its files to a folder, from its slice and from the files of other products in a second folder, which
             is the same but for an audit; returns what the log says.
     """
 
@@ -58,7 +58,7 @@ def make_product(stage: str, plan: Path, spec: dict[str, Any] | None, outputs: S
     record.unlink(missing_ok=True)
     said = builder.build(record.parent, product, record.parent)
     is_drawn = any(file.suffix == ".svg" for file in files)  # by matplotlib, of which another version draws other bytes
-    inputs = [*(folder / manifest.MANIFEST for folder in reads), *product.beside(record.parent)]
+    inputs = [*(folder / manifest.MANIFEST for folder in reads), *product.others(record.parent)]
     write_json(
         record,
         {

@@ -36,7 +36,7 @@ class Product(SlicePart):
         """Every folder of results that it reads, with the files of it that are read; None: all."""
         raise NotImplementedError
 
-    def beside(self, folder: Path) -> list[Path]:
+    def others(self, folder: Path) -> list[Path]:
         """Files of other products that it reads.
 
         Args:

@@ -222,7 +222,7 @@ def _origin(tables: Mapping[str, Table], catalogue: Catalogue) -> Origin:
     return origin
 
 
-def _build(folder: Path, claims: PrintedClaimsSlice, beside: Path) -> str:
+def _build(folder: Path, claims: PrintedClaimsSlice, products: Path) -> str:
     catalogue = load_catalogue()
     if claims.content != printed_plan(catalogue):
         raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")

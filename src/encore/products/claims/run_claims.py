@@ -22,7 +22,7 @@ from encore.products.slices import SlicePart as Entry
 from encore.products.tables import reported
 from encore.products.tables.comparisons import UNTESTED
 from encore.products.tables.compute import cell_values
-from encore.products.tables.grid import CellSlice
+from encore.products.tables.grid import CellRequest
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import CellValues
 from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
@@ -79,7 +79,7 @@ class FigurePoint(Entry):
     panel: str
     line: str
     place: str
-    parts: list[CellSlice]
+    parts: list[CellRequest]
 
 
 class ClaimsSlice(Product):
@@ -181,7 +181,7 @@ def _point_values(points: Sequence[FigurePoint]) -> dict[tuple[str, str, str], l
     }
 
 
-def _shares_found(request: CellSlice, k: str) -> CellValues:
+def _shares_found(request: CellRequest, k: str) -> CellValues:
     """The shares of inspections, each a mean over texts; without values per text only seeds vary."""
     shares = []
     for path in (Path(read.folder, INSPECTION) for read in request.reads):
@@ -311,7 +311,7 @@ def _finite(value: float | None) -> str:
     return number(value if value is not None and math.isfinite(value) else None)
 
 
-def _build(folder: Path, claims: ClaimsSlice, beside: Path) -> str:
+def _build(folder: Path, claims: ClaimsSlice, products: Path) -> str:
     return pages.counted(write_run_claims(folder / f"{claims.name}.csv", claims))
 
 

@@ -15,8 +15,9 @@ from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.compute import compute_table, signed
+from encore.products.tables.grid import Column
 from encore.products.tables.layout import Layout
-from encore.products.tables.table import Column, Table
+from encore.products.tables.table import Table
 from encore.storage.csv_rows import number, write_rows
 
 HEADER = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
@@ -105,7 +106,7 @@ def _caption(table: Table, column: Column) -> str:
     )
 
 
-def _build(folder: Path, layout: Layout, beside: Path) -> str:
+def _build(folder: Path, layout: Layout, products: Path) -> str:
     draw_forest(folder, compute_table(layout))
     return f"figure {layout.name}: {folder / layout.name}.png"
 

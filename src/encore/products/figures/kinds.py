@@ -36,7 +36,7 @@ def _typed(content: Any) -> FigureSlice:
     return KINDS[kind].slice.model_validate(content)
 
 
-def _build(folder: Path, figure: FigureSlice, beside: Path) -> str:
+def _build(folder: Path, figure: FigureSlice, products: Path) -> str:
     KINDS[figure.kind].write(folder, figure)
     return f"figure {figure.name}: {folder / figure.name}.png"
 

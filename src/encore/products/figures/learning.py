@@ -155,7 +155,7 @@ def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
     )
 
 
-def _build(folder: Path, steps: StepsSlice, beside: Path) -> str:
+def _build(folder: Path, steps: StepsSlice, products: Path) -> str:
     draw_learning(folder, steps)
     return f"figure {steps.name}: {folder / steps.name}.png"
 

@@ -43,13 +43,13 @@ def _verify(record: Path) -> None:
             raise EncoreError(f"{path} is not what its manifest says; run `{fix}`, then snakemake again")
 
 
-def _build(folder: Path, site: ReportSlice, beside: Path) -> str:
+def _build(folder: Path, site: ReportSlice, products: Path) -> str:
     """Write the page, and the records of jobs that it shows.
 
     Raises:
         EncoreError: a product is missing or was altered.
     """
-    for record in site.beside(folder):
+    for record in site.others(folder):
         _verify(record)
     page = read_content(site, read_run)
     write_json(folder / RUNS, page.records.runs())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.report.tables import ShownTable
-from encore.products.tables.table import Column, Row
+from encore.products.tables.grid import Column, Row
 
 ClaimLine = dict[str, str]
 # Each verdict with its tone, which the style sheet gives a colour, and its meaning; in the order of the bars.

@@ -10,7 +10,7 @@ from typing import Any
 from encore.products.report.records import ArtifactRecords, RecordedArtifact
 from encore.products.report.slice import ReportSlice
 from encore.products.report.tables import ShownTable
-from encore.products.tables.table import Row
+from encore.products.tables.grid import Row
 
 NONE = "none"
 SEARCHED = "Texts searched"

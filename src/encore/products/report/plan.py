@@ -65,7 +65,7 @@ def report_plan(plan: Plan) -> dict[str, Any]:
 
 def report_reads(content: dict[str, Any]) -> list[str]:
     """The manifests of all products that the page shows."""
-    return [str(path) for path in ReportSlice.model_validate(content).beside(Path())]
+    return [str(path) for path in ReportSlice.model_validate(content).others(Path())]
 
 
 def templates_digest() -> str:

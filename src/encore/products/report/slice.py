@@ -36,7 +36,7 @@ class ReportSlice(Product):
         """Nothing: it reads products, which are compared with their manifests."""
         return {}
 
-    def beside(self, folder: Path) -> list[Path]:
+    def others(self, folder: Path) -> list[Path]:
         """The manifests of all products that it shows."""
         tables = [RESULTS / f"tables/{name}.manifest.json" for name in self.tables]
         figures = [RESULTS / f"figures/{name}.manifest.json" for name in self.figures]

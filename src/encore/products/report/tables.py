@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.slices import OURS
 from encore.products.tables.compute import compute_table
-from encore.products.tables.grid import CellSlice
-from encore.products.tables.table import Column, Row, Table, read_table
+from encore.products.tables.grid import CellRequest, Column, Row
+from encore.products.tables.table import Table, read_table
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ShownTable:
         setting = ["--setting", row.setting] if row.setting else []
         return [self.path, "--row", row.id, *setting, "--column", column.id]
 
-    def _parts(self, row: Row, column: Column) -> Iterator[CellSlice]:
+    def _parts(self, row: Row, column: Column) -> Iterator[CellRequest]:
         rows = [row]
         if column.gain:
             over = self.row(row.setting, column.gain.over)

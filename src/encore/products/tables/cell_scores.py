@@ -9,7 +9,7 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.evaluation.scores import Floats, Scored, exact_mean, read_scores
 from encore.evaluation.significance import clustered
-from encore.products.tables.grid import CellSlice
+from encore.products.tables.grid import CellRequest
 
 _read_scores = cache(read_scores)
 
@@ -54,7 +54,7 @@ class CellScores:
         return int(np.logical_and.reduce([one.answered for one in self.scored]).sum())
 
 
-def read_cell(request: CellSlice) -> CellScores | None:
+def read_cell(request: CellRequest) -> CellScores | None:
     """Read a cell's scores; None for a row that was not run, or a split that the collection cannot have.
 
     Raises:
@@ -70,7 +70,7 @@ def read_cell(request: CellSlice) -> CellScores | None:
     return CellScores([read.seed for read in request.reads], scored)
 
 
-def differences(ours: CellScores, theirs: CellScores, names: str, request: CellSlice) -> Floats:
+def differences(ours: CellScores, theirs: CellScores, names: str, request: CellRequest) -> Floats:
     """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each.
 
     Raises:
@@ -89,7 +89,7 @@ def differences(ours: CellScores, theirs: CellScores, names: str, request: CellS
     return np.stack([ours.scored[a].values - theirs.scored[b].values for a, b in pairs], axis=1)
 
 
-def _one(folder: Path, request: CellSlice) -> Scored:
+def _one(folder: Path, request: CellRequest) -> Scored:
     found = _read_scores(folder)
     if (request.split, request.value) not in found:
         known = ", ".join(f"{measure} on {split}" for split, measure in found)
@@ -97,7 +97,7 @@ def _one(folder: Path, request: CellSlice) -> Scored:
     return found[request.split, request.value]
 
 
-def _same_queries(one: Scored, other: Scored, names: str, request: CellSlice) -> None:
+def _same_queries(one: Scored, other: Scored, names: str, request: CellRequest) -> None:
     if one.queries != other.queries:
         raise EncoreError(
             f"{names} were judged on different queries of {request.dataset} ({len(one.queries)} and "

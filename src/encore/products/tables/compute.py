@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from encore.evaluation.scores import exact_mean
 from encore.products.slices import OURS, Unit
-from encore.products.tables import grid as plan
 from encore.products.tables import reported
 from encore.products.tables.comparisons import (
     OPEN,
@@ -18,11 +17,11 @@ from encore.products.tables.comparisons import (
     objective_verdict,
 )
 from encore.products.tables.footnotes import DISAGREES, RAISED, footnotes
-from encore.products.tables.grid import CellSlice
+from encore.products.tables.grid import CellRequest, Column, Row
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import CellSource, CellValues
 from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
-from encore.products.tables.table import Cell, Column, Comparison, Ours, Printed, Row, State, Table
+from encore.products.tables.table import Cell, Comparison, Ours, Printed, State, Table
 from encore.products.tables.unseen import with_unseen
 from encore.storage.csv_rows import rounded
 
@@ -51,8 +50,8 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
         return _cell(place, found.get(at), compared.get(at, {}), theirs, ranks.get(at))
 
     rows = [
-        Row(
-            **row.model_dump(exclude={"cells", "models"}),
+        Row[Cell](
+            **row.model_dump(exclude={"cells"}),
             cells={column.id: cell(_Place(layout, row, column)) for column in layout.columns},
         )
         for row in layout.rows
@@ -111,11 +110,11 @@ class _Place:
     """A cell's row and column in the plan of its table."""
 
     layout: Layout
-    row: plan.Row
-    column: plan.Column
+    row: Row
+    column: Column
 
     @property
-    def request(self) -> CellSlice:
+    def request(self) -> CellRequest:
         return self.row.cells[self.column.id]
 
     @property
@@ -235,7 +234,7 @@ def _state(place: _Place, ours: Ours | None, printed: Printed | None) -> tuple[S
     return ("missing" if why else "empty"), why
 
 
-def _reasons(row: plan.Row, column: plan.Column, layout: Layout) -> Iterator[str]:
+def _reasons(row: Row, column: Column, layout: Layout) -> Iterator[str]:
     """The reasons why a cell, or one that it is computed from, has no number."""
     request = row.cells[column.id]
     yield from filter(None, (request.not_applicable, request.absent))
@@ -301,7 +300,7 @@ def _judged(layout: Layout, rows: Sequence[Row]) -> str | None:
     return next((name for name in primary if any(row.cells[name].comparisons for row in rows)), None)
 
 
-def _column(layout: Layout, column: plan.Column, rows: Sequence[Row]) -> Column:
+def _column(layout: Layout, column: Column, rows: Sequence[Row]) -> Column:
     """A column with what all its cells that are requested have in common."""
     cells = [row.cells[column.id] for row in rows]
     requested = [cell for cell in cells if cell.state not in ("empty", "not applicable", "reported")] or cells
@@ -311,8 +310,5 @@ def _column(layout: Layout, column: plan.Column, rows: Sequence[Row]) -> Column:
         "split": {cell.request.split for cell in requested},
         "unit": {source_of(column).unit(cell.request, layout.unit) for cell in requested},
     }
-    return Column(
-        **column.model_dump(exclude={"reported_scale"}),
-        direction=source_of(column).best,
-        **{name: next(iter(values)) if len(values) == 1 else "" for name, values in about.items()},
-    )
+    alike = {name: next(iter(values)) if len(values) == 1 else "" for name, values in about.items()}
+    return column.model_copy(update=alike | {"direction": source_of(column).best})

@@ -90,8 +90,8 @@ def _environment(ending: str) -> Any:
     return environment
 
 
-def _build(folder: Path, layout: Layout, beside: Path) -> str:
-    table = write_formats(folder, layout, beside / f"{layout.name}.{REPRODUCTION}")
+def _build(folder: Path, layout: Layout, products: Path) -> str:
+    table = write_formats(folder, layout, products / f"{layout.name}.{REPRODUCTION}")
     return f"table {layout.name}: {len(table.rows) * len(table.columns)} cells in {folder}"
 
 

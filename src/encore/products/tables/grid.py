@@ -1,11 +1,17 @@
-"""A row, a column and a cell of a table as they are planned; sources of values are given these."""
+"""A row, a column and what is requested of a cell: of a table as it is planned, and as it is made."""
 
-from typing import Literal
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
 from encore.config.strict import Strict
 from encore.products.slices import Product, Read, SlicePart
+
+if TYPE_CHECKING:
+    from encore.plan.artifact import Artifact
 
 
 class RowFields(BaseModel):
@@ -54,7 +60,7 @@ class Significance(Strict):
         return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
 
     @model_validator(mode="after")
-    def _mark_comparators(self) -> "Significance":
+    def _mark_comparators(self) -> Significance:
         for symbol, rows in self.meant().items():
             for row in rows:
                 if row not in self.comparators or len(symbol) != 1:
@@ -62,12 +68,12 @@ class Significance(Strict):
         return self
 
 
-class CellSlice(SlicePart):
-    """A cell: what of its column's source it shows (a measure by its short name in the scores), and where it is.
+class CellRequest(SlicePart):
+    """What of its column's source a cell shows (a measure by its short name in the scores), and where it is.
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
     identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are the reasons why the row, or
-    this run, cannot have such a number.
+    this run, cannot have such a number. What is not set is not in the plan, so a new field changes no digest.
     """
 
     value: str = ""
@@ -83,31 +89,51 @@ class CellSlice(SlicePart):
     not_applicable: str = ""
     absent: str = ""
 
+    def reading(
+        self, found: Iterable[tuple[int | None, Artifact]], collection: Artifact | None = None, **more: str
+    ) -> CellRequest:
+        """The same with the artifacts that it reads, by seed, and the collection that they are about."""
+        reads = [Read(seed=seed, folder=artifact.folder) for seed, artifact in found]
+        about: dict[str, Any] = {"reads": reads, "collection": collection.name if collection else ""}
+        return self.model_copy(update=about | more)
 
-class Row(RowFields, SlicePart):
-    """A row with what each of its cells shows and reads."""
 
-    cells: dict[str, CellSlice]  # by the column's id
-    models: dict[str, list[str]] = {}  # behind what it reads, by kind of training; in a table with a control
+C = TypeVar("C")
+
+
+class Row(RowFields, SlicePart, Generic[C]):
+    """A system under a setting; its id is unique there. In the plan cells are requests, in the table they are made."""
+
+    cells: dict[str, C] = Field(description="By the column's id.")
+    models: dict[str, list[str]] = Field({}, exclude=True)  # of a table with a control, by kind of training
 
 
 class Column(ColumnFields, SlicePart):
-    """What its cells have in common: the source of their values, and the columns that it is a mean of here."""
+    """What the cells of a column have in common; a text that not all have alike, or that is not known yet, is empty."""
 
-    source: str = "measure"
-    reported_scale: float = 1.0  # the factor from a printed number to our unit
+    source: str = Field("measure", description="Where the values come from: measure, efficiency, held_out, ...")
+    unit: str = Field(
+        "", description="share, percent (whose values are shares too), or a unit such as ms; empty for counts."
+    )
+    direction: Literal["highest", "lowest"] | None = Field(
+        None, description="Which value is the best; null for neither."
+    )
+    measure: str = Field("", description="What its numbers are.")
+    dataset: str = Field("", description="The dataset that they are about.")
+    split: str = Field("", description="The split whose queries were answered.")
+    reported_scale: float = Field(1.0, exclude=True)  # the factor from a printed number to our unit
 
 
 class Grid(Product):
-    """The rows and columns of a table."""
+    """The rows and columns of a planned table."""
 
-    rows: list[Row]
+    rows: list[Row[CellRequest]]
     columns: list[Column]
 
     def own(self, source: str) -> list[Column]:
         """The columns whose values come from a source."""
         return [column for column in self.columns if column.source == source]
 
-    def cells(self, columns: list[Column]) -> list[CellSlice]:
+    def cells(self, columns: list[Column]) -> list[CellRequest]:
         """All cells of some columns, columns before rows."""
         return [row.cells[column.id] for column in columns for row in self.rows]

@@ -87,7 +87,7 @@ class Layout(Grid):
         cells = ((row.cells[column.id], SOURCES[column.source]) for row in self.rows for column in self.columns)
         return {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
 
-    def beside(self, folder: Path) -> list[Path]:
+    def others(self, folder: Path) -> list[Path]:
         """How close the table's runs are to released ones, if the run's file names some."""
         return [folder / f"{self.name}.{REPRODUCTION}"] if self.references else []
 

@@ -7,10 +7,10 @@ from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
 from encore.products.tables.entries import RowEntry
-from encore.products.tables.planned import Cell
+from encore.products.tables.planned import PlannedCell
 
 
-def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
+def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
     return list(
         dict.fromkeys(
@@ -20,7 +20,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
                 *_empty(cells),
                 *_at_an_edge(plan, cells),
                 *plan.resolve.datasets.notes_behind(
-                    artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed
+                    plan.find(read.folder) for cell in cells for read in cell.request.reads
                 ),
             ]
         )
@@ -36,21 +36,21 @@ def _copied(rows: list[RowEntry]) -> Iterator[str]:
         yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
 
 
-def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+def _absent(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
     """Why cells are empty that the run's collections cannot have, by column; or whose backbone has no replacement."""
     labels: dict[str, dict[str, None]] = {}
     shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
     for cell in cells:
-        if cell.reads and cell.reads.absent:
+        if cell.request.absent:
             label = shown.get(cell.column.id) if cell.column.hidden else None
-            if cell.request.system and cell.reads.absent == plan.resolve.missing_start(cell.request.system):
+            if cell.request.system and cell.request.absent == plan.resolve.missing_start(cell.request.system):
                 label = cell.row.label
-            labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
+            labels.setdefault(cell.request.absent, {})[label or cell.column.label] = None
     for reason, columns in labels.items():
         yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."
 
 
-def _empty(cells: list[Cell]) -> Iterator[str]:
+def _empty(cells: list[PlannedCell]) -> Iterator[str]:
     """Why cells are empty that a row cannot have, one sentence for a row and a reason."""
     columns: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
@@ -60,18 +60,18 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
         yield f"{row} has no {' and no '.join(labels)}: {reason}."
 
 
-def _at_an_edge(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+def _at_an_edge(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
     """Which rows were trained with a value that is best at the edge of what was tried for it, from the same start."""
     edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(tuning.read_trials(path))]
     found: dict[str, None] = {}
     for cell in cells if edges else ():
-        if cell.reads and cell.reads.by_seed and cell.request.system and not cell.reads.absent:
+        if cell.request.reads and cell.request.system:
             found |= dict.fromkeys(_edges_of(plan, cell, edges))
     if found:
         yield f"Best at the edge of what was tried, so a value beyond it may be better: {', '.join(found)}."
 
 
-def _edges_of(plan: Plan, cell: Cell, edges: list[Trial]) -> Iterator[str]:
+def _edges_of(plan: Plan, cell: PlannedCell, edges: list[Trial]) -> Iterator[str]:
     own = naming.split_index(cell.request.system)[0]
     if own in plan.catalogue.systems:
         return

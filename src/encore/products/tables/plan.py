@@ -8,7 +8,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.tables.budgets import compared_models
-from encore.products.tables.entries import ColumnEntry, RowEntry, Table
+from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
 from encore.products.tables.notes import notes
 from encore.products.tables.planned import cells, means, partial_means, row_plan
 from encore.products.tables.references import reference_digests, references
@@ -55,12 +55,12 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     """All of a table's slice that does not depend on files."""
     rows = _chosen(plan, name, table)
     found = cells(plan, name, table, rows)
-    width, is_reported = len(table.columns), table.reported is not None
-    datasets = dict.fromkeys(cell.request.dataset for cell in found if cell.reads and cell.request.dataset)
+    width, run = len(table.columns), [cell.request for cell in found if has_own_value(cell.row, cell.column)]
+    datasets = dict.fromkeys(request.dataset for request in run if request.dataset)
     over = means(table.columns, found)
     released = references(plan, name, found)
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
-    planned = [row_plan(plan, row, own, reported=is_reported) for row, own in zip(rows, cells_of, strict=True)]
+    planned = [row_plan(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0] if "/" in name else OWN,

@@ -11,19 +11,23 @@ from typing import Any
 from encore.config.run import ReleasedRun
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.tables.planned import Cell
+from encore.products.slices import Read
+from encore.products.tables.planned import PlannedCell
 from encore.products.tables.sources.kinds import TESTED
 from encore.storage.files import contents
 
 
-def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, Any]]:
+def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict[str, Any]]:
     """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over.
 
     Raises:
         EncoreError: it names no cell that is run here, or a row without its own run.
     """
+
+    def made_from(scores: Read, what: str) -> str:
+        return plan.find(scores.folder).inputs[what].folder
+
     given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
     chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
     return [
@@ -31,8 +35,8 @@ def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, A
         | {
             "columns": [other.column.id for other in _sharing(cell, found)],
             "run": one.run,
-            "ours": [{"seed": seed, "folder": scores.inputs["run"].folder} for seed, scores in _reads(cell)],
-            "collection": _reads(cell)[0][1].inputs["collection"].folder,
+            "ours": [{"seed": read.seed, "folder": made_from(read, "run")} for read in cell.request.reads],
+            "collection": made_from(cell.request.reads[0], "collection"),
             "over": _over(place, one, cell, chosen),
         }
         for one, cell in chosen
@@ -82,7 +86,7 @@ def _read(place: str, file: str) -> None:
         raise EncoreError(f"{place}: {file} has no line; name a run in TREC's form")
 
 
-def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
+def _cell(place: str, row: str, column: str, found: Sequence[PlannedCell]) -> PlannedCell:
     """The cell that a person means."""
     rows = [cell for cell in found if row in cell.row.names]
     if not rows:
@@ -93,13 +97,13 @@ def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
     cells = [cell for cell in rows if cell.column.id == column]
     if not cells:
         raise EncoreError(f"{place}: there is no column {column!r}{nearest(column, [c.column.id for c in rows])}")
-    if cells[0].column.source != TESTED or not _reads(cells[0]):
+    if cells[0].column.source != TESTED or not cells[0].request.reads:
         raise EncoreError(f"{place}: row {row!r} has no run of ours under column {column!r}; name another")
     return cells[0]
 
 
 def _over(
-    place: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
+    place: str, one: ReleasedRun, cell: PlannedCell, chosen: Sequence[tuple[ReleasedRun, PlannedCell]]
 ) -> dict[str, str] | None:
     """The row that a run is a gain over; it needs its own run, since theirs is over that."""
     if one.over is None:
@@ -114,21 +118,17 @@ def _over(
     )
 
 
-def _address(cell: Cell) -> dict[str, str]:
+def _address(cell: PlannedCell) -> dict[str, str]:
     return {"setting": cell.row.setting, "row": cell.row.id}
 
 
-def _sharing(cell: Cell, found: Sequence[Cell]) -> list[Cell]:
+def _sharing(cell: PlannedCell, found: Sequence[PlannedCell]) -> list[PlannedCell]:
     """The cells of its row that show measures of the same runs."""
     return [
         other
         for other in found
-        if other.row is cell.row and other.column.source == TESTED and _reads(other) == _reads(cell)
+        if other.row is cell.row and other.column.source == TESTED and other.request.reads == cell.request.reads
     ]
-
-
-def _reads(cell: Cell) -> tuple[tuple[int | None, Artifact], ...]:
-    return cell.reads.by_seed if cell.reads else ()
 
 
 def _state(table: str, file: str) -> tuple[str, int, int]:

@@ -44,7 +44,7 @@ class ReproductionSlice(Layout):
         )
         return {Path(folder): None for folder in folders}
 
-    def beside(self, folder: Path) -> list[Path]:
+    def others(self, folder: Path) -> list[Path]:
         """It is what others read."""
         return []
 
@@ -181,7 +181,7 @@ def _mean(lines: list[dict[str, str]], name: str) -> str:
     return f"{exact_mean(values):.3f}".replace("-", "−") if values else "unknown"
 
 
-def _build(folder: Path, layout: ReproductionSlice, beside: Path) -> str:
+def _build(folder: Path, layout: ReproductionSlice, products: Path) -> str:
     path = folder / f"{layout.name}.{REPRODUCTION}"
     return f"table {layout.name}: {write_reproduction(path, layout)} lines in {path}"
 

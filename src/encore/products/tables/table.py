@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from encore.errors import EncoreError
 from encore.products.slices import OURS, Unit
-from encore.products.tables.grid import CellSlice, ColumnFields, RowFields
+from encore.products.tables.grid import CellRequest, Column, Row
 from encore.storage.csv_rows import rounded
 from encore.storage.files import write_text
 from encore.storage.typed import REMAKE
@@ -90,7 +90,7 @@ class Cell(TablePart):
     requested (``empty``). ``reason`` is why there is none of ours, if the plan knows.
     """
 
-    request: CellSlice = Field(description="What the plan says of the cell: what it shows, and the folders it reads.")
+    request: CellRequest = Field(description="What the plan says of the cell: what it shows, and the folders it reads.")
     measure: str = Field(description="What the number is: a measure, or another quantity with its unit.")
     state: State = Field(description="measured, reported, not applicable, missing or empty.")
     reason: str = Field("", description="Why there is no number of ours.")
@@ -114,27 +114,6 @@ class Cell(TablePart):
     def text(self) -> str:
         """What is shown, in one line of text without markers."""
         return " ".join(self.parts)
-
-
-class Column(ColumnFields, TablePart):
-    """What the cells of a column have in common; a text that not all have alike is empty."""
-
-    source: str = Field(description="Where the values come from: measure, efficiency, held_out, ...")
-    unit: str = Field(
-        "", description="share, percent (whose values are shares too), or a unit such as ms; empty for counts."
-    )
-    direction: Literal["highest", "lowest"] | None = Field(
-        None, description="Which value is the best; null for neither."
-    )
-    measure: str = Field("", description="What its numbers are.")
-    dataset: str = Field("", description="The dataset that they are about.")
-    split: str = Field("", description="The split whose queries were answered.")
-
-
-class Row(RowFields, TablePart):
-    """A system under a setting; its id is unique there."""
-
-    cells: dict[str, Cell] = Field(description="By the column's id.")
 
 
 class Entry(NamedTuple):
@@ -161,7 +140,7 @@ class Table(TablePart):
         None, description="The column whose difference to the control, and verdict, end each row; null where none is."
     )
     columns: list[Column] = Field(description="In the table's order, hidden ones among them.")
-    rows: list[Row] = Field(description="In the table's order; those of a setting are together.")
+    rows: list[Row[Cell]] = Field(description="In the table's order; those of a setting are together.")
     footnotes: list[str] = Field([], description="What marks mean, data, seeds and ties: computed from the cells.")
     notes: list[str] = Field([], description="What the plan says, and how close runs are to released ones.")
 
@@ -170,7 +149,7 @@ class Table(TablePart):
         """A name that no other table has: papers number theirs alike."""
         return self.name if self.paper == OURS else f"{self.paper}:{self.name}"
 
-    def groups(self) -> Iterator[tuple[str, list[Row]]]:
+    def groups(self) -> Iterator[tuple[str, list[Row[Cell]]]]:
         """The rows of each setting, in the table's order."""
         for setting in dict.fromkeys(row.setting for row in self.rows):
             yield setting, [row for row in self.rows if row.setting == setting]
@@ -184,7 +163,7 @@ class Table(TablePart):
         more = [f"{self.column(self.judged).label} − control [95 %]", "Verdict"] if self.judged else []
         return ["", *(column.label for column in self.shown()), *more]
 
-    def entries(self, row: Row) -> list[Entry]:
+    def entries(self, row: Row[Cell]) -> list[Entry]:
         """What is shown of a row behind its label: its cells, then its difference to the control and its verdict."""
         cells = [row.cells[column.id] for column in self.shown()]
         entries = [
@@ -203,7 +182,7 @@ class Table(TablePart):
         """The id of the row that differences of a setting are shown to, if it has one."""
         return next((row.id for row in self.rows if row.setting == setting and row.role == "control"), None)
 
-    def to_control(self, row: Row, column: str) -> Comparison | None:
+    def to_control(self, row: Row[Cell], column: str) -> Comparison | None:
         """A cell's comparison with the control of its setting."""
         return row.cells[column].comparisons.get(self.control(row.setting) or "")
 

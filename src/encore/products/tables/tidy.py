@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from encore.products.tables.table import Column, Comparison, Row, Table
+from encore.products.tables.grid import Column, Row
+from encore.products.tables.table import Comparison, Table
 from encore.storage.csv_rows import number
 from encore.storage.files import replacing
 

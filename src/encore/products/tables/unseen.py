@@ -7,7 +7,7 @@ import numpy as np
 
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.evaluation.significance import can_be_tested
-from encore.products.tables.grid import CellSlice, Column
+from encore.products.tables.grid import CellRequest, Column
 from encore.products.tables.layout import Layout, of_unseen
 from encore.products.tables.sources.kinds import source_of
 
@@ -80,5 +80,5 @@ def unseen_notes(layout: Layout) -> Iterator[str]:
         yield f"{', '.join(columns)}: of {met.queries:,} queries of {dataset}, {' and '.join(parts)}{others}."
 
 
-def _requests(layout: Layout, column: Column) -> Iterator[CellSlice]:
+def _requests(layout: Layout, column: Column) -> Iterator[CellRequest]:
     return (row.cells[column.id] for row in layout.rows)

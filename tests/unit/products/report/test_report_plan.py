@@ -40,7 +40,7 @@ def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan
     products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1", "claims_printed")}
     assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
     site = ReportSlice.model_validate(content)
-    assert [str(path) for path in site.beside(Path())] == report_reads(content)
+    assert [str(path) for path in site.others(Path())] == report_reads(content)
     assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
 
 

@@ -11,22 +11,20 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from pydantic import Field
-from encore.products.tables.sources.base import CountSource, Reads
+from encore.products.tables.sources.base import CountSource
 from encore.products.tables.sources.kinds import SOURCES
 
 class Letters(CountSource):
     field = (str | None, Field(None, description="Or: how often a letter is in a collection."))
     needs = ("dataset",)
     files = ("letters.json",)
+    name = "letter {value}"
 
     def reads(self, plan, request):
-        return Reads(((None, plan.collection(request.dataset)),))
+        return request.reading([(None, plan.collection(request.dataset))])
 
     def counted(self, folder, name):
         return json.loads((folder / "letters.json").read_text())[name]
-
-    def named(self, request, column):
-        return f"letter {request.value}"
 
     def notes(self, own, grid):
         return [f"{column.label}: as written." for column in own]

@@ -20,31 +20,16 @@ from encore.config.lineage import Lineage, split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid, Row
+from encore.products.tables.grid import CellRequest, Column, Grid, Row
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
-    from encore.plan.artifact import Artifact
     from encore.plan.plan import Plan
     from encore.products.tables.cell_scores import CellScores
 
 Best = Literal["highest", "lowest"] | None
 Need = Literal["system", "dataset", "split"]
 Parts = Mapping[str, "CellValues | None"]
-
-
-@dataclass(frozen=True)
-class Reads:
-    """The artifacts that a cell reads, by seed, or a file of the user's, the ``record``.
-
-    ``absent`` is the reason where nothing here has what is requested; ``expression`` is a measure's in full.
-    """
-
-    by_seed: tuple[tuple[int | None, Artifact], ...] = ()
-    collection: str = ""
-    absent: str = ""
-    record: str = ""
-    expression: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +58,9 @@ class CellSource(ABC):
         files: what it reads of a folder; None for all files.
         best: which of a column's values is set in bold.
         averaged: whether a mean or a gain of such columns can be shown.
+        name: what the tidy CSV calls its numbers, under ``measure``: a format of ``value`` and ``column``.
+        form: the format of an amount, as people read it.
+        amounts: the unit in which they read it; empty for a count.
     """
 
     field: ClassVar[tuple[Any, Any]]
@@ -80,42 +68,45 @@ class CellSource(ABC):
     files: ClassVar[tuple[str, ...] | None] = None
     best: ClassVar[Best] = None
     averaged: ClassVar[bool] = False
+    name: ClassVar[str] = "{value}"
+    form: ClassVar[str] = "{:g}"
+    amounts: ClassVar[str] = ""
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
-        """What a cell reads; nothing for values that are computed from other cells.
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
+        """The request with what it reads; nothing for values that are computed from other cells.
 
         Raises:
             EncoreError: what is requested is unknown, or is not measured there.
         """
-        return Reads()
+        return request
 
     def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
         """The cells of the row's setting that a value is computed from: row id and column id, by name of the part."""
         return {}
 
     @abstractmethod
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """A cell's values, from its folders or from other cells; None if it has none.
 
         Raises:
             EncoreError: what is read is missing or damaged, or lacks what is asked for.
         """
 
-    def queries(self, request: CellSlice) -> CellScores | None:
+    def queries(self, request: CellRequest) -> CellScores | None:
         """Values of a cell's queries; None for one that is about no queries."""
         return None
 
-    @abstractmethod
-    def named(self, request: CellSlice, column: Column) -> str:
+    def named(self, request: CellRequest, column: Column) -> str:
         """What the tidy CSV calls it, under ``measure``."""
+        return self.name.format(value=request.value, column=column)
 
-    @abstractmethod
     def shown(self, value: float, unit: Unit) -> str:
         """An amount as people read it in a table of that unit."""
+        return self.form.format(value)
 
-    def unit(self, request: CellSlice, unit: Unit) -> str:
+    def unit(self, request: CellRequest, unit: Unit) -> str:
         """The unit in which people read its amounts in a table of that unit; empty for a count."""
-        return ""
+        return self.amounts
 
     def in_our_unit(self, printed: float, unit: Unit) -> float:
         """A number that a paper prints in a table of that unit, as our values are."""
@@ -135,7 +126,7 @@ class ShareSource(CellSource):
         """A share with two digits in percent, or with three between 0 and 1."""
         return f"{100 * value:.2f}" if unit == "percent" else f"{value:.3f}"
 
-    def unit(self, request: CellSlice, unit: Unit) -> str:
+    def unit(self, request: CellRequest, unit: Unit) -> str:
         """The table's own."""
         return unit
 
@@ -147,7 +138,7 @@ class ShareSource(CellSource):
 class CountSource(CellSource):
     """One number of one folder, the same under every seed; nothing for a cell without a folder."""
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The number, under no seed; None where there is nothing to count.
 
         Raises:
@@ -170,7 +161,7 @@ def optional(kind: Any, about: str, pattern: str | None = None) -> tuple[Any, An
     return kind | None, Field(None, description=f"Or: {about}", pattern=pattern)
 
 
-def by_seed(request: CellSlice, read: Callable[[Path], float]) -> CellValues | None:
+def by_seed(request: CellRequest, read: Callable[[Path], float]) -> CellValues | None:
     """The number of each folder of a cell; None without folders."""
     found = [read(Path(each.folder)) for each in request.reads]
     return CellValues([each.seed for each in request.reads], found) if found else None
@@ -188,7 +179,7 @@ def number_in(path: Path, name: str) -> float:
         raise EncoreError(f"{path} has no {name} ({error}); {REMAKE}") from error
 
 
-def lineage_of(plan: Plan, request: CellSlice) -> Lineage | None:
+def lineage_of(plan: Plan, request: CellRequest) -> Lineage | None:
     """The lineage that a cell is about; None for a system that is not a lineage."""
     if request.system in plan.catalogue.systems:
         return None
@@ -204,19 +195,19 @@ def pretrained(plan: Plan, lineage: Lineage) -> list[Lineage]:
     ]
 
 
-def last_pretrained(plan: Plan, request: CellSlice) -> Lineage | None:
+def last_pretrained(plan: Plan, request: CellRequest) -> Lineage | None:
     """The lineage of a cell up to its last pre-training step; None if it has none."""
     lineage = lineage_of(plan, request)
     return next(reversed(pretrained(plan, lineage)), None) if lineage else None
 
 
-def before_finetuning(plan: Plan, request: CellSlice) -> Lineage | None:
+def before_finetuning(plan: Plan, request: CellRequest) -> Lineage | None:
     """The lineage of a cell up to its last pre-training step, or its backbone alone; None for no lineage."""
     lineage = lineage_of(plan, request)
     return [Lineage(lineage.backbone), *pretrained(plan, lineage)][-1] if lineage else None
 
 
-def topics_of(plan: Plan, request: CellSlice) -> str:
+def topics_of(plan: Plan, request: CellRequest) -> str:
     """The split whose queries a run answers for the requested split.
 
     Raises:

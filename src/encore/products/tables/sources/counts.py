@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid
-from encore.products.tables.sources.base import (
-    CountSource,
-    Reads,
-    last_pretrained,
-    lineage_of,
-    number_in,
-    optional,
-)
+from encore.products.tables.grid import CellRequest, Column, Grid
+from encore.products.tables.sources.base import CountSource, last_pretrained, lineage_of, number_in, optional
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
@@ -36,19 +29,16 @@ class PairCounts(CountSource):
         "texts.",
     )
     needs = ("system",)
+    name = "{value} of an epoch"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The pairs that the system's last pre-training step learns from; nothing where it has none."""
         last = last_pretrained(plan, request)
-        return Reads(((None, plan.pairs(last)),) if last else ())
+        return request.reading([(None, plan.pairs(last))]) if last else request
 
     def counted(self, folder: Path, name: str) -> float:
         """A number of ``pairs.json``."""
         return number_in(folder / "pairs.json", name)
-
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The statistic, as of an epoch."""
-        return f"{request.value} of an epoch"
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """Which pairs are counted, and what counts as a word piece."""
@@ -63,11 +53,12 @@ class Statistic(CountSource):
     field = optional(str, "a number of the dataset's statistics.json, its keys joined by full stops.")
     needs = ("dataset",)
     files = (STATISTICS,)
+    name = "statistic {value}"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The collection, whose statistics the cell shows."""
         collection = plan.collection(request.dataset)
-        return Reads(((None, collection),), collection.name)
+        return request.reading([(None, collection)], collection)
 
     def counted(self, folder: Path, name: str) -> float:
         """The number, named by its keys with full stops between them."""
@@ -80,10 +71,6 @@ class Statistic(CountSource):
             raise EncoreError(f"{path} has no number {name!r}{nearest(name, found)}")
         return found[name]
 
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The name of the statistic."""
-        return f"statistic {request.value}"
-
 
 class Tokens(CountSource):
     """The mean length of all passages, or all queries, in word pieces, before any is cut."""
@@ -94,14 +81,16 @@ class Tokens(CountSource):
     )
     needs = ("system", "dataset")
     files = ("passages.offsets.npy", "queries.offsets.npy")
+    name = "tokens of {value}"
+    amounts = "word pieces"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The dataset's texts in the vocabulary of the lineage's backbone; nothing for other systems."""
         lineage = lineage_of(plan, request)
         if lineage is None:
-            return Reads()
+            return request
         tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
-        return Reads(((None, tokens),), plan.collection(request.dataset).name)
+        return request.reading([(None, tokens)], plan.collection(request.dataset))
 
     def counted(self, folder: Path, name: str) -> float | None:
         """The mean of a token store's texts, special tokens not included; None for a store without texts."""
@@ -114,16 +103,8 @@ class Tokens(CountSource):
             raise EncoreError(f"{path} is not part of a token store ({error}); {REMAKE}") from error
         return int(offsets[-1]) / (len(offsets) - 1) if len(offsets) > 1 else None
 
-    def named(self, request: CellSlice, column: Column) -> str:
-        """Tokens, with the kind of texts."""
-        return f"tokens of {request.value}"
-
-    def unit(self, request: CellSlice, unit: Unit) -> str:
-        """Lengths are in word pieces."""
-        return "word pieces"
-
     def shown(self, value: float, unit: Unit) -> str:
-        """A number with two digits after the point."""
+        """A mean, so always with two digits after the point."""
         return f"{value:,.2f}"
 
 

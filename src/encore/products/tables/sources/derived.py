@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from encore.errors import EncoreError
-from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, ColumnFields, GainEntry, Grid, Row
+from encore.products.tables.grid import CellRequest, Column, ColumnFields, GainEntry, Grid, Row
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, ShareSource
 
 OWN, OTHER = "own", "other"  # what the parts of a gain are called
@@ -23,7 +22,7 @@ class MeanSource(ShareSource):
         """The row's cells under the columns."""
         return {part: (row.id, part) for part in column.mean_of}
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The mean of the columns under each seed; None where one of them has no value.
 
         Raises:
@@ -42,7 +41,7 @@ class MeanSource(ShareSource):
         low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
         return CellValues(seeds, means, (low, high))
 
-    def named(self, request: CellSlice, column: Column) -> str:
+    def named(self, request: CellRequest, column: Column) -> str:
         """The mean with the ids of its columns."""
         return f"mean of {' '.join(column.mean_of)}"
 
@@ -60,6 +59,7 @@ class GainSource(ShareSource):
 
     field = (GainEntry | None, ColumnFields.model_fields["gain"])
     best = None
+    name = "gain of {column.gain.of} over {column.gain.over}"
 
     def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
         """The row's cell, and that of the other row; nothing for the other row itself, which gains nothing."""
@@ -67,7 +67,7 @@ class GainSource(ShareSource):
             return {}
         return {OWN: (row.id, column.gain.of), OTHER: (column.gain.over, column.gain.of)}
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """Differences of the two rows under the seeds that both have; None without such a seed or without a value."""
         own, other = parts.get(OWN), parts.get(OTHER)
         if own is None or other is None:
@@ -76,24 +76,13 @@ class GainSource(ShareSource):
         shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
         return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The gain with the names of its two rows."""
-        return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"
-
 
 class PrintedOnly(CellSource):
     """No values of ours."""
 
     field = (bool, Field(False, description="Or: only the paper's printed number, since nothing here measures it."))
+    name = "{column.label}"
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """None: such a cell has only the number that the paper prints."""
         return None
-
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The label of the column."""
-        return column.label
-
-    def shown(self, value: float, unit: Unit) -> str:
-        """A number in its shortest form."""
-        return f"{value:g}"

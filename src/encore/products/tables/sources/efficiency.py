@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid
-from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, optional, topics_of
+from encore.products.tables.grid import CellRequest, Column, Grid
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional, topics_of
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Efficiency(CellSource):
     )
     needs = ("system", "dataset", "split")
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The latency of the first seed's model, as all cost alike; nothing where it cannot be measured."""
         seed = plan.config.seeds[0] if plan.resolve.has_chance(request.system) else None
         measured = plan.latency(request.system, seed, request.dataset, topics_of(plan, request))
-        return Reads(((seed, measured),) if measured else (), plan.collection(request.dataset).name)
+        return request.reading([(seed, measured)] if measured else [], plan.collection(request.dataset))
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement.
 
         Raises:
@@ -56,11 +56,11 @@ class Efficiency(CellSource):
         times = record["total"] if request.value == LATENCY else _stage(folder, record, _part(request))
         return CellValues([None], [float(times["median_ms"])])
 
-    def named(self, request: CellSlice, column: Column) -> str:
+    def named(self, request: CellRequest, column: Column) -> str:
         """The quantity with its unit."""
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
-    def unit(self, request: CellSlice, unit: Unit) -> str:
+    def unit(self, request: CellRequest, unit: Unit) -> str:
         """Of the index MiB, of a query ms."""
         return "MiB" if request.value == SIZE else "ms"
 
@@ -103,7 +103,7 @@ def read_latency(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _part(request: CellSlice) -> str:
+def _part(request: CellRequest) -> str:
     """The stage that a cell is about; none where it is about all of them."""
     return request.value.partition(".")[2]
 

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encore.errors import EncoreError
-from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import (
     CellSource,
     CellValues,
     Parts,
-    Reads,
     before_finetuning,
     by_seed,
     last_pretrained,
@@ -27,13 +25,7 @@ if TYPE_CHECKING:
 HELD_OUT, MASKED = "held_out.tsv", "loss.json"
 
 
-class _LossSource(CellSource):
-    def shown(self, value: float, unit: Unit) -> str:
-        """A loss with four digits."""
-        return f"{value:.4f}"
-
-
-class HeldOutLoss(_LossSource):
+class HeldOutLoss(CellSource):
     """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
 
     Not ranked: a step that keeps most of its budget for other terms is not worse for it.
@@ -44,13 +36,15 @@ class HeldOutLoss(_LossSource):
     )
     needs = ("system",)
     files = (HELD_OUT,)
+    name = "held-out {value}"
+    form = "{:.4f}"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The models that the system's last pre-training step ends with; nothing where it has none."""
         last = last_pretrained(plan, request)
-        return Reads(tuple((seed, plan.model(last, seed)) for seed in plan.config.seeds) if last else ())
+        return request.reading((seed, plan.model(last, seed)) for seed in plan.config.seeds) if last else request
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The last recorded value of a loss term, for each seed's model.
 
         Raises:
@@ -58,31 +52,30 @@ class HeldOutLoss(_LossSource):
         """
         return by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
 
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The loss term, as held-out."""
-        return f"held-out {request.value}"
-
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """When and on which texts the losses of each column were measured."""
         return [f"{one.label}: at the end of the last pre-training step, on its own held-out texts." for one in own]
 
 
-class MaskedLoss(_LossSource):
+class MaskedLoss(CellSource):
     """The MLM loss, for each seed; nothing for a model without a head that tells words. The lowest is the best."""
 
     field = optional(str, "the MLM loss on the dataset's passages, masked for all models as the named step masks.")
     needs = ("system", "dataset")
     best = "lowest"
+    name = "masked loss as {value}"
+    form = "{:.4f}"
+    amounts = "nats"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The loss of the system's last pre-trained model, or of its start, on masked passages of the dataset."""
         last = before_finetuning(plan, request)
         if last is None:
-            return Reads()
+            return request
         found = ((seed, plan.masked_loss(last, seed, request.dataset, request.value)) for seed in plan.config.seeds)
-        return Reads(tuple(found), plan.collection(request.dataset).name)
+        return request.reading(found, plan.collection(request.dataset))
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head.
 
         Raises:
@@ -93,14 +86,6 @@ class MaskedLoss(_LossSource):
         return (
             CellValues([read.seed for read in request.reads], losses) if losses and len(losses) == len(found) else None
         )
-
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The loss with the way in which the models read the passages."""
-        return f"masked loss as {request.value}"
-
-    def unit(self, request: CellSlice, unit: Unit) -> str:
-        """Losses are in nats."""
-        return "nats"
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """How the losses were measured, and which rows have none because their models have no vocabulary head."""

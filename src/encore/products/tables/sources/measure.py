@@ -8,8 +8,8 @@ from pydantic import Field
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.products.tables.grid import CellSlice, Column
-from encore.products.tables.sources.base import CellValues, Parts, Reads, ShareSource, topics_of
+from encore.products.tables.grid import CellRequest
+from encore.products.tables.sources.base import CellValues, Parts, ShareSource, topics_of
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -23,7 +23,7 @@ class Measures(ShareSource):
     needs = ("system", "dataset", "split")
     averaged = True
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The scores of the system's run over the queries of the split.
 
         Raises:
@@ -36,20 +36,16 @@ class Measures(ShareSource):
                 f"{request.value!r} is not measured on split {request.split!r} of {request.dataset!r}{near}"
             )
         seeds: list[int | None] = list(plan.config.seeds) if plan.resolve.has_chance(request.system) else [None]
-        scores = tuple((seed, plan.scores(request.system, seed, request.dataset, topics)) for seed in seeds)
-        return Reads(scores, plan.collection(request.dataset).name, expression=measures[request.value])
+        scores = ((seed, plan.scores(request.system, seed, request.dataset, topics)) for seed in seeds)
+        return request.reading(scores, plan.collection(request.dataset), expression=measures[request.value])
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """None for a row that was not run, or a split that the collection cannot have."""
         found = self.queries(request)
         return CellValues(found.seeds, found.means(), found.tie_interval(), found) if found else None
 
-    def queries(self, request: CellSlice) -> CellScores | None:
+    def queries(self, request: CellRequest) -> CellScores | None:
         """The scores of the cell's runs."""
         from encore.products.tables.cell_scores import read_cell
 
         return read_cell(request)
-
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The name of the measure."""
-        return request.value

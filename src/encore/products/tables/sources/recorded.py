@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid
-from encore.products.tables.sources.base import CellSource, CellValues, Parts, Reads, optional
+from encore.products.tables.grid import CellRequest, Column, Grid
+from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -27,7 +27,7 @@ class Recorded(CellSource):
         pattern=r"^[^/]+(/[^/]+)+$",
     )
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """A file that the run's configuration names; nothing of this run makes it.
 
         Raises:
@@ -38,9 +38,9 @@ class Recorded(CellSource):
             raise EncoreError(f"the run's `records` have no {name!r}{nearest(name, records)}")
         if not Path(records[name]).is_file():
             raise EncoreError(f"records.{name}: {records[name]} is missing; name a file that benchmarks/ wrote")
-        return Reads(record=records[name])
+        return request.model_copy(update={"record": records[name]})
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty.
 
         Raises:
@@ -58,7 +58,7 @@ class Recorded(CellSource):
             return None
         return CellValues([None], [_number(found, f"{path}: {request.value!r}")])
 
-    def named(self, request: CellSlice, column: Column) -> str:
+    def named(self, request: CellRequest, column: Column) -> str:
         """The last key of the number's path, as recorded."""
         return f"recorded {request.value.rpartition('/')[2]}"
 

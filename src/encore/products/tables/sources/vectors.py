@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from encore.products.slices import Unit
-from encore.products.tables.grid import CellSlice, Column, Grid
+from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import (
     CellSource,
     CellValues,
     Parts,
-    Reads,
     before_finetuning,
     by_seed,
     number_in,
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 FILE = "inspection.json"
-Shown = Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
 MEANING = {
     "cosine": "the mean cosine of the vectors of two texts",
     "effective_dimension": "in how many directions vectors spread: the participation ratio of their centred spectrum",
@@ -40,8 +37,10 @@ class Vectors(CellSource):
         "or, with `mean_`, for the mean of all states.",
     )
     needs = ("system", "dataset")
+    name = "vectors: {value}"
+    form = "{:.2f}"
 
-    def reads(self, plan: Plan, request: CellSlice) -> Reads:
+    def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The vectors of the system's last pre-trained model, or of its start, of passages of the dataset.
 
         Raises:
@@ -49,25 +48,17 @@ class Vectors(CellSource):
         """
         last = before_finetuning(plan, request)
         if last is None:
-            return Reads()
+            return request
         found = ((seed, plan.inspect_vectors(last, seed, request.dataset)) for seed in plan.config.seeds)
-        return Reads(tuple(found), plan.collection(request.dataset).name)
+        return request.reading(found, plan.collection(request.dataset))
 
-    def values(self, request: CellSlice, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
         """The number of each seed's model.
 
         Raises:
             EncoreError: an inspection is missing or damaged.
         """
         return by_seed(request, lambda folder: number_in(folder / FILE, request.value))
-
-    def named(self, request: CellSlice, column: Column) -> str:
-        """The number, as in the inspection."""
-        return f"vectors: {request.value}"
-
-    def shown(self, value: float, unit: Unit) -> str:
-        """Two digits after the point."""
-        return f"{value:.2f}"
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """What each column is, and when it was measured."""
