@@ -21,7 +21,7 @@ class Builder(Generic[P]):
 
     Args:
         typed: gives its slice of the plan types.
-        build: writes its files to a folder, from its slice and from the files of other products in a second folder, which
+        build: writes its files to a folder, from its slice and from files of other products in a second folder, which
             is the same but for an audit; returns what the log says.
     """
 
