@@ -137,6 +137,30 @@ def a_forged_page(run: FinishedRun, chance: random.Random) -> Expected:
     return forge_product(run, PAGE_MANIFEST, "index.html", page.replace(old, new, 1))
 
 
+def left_to_another_run(run: FinishedRun, places: list[str], chance: random.Random) -> None:
+    """As ``results/plan/index.json`` says of these products, which nothing seals."""
+    name = chance.choice(["config/small.yaml", "config/nowhere.yaml", ""])
+    run.edit("results/plan/index.json", lambda index: index["products"].update(dict.fromkeys(places, name)))
+
+
+def a_page_left_to_another_run(run: FinishedRun, chance: random.Random) -> Expected:
+    """A forged page, with its digest or without."""
+    page = (run.root / PAGE).read_text()
+    expected = Expected({PAGE_MANIFEST})
+    if chance.random() < 0.5:
+        expected = a_forged_page(run, chance)
+    else:
+        run.write(PAGE, page.replace("<title>", "<title>Reproduced: ", 1))
+    left_to_another_run(run, [PAGE_MANIFEST], chance)
+    return expected
+
+
+def a_number_left_to_another_run(run: FinishedRun, chance: random.Random) -> Expected:
+    expected = a_forged_number(run, chance)
+    left_to_another_run(run, [*expected.places, PAGE_MANIFEST], chance)
+    return expected
+
+
 def forge_throughout(run: FinishedRun, chance: random.Random) -> None:
     """A byte of an artifact, and every digest that rests on it, up to products and the page: nothing contradicts it."""
     a_forged_artifact(run, chance)

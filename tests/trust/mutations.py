@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from changes import (
     ODD_JSON,
@@ -36,6 +37,8 @@ from forgeries import (
     a_forged_number_of_other_code,
     a_forged_number_without_a_report,
     a_forged_page,
+    a_number_left_to_another_run,
+    a_page_left_to_another_run,
     forged_scores,
 )
 
@@ -75,6 +78,15 @@ def an_odd_manifest_of_a_product(run: FinishedRun, chance: random.Random) -> Exp
     place = chance.choice([*run.products, f"results/report/{MANIFEST}"])
     run.write(place, chance.choice(ODD_JSON))
     return Expected({place})
+
+
+def a_file_among_products(run: FinishedRun, chance: random.Random) -> Expected:
+    """A page, a table or a picture beside the others, or under a name that continues one of theirs."""
+    place = chance.choice([*(place for place in run.products if place.count("/") > 1), PAGE_MANIFEST])
+    beside = Path(place).name.removesuffix(MANIFEST) + "new.html"
+    added = f"{Path(place).parent}/{chance.choice(['evil.html', '.hidden', 'costa/figure9.png', beside])}"
+    run.write(added, "evil")
+    return Expected({added})
 
 
 def a_changed_page(run: FinishedRun, chance: random.Random) -> Expected:
@@ -120,7 +132,10 @@ MUTATIONS: dict[str, Change] = {
     "forged: a number, without a report": a_forged_number_without_a_report,
     "forged: any byte of a product": a_forged_file,
     "forged: the page": a_forged_page,
+    "forged: the page, and whose it is": a_page_left_to_another_run,
+    "forged: a number, and whose it is": a_number_left_to_another_run,
     "a product's file struck out": a_file_struck_out,
+    "a file added among products": a_file_among_products,
     "a product's file changed": a_changed_product,
     "a product's file lost": a_lost_file_of_a_product,
     "a product's manifest lost": a_lost_manifest_of_a_product,

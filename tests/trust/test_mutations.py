@@ -2,10 +2,11 @@
 
 import random
 
+import inside
 import pytest
 from changes import Expected
 from finished_run import CONFIG, FinishedRun
-from forgeries import forge_throughout
+from forgeries import PAGE_MANIFEST, a_forged_number, a_forged_page, forge_throughout, left_to_another_run
 from mutations import MUTATIONS
 from trials import SEED, Count
 
@@ -68,6 +69,39 @@ def unsaid(report: AuditReport, expected: Expected) -> str:
     if not expected.places & places(report):
         return f"nothing is said of {sorted(expected.places)}, but of {sorted(places(report))}"
     return "" if named == expected.rows else f"named {sorted(named)}, not {sorted(expected.rows)}"
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(OF_EACH_CLASS, marks=pytest.mark.everything)])
+def test_what_says_of_itself_that_it_is_another_runs_is_counted_and_no_success(
+    run: FinishedRun, plan: Plan, times: int, count: Count
+) -> None:
+    """Its own manifest was edited; with a table's also the index, or the table is bad."""
+    held = 0
+    for trial in range(times):
+        chance = random.Random(f"{SEED} another run's {trial}")
+        expected = a_forged_page(run, chance)
+        run.edit(PAGE_MANIFEST, lambda record: record["spec"].update(run="config/small.yaml"))
+        if more := chance.random() < 0.5:
+            (table,) = a_forged_number(run, chance).places
+            run.edit(table, lambda record: record["spec"].update(name="another"))
+            left_to_another_run(run, [table], chance)
+            expected.places.add(table)
+        report = run.audit(plan)
+        counted = report.not_audited.startswith(f"NOT audited: {1 + more} product")
+        held += counted and report.is_partial and expected.places == set(report.left_out)
+        run.restore()
+    count("mutations", "forged: and said to be another run's, by its own manifest", times, held)
+    assert held == times
+
+
+def test_the_last_line_says_what_was_not_audited(run: FinishedRun) -> None:
+    run.edit(PAGE_MANIFEST, lambda record: record["spec"].update(run="config/small.yaml"))
+    done = inside.encore("audit", "--config", str(CONFIG), cwd=run.root)
+    run.restore()
+    last = done.stdout.splitlines()[-1]
+    assert done.returncode == 1
+    why = "of another run: `encore audit --config config/small.yaml` looks at it"
+    assert last == f"NOT audited: 1 product: {PAGE_MANIFEST} ({why})"
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(OF_EACH_CLASS, marks=pytest.mark.everything)])

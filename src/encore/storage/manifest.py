@@ -171,7 +171,7 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
     """
     outputs = read_manifest(folder)["outputs"]
     if files is None:
-        yield from (f"{path} was added: the manifest does not list it" for path in _added(folder, outputs.keys()))
+        yield from (f"{path} was added: the manifest does not list it" for path in added(folder, outputs.keys()))
     for name in outputs if files is None else files:
         path, expected = folder / name, outputs.get(name)
         if name == VECTORS and has_no_vectors(folder):
@@ -190,20 +190,20 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
             yield f"{path} cannot be read: {error.strerror}"
 
 
-def _files(folder: Path) -> list[Path]:
-    """Every file of an artifact except the two records and files still being written."""
-    records = {folder / MANIFEST, folder / "run.json"}
-    files = (path for path in folder.rglob("*") if path.is_file() and path not in records)
-    return sorted(path for path in files if not path.name.endswith(".tmp"))
-
-
-def _added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
-    """Unlisted files, links and devices in an artifact's folder, except those that editors leave."""
+def added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
+    """Unlisted files, links and devices in a folder of results, except those that editors leave."""
     expected = {folder / name for name in (*listed, MANIFEST, "run.json")}
     for path in sorted(folder.rglob("*")):
         is_folder = path.is_dir() and not path.is_symlink()
         if path not in expected and not is_folder and not any(fnmatch(path.name, name) for name in LITTER):
             yield path
+
+
+def _files(folder: Path) -> list[Path]:
+    """Every file of an artifact except the two records and files still being written."""
+    records = {folder / MANIFEST, folder / "run.json"}
+    files = (path for path in folder.rglob("*") if path.is_file() and path not in records)
+    return sorted(path for path in files if not path.name.endswith(".tmp"))
 
 
 def look_up_for_forks() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -304,22 +305,20 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
     assert any("has another plan" in finding.reason for finding in audit.audit(results).findings)
 
 
-@pytest.mark.parametrize("damaged", [False, True])
-def test_what_another_run_made_is_named_and_left_to_its_own_audit(results, damaged):
+def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     """Another run's table has another slice; this one's advice removed it, with figures and the report."""
     table, report = Path("results/tables/table1.manifest.json"), Path("results/report/manifest.json")
     theirs = {"rows": [{"label": "ICT", "cells": {}}]}
     write_product(Path("results/tables/table1"), "table", theirs, [])
-    write_text(report, "{}")
+    write_text(report, json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {"index.html": {}}}))
     write_text(report.with_name("index.html"), "theirs")
+    write_text(Path("config/own.yaml"), "{}")
     index.write("config/own.yaml", {}, products=[str(table), str(report)])
     tamper(f"{B.folder}/file")
-    if damaged:
-        table.write_text("no manifest")
     found = audit.audit(results)
-    assert (
-        found.notes[0] == f"{report} and 1 more of another run: `encore audit --config config/own.yaml` looks at them"
-    )
+    why = "of another run: `encore audit --config config/own.yaml` looks at it"
+    assert found.not_audited == f"NOT audited: 2 products: {table}, {report} ({why})"
+    assert found.is_partial
     assert found.findings == []
     assert not [note for note in found.notes if "not made yet" in note]
     assert pruned(results) == []
@@ -329,6 +328,44 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results, damag
     files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(pruned(results)) == {B.folder, C.folder, *files}
     assert report.with_name("index.html").is_file()
+
+
+def test_an_index_that_was_edited_sends_the_audit_nowhere(results, capsys):
+    """One word of it, and a forged page passed as another run's; a name that is no file was put into the note."""
+    table, report = Path("results/tables/table1.manifest.json"), Path("results/report/manifest.json")
+    write_text(report, json.dumps({"spec": {"run": ""}, "inputs": {}, "outputs": {"index.html": {}}}))
+    write_text(report.with_name("index.html"), "forged")
+    tamper("results/tables/table1.csv")
+    for name in ("config/own.yaml", "config/nowhere.yaml", 7, "", None, "\0", "x" * 9999):
+        edited = {"artifacts": {}, "patterns": {}, "products": {str(table): name, str(report): name}}
+        write_text(index.INDEX, json.dumps(edited))
+        found = audit.audit(results)
+        assert {finding.place for finding in found.findings} == {str(table), str(report)}
+        assert found.not_audited == ""
+    write_text(table, json.dumps({"spec": {"rows": []}}))
+    for name in (7, "config/nowhere.yaml", "x" * 9999):
+        write_text(index.INDEX, json.dumps(edited | {"products": {str(table): name}}))
+        assert re.search(r"of a run whose file is not here: [7'].{,90}\)$", audit.audit(results).not_audited)
+
+
+def test_a_table_that_no_run_plans_is_counted(results):
+    """Whoever adds one with a manifest of its own adds nothing that was audited, and no reason to call others bad."""
+    write_product(Path("results/tables/planted"), "table", {"rows": []}, [])
+    found = audit.audit(results)
+    assert (found.findings, found.is_partial, found.verified) == ([], False, 5)
+    assert found.not_audited == (
+        "NOT audited: 1 product: results/tables/planted.manifest.json (built from no plan of this run)"
+    )
+
+
+@pytest.mark.parametrize("name", ["tables/evil.csv", "tables/table1.xlsx", "figures/a/evil.png", "report/evil.html"])
+def test_a_file_that_was_added_among_products_is_found_and_pruned(results, name):
+    write_text(Path("results/report/manifest.json"), json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {}}))
+    write_text(Path("results", name), "evil")
+    (finding,) = audit.audit(results).findings
+    assert str(finding) == f"results/{name} was added: no product's manifest lists it"
+    assert pruned(results) == [f"results/{name}"]
+    assert audit.audit(results).findings == []
 
 
 def test_what_two_runs_would_make_alike_is_audited_under_both(results):
@@ -344,6 +381,7 @@ def test_how_close_a_table_is_to_released_runs_is_no_table(results):
     for path in Path("results/tables").iterdir():
         path.unlink()
     write_text(Path("results/tables/table1.reproduction.csv"), "measures")
+    write_text(Path("results/tables/table1.reproduction.manifest.json"), '{"outputs": {"table1.reproduction.csv": {}}}')
     report = audit.audit(results)
     assert not report.findings
     assert report.notes == ["table table1 is not made yet"]

@@ -55,7 +55,8 @@ def test_the_root_covers_a_product_and_all_behind_it(results: Any) -> None:
         str(TABLE),
         *(artifact.manifest for artifact in (test_audit.A, test_audit.B, test_audit.C, test_audit.OTHER)),
     }
-    assert root.write_root() == content["root"] == root.read_root()
+    assert root.write_root() == content["root"]
+    assert root.read_root() == content
     before = root.ROOT.stat().st_mtime_ns
     assert root.write_root() == content["root"]
     assert root.ROOT.stat().st_mtime_ns == before, "the same root is not written again"
@@ -92,6 +93,21 @@ def test_a_damaged_root_file_is_as_good_as_none(damage: str, results: Any) -> No
     wrong, text = root.compare_root(None)
     assert wrong is None
     assert text.endswith("(results/root.json cannot be read)")
+
+
+def test_a_root_file_that_was_edited_is_told(results: Any) -> None:
+    """A manifest's digest in it, or the root; the root of the results is another matter, and is computed."""
+    whole = root.write_root()
+    assert root.compare_root(whole) == (None, f"root {whole}")
+    content = json.loads(root.ROOT.read_text())
+    first = min(content["manifests"])
+    write_json(root.ROOT, content | {"manifests": content["manifests"] | {first: "0" * 64}})
+    told = f"root {whole} (results/root.json was edited: it lists other digests)"
+    assert root.compare_root(whole) == (None, told)
+    write_json(root.ROOT, content | {"root": "0" * 64})
+    assert root.compare_root(None) == (None, f"root {whole} (when the last run ended: {'0' * 64})")
+    assert root.write_root() == whole
+    assert json.loads(root.ROOT.read_text()) == content
 
 
 @pytest.mark.parametrize("expected", ["", "1234567", "no digits", "a" * 65])

@@ -19,7 +19,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """One line for each bad file, a summary, and the root or what is wrong with it; 1 when anything is bad.
+    """One line for each bad file, a summary, the root or what is wrong with it, and how much was not audited.
+
+    1 where anything is bad, or where a product of the run itself is among what was not audited.
 
     Raises:
         EncoreError: the folder has no results, or is to be pruned.
@@ -46,6 +48,7 @@ def answer(arguments: argparse.Namespace) -> int:
         recompute_products(plan, report)
         report.print_new()
         if arguments.prune:
+            print(report.not_audited, end="\n" * bool(report.not_audited))
             return agree_and_prune(to_prune(plan, report), this, yes=arguments.yes)
         if arguments.deep:
             from encore.commands.audit.deep import check_deeply
@@ -57,4 +60,6 @@ def answer(arguments: argparse.Namespace) -> int:
         wrong, root = compare_root(arguments.root)
     print(report.scope)
     print(f"bad: {wrong}" if wrong else root)
-    return 1 if report.bad or wrong else 0
+    if report.not_audited:
+        print(report.not_audited)
+    return 1 if report.bad or wrong or report.is_partial else 0

@@ -18,15 +18,14 @@ from encore.commands.audit.findings import (
     REPORT,
     AuditReport,
     Finding,
-    as_json,
     check_artifact,
     explained,
     problems_without_plan,
 )
+from encore.commands.audit.left_out import OtherRuns, added_files, has_plan, reason_of, run_of_page
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
 from encore.commands.audit.recompute import remake_products
 from encore.errors import EncoreError
-from encore.plan import index
 from encore.plan.plan import Plan
 from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims.entries import CLAIMS, PRINTED
@@ -43,29 +42,29 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     """Check everything behind the finished tables, figures and claims; one that was not made yet is a note.
 
     Args:
-        run: the run's file, as commands name it. What another run of this clone made is left to its own audit.
+        run: the run's file, as commands name it. A product is left to another run's audit only where its own manifest
+            says that it was built from another plan.
     """
-    slices = published_products(plan)
-    report = AuditReport(others=_of_other_runs(slices, run))
-    report.notes += _left_to_others(report.others)
-    own = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, perhaps of another run
+    slices, report = published_products(plan), AuditReport()
+    declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, by any run
+    others = OtherRuns(run)
     made: dict[str, list[Path]] = {}
     for name, content in slices.items():
-        everywhere = places_of(name, content)
-        places = [place for place in everywhere if str(place) not in report.others]
-        if len(places) < len(everywhere) and not any(map(files_of, places)):
-            continue  # all that there is of it is another run's
-        if not any(map(files_of, places)):
+        places = [place for place in places_of(name, content) if files_of(place)]
+        if not places:
             report.notes.append(f"{_called(name, content)} is not made yet")
-        elif name == CURVES and (drawn := _of_fewer_steps(places, content)):
+            continue
+        is_ours = name in declared_here
+        theirs = [each for each in places if has_plan(each, content) is False and (others.made(each) or not is_ours)]
+        if ours := [place for place in places if place not in theirs]:
+            made[name] = ours
+        if name == CURVES and (drawn := _of_fewer_steps(ours, content)):
             report.notes.append(
                 f"{_called(name, content)} does not show all that is declared; run snakemake for it again"
             )
-            slices[name], made[name] = drawn, places
-        elif name in own or all(_has(place, content) is not False for place in places if files_of(place)):
-            made[name] = places  # or its manifest is damaged, which ``check_product`` reports
-        else:
-            report.notes.append(f"{_called(name, content)} was built from another plan; run snakemake for it again")
+            slices[name] = drawn
+        report.left_out |= {str(place): others.reason(place) for place in theirs}
+        report.is_partial |= is_ours and bool(theirs)
     affected = cells_behind(plan, slices)
     wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.made.items():
@@ -74,8 +73,13 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     for name, places in made.items():
         for place in places:
             check_product(slices[name], place, report)
-    if files_of(REPORT) and str(REPORT) not in report.others:
+    if files_of(REPORT) and (by := run_of_page()) in (None, run):
         check_product(None, REPORT, report)
+    elif files_of(REPORT):
+        report.left_out[str(REPORT)], report.is_partial = reason_of(by), True
+    known = {*report.left_out, *(str(place) for places in made.values() for place in places)}
+    report.left_out |= {str(each): others.reason(each) for each in product_manifests() if str(each) not in known}
+    report.findings += added_files(report)
     report.notes += _removed_vectors(wanted)
     return report
 
@@ -115,6 +119,8 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
             except (ValueError, KeyError, TypeError, RecursionError):
                 content = None  # no manifest, which is for the check to say
             check_product(content, place, report)
+        check_product(None, REPORT, report)
+        report.findings += added_files(report)
         remake_products(catalogue, report)
         if queries is not None:
             from encore.commands.audit.deep import check_deeply
@@ -153,20 +159,20 @@ def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
 def to_prune(plan: Plan, report: AuditReport) -> list[str]:
     """Exactly what is bad and what was made from it: folders of artifacts, then files of products.
 
-    Products that another run made are none of it.
+    Products that were not audited are none of it.
     """
     bad = {finding.place for finding in report.findings}
     for folder, artifact in plan.made.items():
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
-    removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
+    removed = sorted(place for place in bad if not place.endswith(manifest.MANIFEST) and os.path.lexists(place))
     slices = published_products(plan)
     affected = cells_behind(plan, slices)
     names = {cell.split(":")[0] for folder in bad for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in places_of(name, slices[name])]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
     for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
-        removed += sorted(map(str, files_of(record))) if str(record) not in report.others else []
+        removed += sorted(map(str, files_of(record))) if str(record) not in report.left_out else []
     return removed
 
 
@@ -190,29 +196,6 @@ def prune(places: list[str]) -> None:
     for place in places:
         is_folder = Path(place).is_dir() and not Path(place).is_symlink()
         shutil.rmtree(place) if is_folder else Path(place).unlink()
-
-
-def _of_other_runs(slices: dict[str, dict[str, Any]], run: str) -> dict[str, str]:
-    """The products that another run made and that this one would make otherwise, and which run that was."""
-    planned = {str(place): content for name, content in slices.items() for place in places_of(name, content)}
-    found = {place: by for place, by in index.read().products.items() if by != run}
-    return {place: by for place, by in found.items() if place not in planned or not _has(Path(place), planned[place])}
-
-
-def _left_to_others(others: dict[str, str]) -> Iterator[str]:
-    for run in dict.fromkeys(others.values()):
-        places = [place for place, by in others.items() if by == run and Path(place).is_file()]
-        if places:
-            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            yield f"{places[0]}{more} of another run: `{typed.encore('audit', run=run)}` looks at them"
-
-
-def _has(place: Path, content: dict[str, Any]) -> bool | None:
-    """True if a product was built from this slice; None if its manifest is missing or damaged."""
-    try:
-        return bool(json.loads(place.read_text())["spec"] == as_json(content))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, Any] | None:

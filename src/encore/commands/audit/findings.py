@@ -54,13 +54,27 @@ class AuditReport:
     scope: str = (
         "compared: digests, inputs, products made again; not made again: models, indexes, runs, scores (--deep)"
     )
-    others: dict[str, str] = field(default_factory=dict)  # manifests of products of other runs, and these runs
+    left_out: dict[str, str] = field(default_factory=dict)  # manifests of products that were not audited, and why
+    is_partial: bool = False  # what the run itself declares, or its page, is among them
     printed: tuple[int, int] = (0, 0)  # how many notes and findings ``print_new`` has printed
 
     @property
     def bad(self) -> int:
         """How many artifacts and products have a finding."""
         return len({finding.place for finding in self.findings})
+
+    @property
+    def not_audited(self) -> str:
+        """How many products were not audited and why, in a line; empty if all were."""
+        places: dict[str, list[str]] = {}
+        for place, reason in self.left_out.items():
+            places.setdefault(reason, []).append(place)
+        told = [f"{', '.join(each[:2])}{', ...' * (len(each) > 2)} ({why})" for why, each in places.items()]
+        return (
+            f"NOT audited: {len(self.left_out)} product{'s' * (len(self.left_out) > 1)}: {'; '.join(told)}"
+            if told
+            else ""
+        )
 
     def print_new(self) -> None:
         """Print what was found since the last time, a line each."""

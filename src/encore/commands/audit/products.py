@@ -100,5 +100,5 @@ def places_of(name: str, content: dict[str, Any]) -> list[Path]:
 def files_of(record: Path) -> list[Path]:
     """All files of a product that exist, its manifest included; not how close its runs are to released ones."""
     stem = record.name.removesuffix(manifest.MANIFEST)
-    found = (path for path in record.parent.glob(f"{stem}*") if path.is_file())
+    found = (path for path in record.parent.glob(f"{stem}*") if path.is_file() or path.is_symlink())
     return [path for path in found if not path.name.startswith(f"{stem}reproduction.")]

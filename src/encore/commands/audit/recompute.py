@@ -40,13 +40,11 @@ def recompute_products(plan: Plan, report: AuditReport) -> None:
 
 
 def recompute_report(plan: Plan, report: AuditReport) -> None:
-    """Add what the page shows that does not come out again."""
-    bad = {finding.place for finding in report.findings}
-    if not REPORT.is_file() or str(REPORT) in {*bad, *report.others}:
+    """Add what the page shows that is not what the plan says."""
+    if not _is_in_order(REPORT, report):
         return
     with _found(REPORT, report):
         spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan)
-        recompute_page(report)
         if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
             report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {plan.config.file}"))
         elif canonical(spec) != canonical(planned):
@@ -54,12 +52,20 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
 
 
 def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
-    """Add to an audit's report what tables, figures and claims show that does not come out again."""
+    """Add to an audit's report what tables, figures, claims and the page show that does not come out again."""
     bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     for product in report.products:
         if product.name not in bad_products:
             with _found(product.place, report):
                 recompute_product(catalogue, product, report)
+    if _is_in_order(REPORT, report):
+        with _found(REPORT, report):
+            recompute_page(report)
+
+
+def _is_in_order(place: Path, report: AuditReport) -> bool:
+    """True if there is a product, which was audited and not found bad."""
+    return place.is_file() and str(place) not in {*report.left_out, *(finding.place for finding in report.findings)}
 
 
 @contextmanager

@@ -1,0 +1,82 @@
+"""What an audit leaves out and why: products of other runs and plans; and what lies among products and is none.
+
+The run that a page belongs to is named by its own manifest. A table, a figure or claims are of another run only where
+their own manifest has another plan than this run's; which run that was, ``results/plan/index.json`` then says, which
+nothing seals: it decides over the words, and over whether such a product is bad or left to somebody else.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, as_json
+from encore.commands.audit.products import files_of
+from encore.errors import quoted
+from encore.plan import index
+from encore.storage import typed
+from encore.storage.manifest import MANIFEST, added
+from encore.storage.root import RESULTS
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of a damaged manifest
+
+
+class OtherRuns:
+    """Which runs other than the audited one have made what is in results, as the last plans wrote it down."""
+
+    def __init__(self, run: str) -> None:
+        self._run, self._made_by = run, index.read().products
+
+    def made(self, place: Path) -> bool:
+        """True if another run is said to have made a product."""
+        return self._made_by.get(str(place), self._run) != self._run
+
+    def reason(self, place: Path) -> str:
+        """Why a product with another plan is not audited."""
+        return reason_of(self._made_by[str(place)]) if self.made(place) else "built from no plan of this run"
+
+
+def reason_of(run: Any) -> str:
+    """Why a product of another run is not audited; the name comes from a file that anybody may have edited."""
+    if isinstance(run, str) and os.path.isfile(run or typed.DEFAULT_RUN):  # noqa: PTH113  # False for any odd name
+        return f"of another run: `{typed.encore('audit', run=run)}` looks at it"
+    return f"of a run whose file is not here: {quoted(run)}"
+
+
+def run_of_page() -> str | None:
+    """The run of the page, by its own manifest; None where that is missing or damaged."""
+    try:
+        run = json.loads(REPORT.read_text())["spec"]["run"]
+    except UNREADABLE:
+        return None
+    return run if isinstance(run, str) else None
+
+
+def has_plan(place: Path, content: dict[str, Any]) -> bool | None:
+    """True if a product was built from this slice; None if its manifest is missing or damaged."""
+    try:
+        return bool(json.loads(place.read_text())["spec"] == as_json(content))
+    except UNREADABLE:
+        return None
+
+
+def added_files(report: AuditReport) -> Iterator[Finding]:
+    """Each file among the products that no product's manifest lists, unless that product is bad already."""
+    bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
+    for folder in (RESULTS / "tables", RESULTS / "figures", REPORT.parent):
+        records = [REPORT] if folder == REPORT.parent else sorted(folder.rglob(f"*.{MANIFEST}"))
+        listed = {path for record in records for path in (record, *_outputs(record))}
+        listed |= {path for record in bad for path in files_of(record)}
+        names = [str(path.relative_to(folder)) for path in listed if path.is_relative_to(folder)]
+        for path in added(folder, names):
+            yield Finding(str(path), f"{path} was added: no product's manifest lists it")
+
+
+def _outputs(record: Path) -> Iterator[Path]:
+    """The files that a product's manifest lists; none that lie elsewhere, nor any of a damaged one."""
+    try:
+        names = [str(name) for name in json.loads(record.read_text())["outputs"]]
+    except UNREADABLE:
+        return
+    yield from (record.parent / name for name in names if "/" not in name)
