@@ -1,5 +1,6 @@
 """From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts
+from encore.products.claims.contrasts import Address
 from encore.products.tables.layout import of_unseen, upstream_cells
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
@@ -32,6 +34,11 @@ class ExplainedCell:
     row: dict[str, Any]
     column: dict[str, Any]
     upstream: list[dict[str, Any]]  # the cell's plan, and those of the cells that it is computed from
+
+    @property
+    def address(self) -> Address:
+        """The cell by names."""
+        return Address(self.table, self.row["setting"], self.row["id"], self.column["id"])
 
     @property
     def request(self) -> dict[str, Any]:
@@ -233,18 +240,15 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
     ]
 
 
-def shown_in(cell: ExplainedCell) -> str:
-    """What the table's CSV has of the cell, reported and reproduced, or nothing if the table is not made."""
-    import csv
-
-    path = Path(f"{TABLES}{cell.table}.csv")
+def shown_in(table: str, setting: str, row: str, column: str) -> str:
+    """What the table's CSV has of a cell, reported and reproduced, or nothing if the table is not made."""
+    path = Path(f"{TABLES}{table}.csv")
     if not path.is_file():
         return ""
     with path.open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
-            place = (line["row"], line["setting"], line["column"])
-            if place == (cell.row["id"], cell.row["setting"], cell.column["id"]):
-                return ", ".join(f"{name} {line[column]}" for name, column in SHOWN.items() if line[column])
+            if (line["setting"], line["row"], line["column"]) == (setting, row, column):
+                return ", ".join(f"{name} {line[each]}" for name, each in SHOWN.items() if line[each])
     return ""
 
 

@@ -1,7 +1,6 @@
 """``encore explain``: how a cell, a claim or a line of a figure was computed, down to the raw text."""
 
 import argparse
-import csv
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +11,8 @@ from encore.commands.plan import plan_of
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.claims.contrasts import Address
+from encore.products.claims.deciding import claim_reads, judged_line
 from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
-from encore.products.claims.plan import cells_of, run_shapes
 from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import curves_plan, figure_plan
@@ -57,7 +55,7 @@ def answer(arguments: argparse.Namespace) -> int:
         cells = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
         chains = [(cell, list(chain.of_cell(plan, cell))) for cell in cells]
         found = [chain.cell_json(cell, links) for cell, links in chains]
-        heads = [(chain.cell_head(cell, links, chain.shown_in(cell)), links) for cell, links in chains]
+        heads = [(chain.cell_head(cell, links, chain.shown_in(*cell.address)), links) for cell, links in chains]
     if arguments.json:
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
@@ -88,9 +86,12 @@ def claim(plan: Plan, name: str) -> ProductExplanation:
         raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
     paper, claim_entry = claims[name.upper()]
     explained = ProductExplanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
-    explained.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
-    for address in cells_of(claim_entry, run_shapes(plan)):
-        shown, reads = _cell(plan, address)
+    for where in (PRINTED, CLAIMS):
+        judged = judged_line(Path(f"results/{where}.csv"), name.upper())
+        if told := ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key)):
+            explained.lines.append(f"  {where}: {told}")
+    for address, reads in claim_reads(plan, claim_entry)[0].items():
+        shown = "" if address.table in plan.catalogue.figures else chain.shown_in(*address)
         explained.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
         explained.reads += [read for read in reads if read not in explained.reads]
     return explained
@@ -125,25 +126,3 @@ def _is_claims(target: str) -> bool:
 
 def _figure(target: str) -> str:
     return target.removeprefix("./").removeprefix(FIGURES).rsplit(".", 1)[0]
-
-
-def _judged(name: str, claim: str) -> str:
-    """What a file of claims has of one, or nothing if it was not made."""
-    path = Path(f"results/{name}.csv")
-    if not path.is_file():
-        return ""
-    with path.open(newline="", encoding="utf-8") as file:
-        judged = next((each for each in csv.DictReader(file) if each["id"] == claim), {})
-    return ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key))
-
-
-def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
-    """What a cell or a point shows and reads here, or nothing if this run does not have it."""
-    try:
-        if address.table in plan.catalogue.figures:
-            points = {tuple(at): parts for at, parts in figure_cells(plan, address.table).items()}
-            return "", [read for part in points.get(address[1:], []) for read in part["reads"]]
-        found = chain.find_cells(plan, address.table, address.row, address.column, address.setting)
-    except EncoreError:
-        return "", []
-    return chain.shown_in(found[0]), [read for each in found[0].upstream for read in each["reads"]]

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -45,34 +46,41 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
     return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, claim)])
 
 
-def claim_folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
-    """The folders of results that a claim, its premise and its control rest on; why cells of it have none here."""
+def claim_reads(plan: Plan, claim: Claim) -> tuple[dict[Address, list[dict[str, Any]]], list[str]]:
+    """What each cell reads that a claim, its premise or its control is about; why cells of it have no value here."""
     cells = cells_of(claim, run_shapes(plan))
-    folders_of: dict[Address, list[str]] = {}
+    reads_of: dict[Address, list[dict[str, Any]]] = {}
     reasons: dict[Address, str] = {}
     lost: list[str] = []
     for product in products_of(claim):
         try:
-            folders_of |= dict(_product(plan, product))
+            reads_of |= dict(_product(plan, product))
             reasons |= gap_reasons(plan, product)
         except EncoreError as error:
             lost.append(str(error))
-    found = dict.fromkeys(folder for cell in cells for folder in folders_of.get(cell, []))
-    return list(found), [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
+    found = {cell: reads_of.get(cell, []) for cell in cells}
+    return found, [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
 
 
-def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
-    """The cells of a table, or points of a figure, with the folders that each reads."""
+def judged_line(path: Path, name: str) -> dict[str, str]:
+    """What a file of claims has of one; nothing if it was not made."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return next((line for line in csv.DictReader(file) if line["id"] == name), {})
+
+
+def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[dict[str, Any]]]]:
+    """The cells of a table, or points of a figure, with what each is computed from."""
     if name in plan.catalogue.figures:
         for at, parts in figure_cells(plan, name).items():
-            yield Address(name, *at), [read["folder"] for part in parts for read in part["reads"]]
+            yield Address(name, *at), [read for part in parts for read in part["reads"]]
         return
     content = table_plan(plan, name)
     for row in content["rows"]:
         for column in row["cells"]:
-            upstream = upstream_cells(content, row["setting"], row["id"], column)
-            reads = [read["folder"] for cell in upstream for read in cell["reads"]]
-            yield Address(name, row["setting"], row["id"], column), reads
+            place = row["setting"], row["id"], column
+            yield Address(name, *place), [read for cell in upstream_cells(content, *place) for read in cell["reads"]]
 
 
 def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
@@ -88,18 +96,16 @@ def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
 
 def _on_runs(name: str, run: str) -> str:
     """The verdict in ``claims.csv``, if it was made."""
-    if RUNS.is_file():
-        with RUNS.open(newline="", encoding="utf-8") as file:
-            for line in csv.DictReader(file):
-                if line["id"] == name:
-                    weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
-                    return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
+    if line := judged_line(RUNS, name):
+        weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
+        return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
     return f"not judged; make it with: {snakemake(str(RUNS), run=run)}"
 
 
 def _reads(plan: Plan, claim: Claim) -> list[str]:
     """How much of what the claim rests on is made."""
-    found, reasons = claim_folders(plan, claim)
+    reads, reasons = claim_reads(plan, claim)
+    found = dict.fromkeys(read["folder"] for own in reads.values() for read in own)
     waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
     lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]
     if not found:

@@ -8,7 +8,6 @@ from encore.config.dataset_sets import read_datasets
 from encore.config.systems import Bm25
 from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.claims.contrasts import Address, Tables, table_of
@@ -26,7 +25,7 @@ from encore.products.figures.claimed import figure_cells, figure_shape, gaps, sh
 from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, fill_vars
 from encore.products.tables.layout import upstream_places
-from encore.products.tables.plan import table_folders, table_plan
+from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_path
 from encore.products.tables.sources.kinds import SOURCES
 from encore.storage.files import full_digest, sha256
@@ -89,7 +88,9 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         },
         "unavailable": unavailable,
         "spread": read_yaml(papers / SPREAD)["shares"],
-        "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
+        "missing": [
+            {**at._asdict(), "why": why} for name in (*tables, *figures) for at, why in gap_reasons(plan, name).items()
+        ],
         "proxy_data": plan.config.proxy_data,
     }
 
@@ -145,19 +146,6 @@ def _checkpoints_of_lines(plan: Plan, figure: str) -> dict[str, str]:
     return {line: checkpoint_of(system, plan.catalogue) for line, system in axes.lines.items()} if axes else {}
 
 
-def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
-    """Every artifact that the tables and figures of the claims' slice read, once."""
-    folders = [folder for table in content["tables"].values() for folder in table_folders(table["rows"])]
-    folders += [
-        each["folder"]
-        for points in content["figures"].values()
-        for point in points
-        for part in point["parts"]
-        for each in part["reads"]
-    ]
-    return [plan.find(folder) for folder in dict.fromkeys(folders)]
-
-
 def refuse_unknown_claims(plan: Plan, papers: Path = PAPERS) -> None:
     """Refuse a run that names an unknown claim.
 
@@ -211,27 +199,23 @@ def all_shapes(catalogue: Catalogue) -> dict[str, Shape | Table]:
     return {**catalogue.tables, **shapes(catalogue.figures)}
 
 
-def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
-    """Why cells of a table, or points of a figure, have no value here.
-
-    Raises:
-        EncoreError: this run cannot have it at all.
-    """
-    gaps = _gaps(plan, name)
-    return {Address(gap["table"], gap["setting"], gap["row"], gap["column"]): gap["why"] for gap in gaps}
-
-
 def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
     """The same as this run scales them."""
     known = all_shapes(plan.catalogue)
     return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
 
 
-def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
-    return list(gaps(plan, name) if name in plan.catalogue.figures else table_gaps(plan, name))
+def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
+    """Why cells of a table, or points of a figure, have no value here.
+
+    Raises:
+        EncoreError: this run cannot have it at all.
+    """
+    found = gaps(plan, name) if name in plan.catalogue.figures else _table_gaps(plan, name)
+    return {Address(name, *at): why for at, why in found}
 
 
-def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
+def _table_gaps(plan: Plan, name: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     """The cells of a table that have no value of ours, each with the reason; not those of copied rows."""
     table = plan.catalogue.tables[name]
     wanted = plan.config.tables.get(name, "all")
@@ -239,7 +223,7 @@ def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
         built = wanted == "all" or row.names & set(wanted)
         for column in table.columns if not row.reported_only else []:
             if why := _why(plan, table, row, column) if built else NOT_BUILT:
-                yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": why}
+                yield (row.setting, row.id, column.id), why
 
 
 def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:

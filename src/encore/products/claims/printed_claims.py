@@ -11,14 +11,7 @@ from encore.products.catalogue import load_catalogue
 from encore.products.claims import pages, printed
 from encore.products.claims.chance import Origin, Required, chance_of
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
-from encore.products.claims.entries import (
-    FILE,
-    AnyTest,
-    Claim,
-    number_tests,
-    on_tables,
-    read_claims,
-)
+from encore.products.claims.entries import FILE, AnyTest, Claim, number_tests, on_tables, read_claims
 from encore.products.claims.plan import all_shapes, checkpoint_of, printed_plan
 from encore.products.claims.power import Power
 from encore.products.claims.printed import PrintedJudgement, PrintedValues
@@ -32,26 +25,10 @@ from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
 HEADER = (
-    "id",
-    "paper",
-    "place",
-    "claim",
-    "verdict",
-    "inequalities",
-    "needed",
-    "held",
-    "exceptions",
-    "slimmest",
-    "chance",
-    "cells",
-    "shares_cells_with",
-    "shares_runs_with",
-    "premise",
-    "reported_only",
-    "queries",
-    "could_show",
-    "exceeding",
-    "measurable",
+    *("id", "paper", "place", "claim", "verdict"),
+    *("inequalities", "needed", "held", "exceptions", "slimmest", "chance"),
+    *("cells", "shares_cells_with", "shares_runs_with", "premise", "reported_only"),
+    *("queries", "could_show", "exceeding", "measurable"),
 )
 
 

@@ -31,28 +31,10 @@ from encore.storage.files import write_text
 
 INSPECTION = "inspection.json"
 HEADER = (
-    "id",
-    "paper",
-    "place",
-    "claim",
-    "verdict",
-    "why",
-    "inequalities",
-    "needed",
-    "held",
-    "chance",
-    "weakest",
-    "estimate",
-    "interval_low",
-    "interval_high",
-    "p",
-    "detectable",
-    "seeds",
-    "proxy_data",
-    "survives_control",
-    "control_why",
-    "control_estimate",
-    "control_p",
+    *("id", "paper", "place", "claim", "verdict", "why"),
+    *("inequalities", "needed", "held", "chance", "weakest"),
+    *("estimate", "interval_low", "interval_high", "p", "detectable", "seeds", "proxy_data"),
+    *("survives_control", "control_why", "control_estimate", "control_p"),
 )
 
 

@@ -54,7 +54,7 @@ def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]
     return dict(points(content, axes))
 
 
-def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
+def gaps(plan: Plan, name: str) -> Iterator[tuple[FigurePoint, str]]:
     """The points of a figure that have no value here, each with the reason.
 
     Raises:
@@ -67,6 +67,5 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
         absent = plan.resolve.datasets.absence(entry.dataset, split) if split else None
         why = absent or (plan.resolve.missing_start(systems[row.id]) if row.id in systems else None) or NOT_DRAWN
         for column in found.columns:
-            if FigurePoint(row.setting, row.id, column.id) not in here:
-                reason = NOT_DRAWN if column.hidden else why
-                yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": reason}
+            if (at := FigurePoint(row.setting, row.id, column.id)) not in here:
+                yield at, NOT_DRAWN if column.hidden else why

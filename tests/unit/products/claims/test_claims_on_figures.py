@@ -21,8 +21,9 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
 from encore.products.claims.entries import Claim, read_claims
-from encore.products.claims.plan import all_shapes, claims_plan, claims_reads
+from encore.products.claims.plan import all_shapes, claims_plan
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
+from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[4]
@@ -53,7 +54,7 @@ def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(ru
     content = claims_plan(plan)
     assert set(content["figures"]) == DRAWN
     assert not content["unavailable"]
-    read = {artifact.folder for artifact in claims_reads(plan, claims_plan(plan))}
+    read = set(BY_RULE["claims"].folders(content))
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == read
     for name in DRAWN:
