@@ -185,6 +185,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
         for name, answer in ANSWERS.items():
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))
         for owner, name, instead in (
+            (torch.accelerator, "current_accelerator", lambda *_, **__: None),  # a CUDA build would ask its driver
             (torch.cuda, "Stream", Stream),
             (torch.cuda, "Event", lambda: Event(gpu.waits)),
             (torch.cuda, "current_stream", lambda *_: USUAL),

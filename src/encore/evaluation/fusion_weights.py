@@ -1,6 +1,7 @@
 """The choice of a fusion's weight: every one of a grid, tried on queries that no table reports."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: 
     for weight in weights:
         fused = {query: fuse(pair, weight, measure.cutoff) for query, pair in pairs.items()}
         values = measures.measure_values([measure], grades, fused)[measure]
-        means.append(round(sum(values[query] for query in grades) / len(grades), 9))
+        means.append(round(math.fsum(values[query] for query in grades) / len(grades), 9))
     return Tried(list(weights), means, len(grades))
 
 

@@ -23,6 +23,7 @@ level whatever the seeds' share; Satterthwaite's approximation exceeds a small l
 two checkpoints, not of two ways to train.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +65,7 @@ class Difference:
     @property
     def error(self) -> float:
         """The standard error of the mean."""
-        return float(np.sqrt(sum(one.variance for one in self.components)))
+        return float(np.sqrt(math.fsum(one.variance for one in self.components)))
 
     @cached_property
     def p(self) -> float:
@@ -265,7 +266,7 @@ def critical_distance(level: float, components: Sequence[Component]) -> float:
     known = [one for one in components if one.variance > 0]
     if not known:
         return 0.0
-    most = 2 * sum(np.sqrt(one.variance) * stdtrit(one.freedom, 1 - level / 2) for one in known)
+    most = 2 * math.fsum(np.sqrt(one.variance) * stdtrit(one.freedom, 1 - level / 2) for one in known)
     return float(brentq(lambda beyond: 2 * _tail(beyond, known) - level, 0, most, rtol=1e-10))
 
 

@@ -194,7 +194,7 @@ class _File(NamedTuple):
         stamp, tree = _stamp(path), ast.parse(path.read_text())
         named = any(isinstance(node, ast.Constant) and node.value == "templates" for node in ast.walk(tree))
         files = sorted(each for each in (path.parent / "templates").rglob("*") if each.is_file()) if named else []
-        content = [ast.dump(_without_docstrings(tree)).encode(), *(each.read_bytes() for each in files)]
+        content = [_dumped(_without_docstrings(tree)).encode(), *(each.read_bytes() for each in files)]
         return cls(stamp, hashlib.sha256(b"".join(content)).hexdigest()[:16], sorted(set(_imported(tree))), not named)
 
 
@@ -250,6 +250,24 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             parts = name.split(".")
             if parts[0] == "encore":
                 yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _dumped(node: Any) -> str:
+    """A syntax tree as ``ast.dump`` of Python 3.11 writes it, so that digests are those of any version.
+
+    Later ones have more fields and leave out empty ones, and 3.12 ends some formats with an empty text.
+    """
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: getattr(node, name, None) for name in node._fields}
+    if isinstance(node, ast.JoinedStr):
+        fields["values"] = [each for each in node.values if getattr(each, "value", None) != ""]
+    left_out = {name for name, value in fields.items() if value is None and getattr(type(node), name, ...) is None}
+    left_out |= {"type_params"} if not fields.get("type_params") else set()
+    written = (f"{name}={_dumped(value)}" for name, value in fields.items() if name not in left_out)
+    return f"{type(node).__name__}({', '.join(written)})"
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -232,7 +232,7 @@ def _surroundings(stage: str) -> dict[str, Any]:
 
 def _cpu_seconds() -> float:
     """The processor's seconds from the program's start on, ended children included."""
-    return sum(os.times()[:4])
+    return math.fsum(os.times()[:4])
 
 
 @cache

@@ -178,3 +178,18 @@ def test_models_are_fine_tuned_encode_rank_and_are_inspected_on_a_gpu() -> None:
     ]
     done = subprocess.run(command, env=os.environ | {SIMULATED_GPU: "1"}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_cuda_build_of_torch_does_not_ask_for_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyPI's build on Linux; torch's own optimisers look whether a graph is being captured."""
+
+    def no_driver() -> int:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")
+
+    monkeypatch.setattr(torch._C, "_accelerator_getAccelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch._C, "_accelerator_getDeviceIndex", no_driver)
+    with simulated_gpu():
+        weight = torch.nn.Parameter(torch.ones(2, device="cuda"))
+        weight.sum().backward()
+        torch.optim.Adam([weight], lr=0.5, foreach=False).step()
+        assert weight.tolist() == pytest.approx([0.5, 0.5])

@@ -4,6 +4,7 @@ The amounts are those of ``amounts.py``. Memory and disk follow from the formats
 parameter or a number of a vector, eight for an offset or a line of a run. What is not listed takes next to nothing.
 """
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,14 +98,14 @@ def disk(stage: str, amounts: Amounts) -> float:
 
 def _bytes(stage: str, amounts: Amounts, kind: int) -> float:
     units = BYTES.get(stage) or BYTES.get(stage.partition(".")[0]) or ({}, {})
-    return sum(each * amounts.get(name, 0.0) for name, each in units[kind].items())
+    return math.fsum(each * amounts.get(name, 0.0) for name, each in units[kind].items())
 
 
 def core_seconds(stage: str, amounts: Amounts) -> float:
     """Seconds that the processor's part of a job takes on its cores."""
     rows = [each for each in THROUGHPUTS if stage in each.stages.split()]
     rows = rows or [each for each in THROUGHPUTS if stage.partition(".")[0] in each.stages.split()]
-    return sum(amounts.get(each.amount, 0.0) / each.a_second for each in rows) / amounts.get("cores", 1.0)
+    return math.fsum(amounts.get(each.amount, 0.0) / each.a_second for each in rows) / amounts.get("cores", 1.0)
 
 
 class Peak(Strict):

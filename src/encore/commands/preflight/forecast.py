@@ -1,5 +1,6 @@
 """The forecast of a run: which jobs are missing, what these need by rule, and what exceeds a limit."""
 
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,9 +81,9 @@ class Forecast:
         rates = [self.machine.flops_a_second(job.precision(self.precision)) for job in jobs]
         return Needs(
             jobs=len(jobs),
-            operations=sum(job.operations for job in jobs),
-            gpu_hours=sum(job.operations / rate / HOUR for job, rate in zip(jobs, rates, strict=True) if rate),
-            disk=sum(map(disk_of, jobs)),
+            operations=math.fsum(job.operations for job in jobs),
+            gpu_hours=math.fsum(job.operations / rate / HOUR for job, rate in zip(jobs, rates, strict=True) if rate),
+            disk=math.fsum(map(disk_of, jobs)),
             ram=max(map(self.memory, jobs), default=0.0),
             gpu_memory=max((job.gpu_memory for job in jobs if self.machine.peak), default=0.0),
         )
@@ -95,7 +96,7 @@ class Forecast:
     @property
     def to_download(self) -> float:
         """Bytes that are still to come, as far as their publishers say."""
-        return sum(each.missing or 0.0 for each in self.downloads)
+        return math.fsum(each.missing or 0.0 for each in self.downloads)
 
     @property
     def unknown_downloads(self) -> list[str]:
@@ -112,17 +113,17 @@ class Forecast:
             kinds, kind = (vectors, job.artifact.owner) if encodes else (found, parts[1])
             kinds[kind] = kinds.get(kind, 0.0) + disk_of(job)
         kept = self.sizes.plan.config.execution.keep_vectors
-        found["vectors"] = sum(sorted(vectors.values(), reverse=True)[: None if kept else 1 + self.gpus])
+        found["vectors"] = math.fsum(sorted(vectors.values(), reverse=True)[: None if kept else 1 + self.gpus])
         found["downloads"] = self.to_download
         trained = [job for job in self.missing if job.rule in TRAINING]
         checkpoints = [costs.CHECKPOINT[job.rule] * job.amounts["parameters"] for job in trained]
-        found["checkpoints"] = sum(sorted(checkpoints, reverse=True)[: self.gpus])
+        found["checkpoints"] = math.fsum(sorted(checkpoints, reverse=True)[: self.gpus])
         return {kind: count for kind, count in found.items() if count >= 1}
 
     @property
     def peak_disk(self) -> float:
         """Bytes in addition to what is there now; a run removes only checkpoints, and vectors if that is set."""
-        return sum(self.disk.values())
+        return math.fsum(self.disk.values())
 
     @cached_property
     def counts(self) -> list[ComparedCount]:

@@ -1,5 +1,6 @@
 """A forecast as text of at most 100 columns, and as JSON."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -90,7 +91,7 @@ def _downloads(found: Forecast) -> str:
         for each in ordered[:DOWNLOADS]
     ]
     if others := ordered[DOWNLOADS:]:
-        total, here = (sum(getattr(each, name) or 0 for each in others) for name in ("bytes", "here"))
+        total, here = (math.fsum(getattr(each, name) or 0 for each in others) for name in ("bytes", "here"))
         rows.append([f"{len(others)} others", "", size(total), size(here) if here else "", "--json has their licences"])
     return columns(["download", "from", "size", "here", "licence"], rows, "<<>><") if rows else ""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, fsum
 from pathlib import Path
 
 from encore.commands.preflight import costs, downloads, shapes, trainings
@@ -151,7 +151,7 @@ class Requests:
         """Minutes for the job that makes an artifact, in whole hours above ``least``; it may have to encode again."""
         removed = [shard for shard in made.inputs.values() if has_no_vectors(Path(shard.folder))]
         jobs = filter(None, map(self._job, [made, *removed]))
-        estimated = SPARE_TIME * sum(map(self._seconds, jobs)) / 60
+        estimated = SPARE_TIME * fsum(map(self._seconds, jobs)) / 60
         return least if estimated <= least else 60 * ceil(estimated / 60)
 
     def _seconds(self, job: Needed) -> float:

@@ -6,6 +6,7 @@ without the first two ranks). TCT-ColBERT's code leaves the positives in, hence 
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
@@ -98,8 +99,8 @@ def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float 
     pairs = [(set(own[query]), set(other[query])) for query in sorted(own) if own[query] and other.get(query)]
     if not pairs:
         return 0, None, None
-    jaccard = sum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs)
-    shared = sum(len(a & b) / len(a) for a, b in pairs) / len(pairs)
+    jaccard = math.fsum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs)
+    shared = math.fsum(len(a & b) / len(a) for a, b in pairs) / len(pairs)
     return len(pairs), round(jaccard, 6), round(shared, 6)
 
 

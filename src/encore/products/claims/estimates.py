@@ -77,7 +77,7 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
     if contrast.printed:
         ours = {address for address, _ in contrast.terms}
         share = max((shares(address) for address, _ in contrast.printed if address not in ours), default=0.0)
-        apart = _against_print(parts, seeds, sum(weight**2 for _, weight in contrast.printed), share)
+        apart = _against_print(parts, seeds, math.fsum(weight**2 for _, weight in contrast.printed), share)
     elif all(part.values.queries is not None for part in parts):
         apart = summed(_by_queries(parts, seeds))
     else:
@@ -94,12 +94,12 @@ def _against_print(parts: Sequence[WeightedValues], seeds: Seeds, printed: float
         printed: the sum of the squared weights of the printed numbers, each of one training.
         share: of the variance over queries, 0 where the printed numbers are of our own systems.
     """
-    totals, own = _totals(parts, seeds), sum(part.weight**2 for part in parts)
+    totals, own = _totals(parts, seeds), math.fsum(part.weight**2 for part in parts)
     trainings = 1 / max(len(seeds), 1) + printed / own
     components = [Component(trainings * _variance(totals), max(len(seeds) - 1, 1))] if seeds else []
     if share and all(part.values.queries is not None for part in parts):
         queries = [_query_component(part) for part in parts]
-        variance = sum(part.weight**2 * one.variance for part, one in zip(parts, queries, strict=True))
+        variance = math.fsum(part.weight**2 * one.variance for part, one in zip(parts, queries, strict=True))
         components.append(Component(share * variance * (1 + printed / own), min(one.freedom for one in queries)))
     return Difference(float(totals.mean()), tuple(components) or (Component(0.0, 1),), max(len(seeds), 1))
 

@@ -1,5 +1,6 @@
 """The ledgers of claims as Markdown for people: one table a paper."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,7 @@ def agreement(header: Sequence[str], lines: Lines) -> str:
     """How many claims agree with the estimates, and how many would by chance; nothing without a claim with a chance."""
     verdict, chance = header.index("verdict"), header.index("chance")
     known = [(line[verdict] in AGREE, float(line[chance])) for line in lines if line[chance]]
-    agree, expected = sum(agrees for agrees, _ in known), sum(rate for _, rate in known)
+    agree, expected = sum(agrees for agrees, _ in known), math.fsum(rate for _, rate in known)
     text = f"\nOf {len(known)} claims with a chance {agree} agree with the estimates; {expected:.1f} would by chance.\n"
     return text if known else ""
 

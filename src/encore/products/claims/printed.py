@@ -1,5 +1,6 @@
 """Claims on the paper's own printed numbers: whether the numbers fulfil each inequality, without a run or a test."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -80,7 +81,7 @@ def printed_difference(contrast: Contrast, values: PrintedValues) -> float | Non
     terms = (*contrast.terms, *contrast.printed)
     if not all(address in values for address, _ in terms):
         return None
-    return sum(weight * values[address] for address, weight in terms) - contrast.least
+    return math.fsum(weight * values[address] for address, weight in terms) - contrast.least
 
 
 def _bearing(

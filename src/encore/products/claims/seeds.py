@@ -92,7 +92,7 @@ class SeedsNeeded:
         if contrast.printed or mean is None or of_queries is None or None in counts:
             return None
         trained, copied = (
-            sum(
+            math.fsum(
                 (weight * self._power.spread.of_seeds) ** 2
                 for address, weight in contrast.terms
                 if bool(copied_from(address, self._tables)) == is_copied

@@ -1,6 +1,7 @@
 """The numbers of a figure of curves: the place of each point, what was measured there, and where advantages end."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -102,7 +103,7 @@ def _place(point: CurvePoint, panel: CurvePanel) -> float:
         case "queries":
             return float(_training_queries(point))
         case "operations":
-            return sum(float(manifest.read_results(model)["flops"]) for model in point.models)
+            return math.fsum(float(manifest.read_results(model)["flops"]) for model in point.models)
 
 
 def _training_queries(point: CurvePoint) -> int:

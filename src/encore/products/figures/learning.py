@@ -1,5 +1,6 @@
 """The curves of pre-training: how each step's losses on held-out texts fell, relative to where they started."""
 
+import math
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
@@ -46,7 +47,7 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     rows = [curves[first : first + across] for first in range(0, len(curves), across)]
     lines = [max(1, *(len(one.drawn()) for one in row)) for row in rows]
     width = 0.6 + WIDE * max(across, 1.5)
-    height = sum(TALL + LINE * (count + 1) for count in lines)
+    height = math.fsum(TALL + LINE * (count + 1) for count in lines)
     page = style.page(width, height, HEADING, _caption(steps, curves), h_pad=0.07, wspace=0.03)
     axes = page.figure.subplots(len(rows), across, squeeze=False, sharey=True)
     shares = _shares(curves)

@@ -3,6 +3,7 @@
 Every fact is taken from what the rows' numbers were made from, so a difference that nobody wrote down is listed too.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ def _listed(found: Iterable[str]) -> str:
 
 def _operations(made: RowOrigin, kind: str) -> str:
     """To two digits, since budgets are met to about a hundredth."""
-    spent = sum(each.results.get("flops", 0) for each in made.of(kind))
+    spent = math.fsum(each.results.get("flops", 0) for each in made.of(kind))
     return f"{spent:.1e}" if spent else NONE
 
 

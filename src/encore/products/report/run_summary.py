@@ -1,6 +1,7 @@
 """What was run: the data of the headline table, training steps, cost by stage, latencies and indexes."""
 
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ class JobGroup:
     @property
     def seconds(self) -> float:
         """Seconds of all jobs."""
-        return sum(each.seconds for each in self.artifacts)
+        return math.fsum(each.seconds for each in self.artifacts)
 
     @property
     def memory(self) -> int:

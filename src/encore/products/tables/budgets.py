@@ -5,6 +5,7 @@ Every objective gets one pre-training budget; the control spends that of the mos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def operations(folders: Sequence[str]) -> float:
     Raises:
         EncoreError: a manifest is missing: the model was not trained yet, or was removed to free space.
     """
-    return sum(manifest.read_results(folder)["flops"] for folder in folders)
+    return math.fsum(manifest.read_results(folder)["flops"] for folder in folders)
 
 
 def budget_notes(layout: Layout) -> Iterator[str]:
