@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clones import Clone
 from filelock import FileLock
-from papers import RUN, TARGETS, cut
+
+from tests.support.clones import Clone
+from tests.support.papers import RUN, TARGETS, cut
 
 
 def pytest_configure(config: pytest.Config) -> None:

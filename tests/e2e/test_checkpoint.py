@@ -1,17 +1,15 @@
 """A published retriever, from its hub to scores: fetched with one command, then without any network and any step."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from clones import REPOSITORY, Clone, jobs
 
-sys.path.append(str(REPOSITORY / "tests" / "unit"))
-from small_checkpoints import bert  # beside the unit tests
-from small_hub import COMMIT, Hub
-from small_models import tokenizer_folder
+from tests.support.clones import Clone, jobs
+from tests.support.small_checkpoints import bert
+from tests.support.small_hub import COMMIT, Hub
+from tests.support.small_models import tokenizer_folder
 
 BACKBONE = {
     "start": "checkpoint",

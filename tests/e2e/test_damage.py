@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clones import BIN, NANO, Clone, Done
-from test_reruns import ICT, ICT_MINED, NONE_MINED, PRODUCTS, judged, mined, tuned
 
-CONFIG = ("--config", "config/nano.yaml")
+from tests.support.clones import BIN, NANO, Clone, Done
+from tests.support.nano_jobs import CONFIG, ICT, ICT_MINED, NONE_MINED, PRODUCTS, judged, mined, tuned
 
 
 def alter(path: Path) -> None:

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from clones import Clone
-from documented import documented, is_complete, needs_a_run
+
+from tests.support.clones import Clone
+from tests.support.documented import documented, is_complete, needs_a_run
 
 OWN = "docs/own-collection.md"  # which test_own_collection.py follows
 COMMANDS = [each for each in documented() if needs_a_run(each) and is_complete(each) and each.page != OWN]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from clones import REPOSITORY, Clone, jobs
-from warm import SIMULATED_GPU
 
 from encore.config.run import Scale
 from encore.config.run_file import read_run
 from encore.plan.scale import with_single_names
 from encore.products.catalogue import load_catalogue
+from tests.support.clones import REPOSITORY, Clone, jobs
+from tests.support.warm import SIMULATED_GPU
 
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
 CLAIMS = "results/claims.csv"

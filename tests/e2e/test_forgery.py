@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from clones import Clone
-from papers import RUN
+
+from tests.support.clones import Clone
+from tests.support.papers import RUN
 
 NANO = ("--config", "config/nano.yaml")
 CUT = ("--config", RUN[-1])

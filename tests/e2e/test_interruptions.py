@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-from clones import Clone, jobs
-from test_reruns import CURVES, ICT, temperature_of_ict, tuned
+from tests.support.clones import Clone, jobs
+from tests.support.nano_jobs import CURVES, ICT, temperature_of_ict, tuned
 
 STARTED = "rule finetune:"
 FORKED = "import argparse\nimport sys\n\nprint('a fork:', 'ir_measures' in sys.modules)\n"

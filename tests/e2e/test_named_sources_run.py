@@ -1,7 +1,5 @@
 """From entries of sources.yaml to trained models: titles, official triples of both kinds, scores, hard negatives."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -12,7 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from clones import NANO, Clone
+
+from tests.support.clones import NANO, Clone
 
 QUERIES, PASSAGES = range(1000, 1060), range(300)
 RUN = ("--profile", "local", "--configfile", "config/published.yaml")

@@ -5,7 +5,8 @@ import re
 import sys
 
 import pytest
-from clones import BIN, REPOSITORY, Clone, Done
+
+from tests.support.clones import BIN, REPOSITORY, Clone, Done
 
 PAGE = (REPOSITORY / "docs/add-a-dataset.md").read_text()
 LINES = "what is lift\tWhat holds a wing up.\nwhat is drag\tThe force that slows it.\nwhat is yaw\tA left turn.\n"

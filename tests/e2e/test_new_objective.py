@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from clones import REPOSITORY, Clone
+
+from tests.support.clones import REPOSITORY, Clone
 
 PAGE = (REPOSITORY / "docs/add-an-objective.md").read_text()
 UNLIKE_OURS = Path(__file__).with_name("replaced.py")  # an objective that is not built on one of ours

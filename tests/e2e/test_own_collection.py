@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import Clone
-from documented import ROOT, documented, of_page
+
+from tests.support.clones import Clone
+from tests.support.documented import ROOT, documented, of_page
 
 PAGE = "docs/own-collection.md"
 MODULES = ("os", "shutil", "json", "random", "statistics", "pathlib", "datetime", "decimal", "email.message")

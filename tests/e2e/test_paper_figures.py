@@ -4,7 +4,8 @@ import csv
 import json
 
 import pytest
-from clones import Clone
+
+from tests.support.clones import Clone
 
 COVERAGE, LABELS = "results/figures/bow/figure2.csv", "results/figures/label_efficiency.csv"
 SCALED = """

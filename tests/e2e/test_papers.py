@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from clones import Clone, jobs
-from papers import ABSENT, RUN, TABLES, TARGETS
 
 from encore.products.claims.entries import read_claims
 from encore.products.kinds import BY_RULE
 from encore.products.tables.comparisons import TOO_FEW, UNTESTED
+from tests.support.clones import Clone, jobs
+from tests.support.papers import ABSENT, RUN, TABLES, TARGETS
 
 CONFIG = ("--config", RUN[-1])
 SHARES = ("measure", "mean_of", "gain")  # sources whose values a paper may print in percent

@@ -2,7 +2,7 @@
 
 import json
 
-from clones import Clone, Done
+from tests.support.clones import Clone, Done
 
 CONFIG = ("--config", "config/nano.yaml")
 

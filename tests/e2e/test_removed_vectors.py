@@ -2,9 +2,8 @@
 
 import re
 
-from clones import Clone
-from test_damage import CONFIG
-from test_reruns import NONE_MINED
+from tests.support.clones import Clone
+from tests.support.nano_jobs import CONFIG, NONE_MINED
 
 
 def test_vectors_are_removed_after_use_and_encoded_again(nano: Clone) -> None:

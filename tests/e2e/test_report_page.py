@@ -5,7 +5,8 @@ import re
 import shutil
 
 import pytest
-from clones import Clone
+
+from tests.support.clones import Clone
 
 PAGE = "results/report/index.html"
 PRODUCTS = ("results/tables/table1.csv", "results/figures/table1.png", "results/claims_printed.csv")

@@ -10,33 +10,24 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import Clone, exact_jobs
 
-NONE, CONTROL, ICT = "tiny+marco-bm25-s0", "tiny+control-s0", "tiny+ict+marco-bm25-s0"
-NONE_MINED, ICT_MINED = "tiny+marco-bm25+marco-hn-s0", "tiny+ict+marco-bm25+marco-hn-s0"
+from tests.support.clones import Clone, exact_jobs
+from tests.support.nano_jobs import (
+    CONTROL,
+    CURVES,
+    ICT,
+    ICT_MINED,
+    NONE,
+    NONE_MINED,
+    PRODUCTS,
+    mined,
+    temperature_of_ict,
+    tuned,
+)
+
 MODELS = (NONE, CONTROL, ICT, NONE_MINED, ICT_MINED)
-PRODUCTS = {"table table1", "figure table1", "report"}
 PRINTED = {"claims_printed"}  # where something is said otherwise that claims are about
-CURVES = {"curves"}
 MADE_ANEW = ("results/tables/", "results/figures/")
-
-
-def judged(model: str) -> set[str]:
-    """From a model's weights to its scores."""
-    return {
-        f"encode {model} pydocs-stdlib 000-of-001",
-        f"search {model} pydocs-stdlib.test",
-        f"evaluate {model} pydocs-stdlib.test",
-    }
-
-
-def mined(model: str) -> set[str]:
-    """From a model's vectors to negatives for its child."""
-    return {f"search {model} pydocs-stdlib.train.200", f"negatives {model} pydocs-stdlib.train.200"}
-
-
-def tuned(*models: str) -> set[str]:
-    return {f"finetune {model}" for model in models}.union(*map(judged, models))
 
 
 ICT_CHAIN = {"pretrain tiny+ict-s0"} | tuned(ICT, ICT_MINED) | mined(ICT) | PRODUCTS | CURVES
@@ -86,10 +77,6 @@ def edits_that_change_nothing(clone: Clone) -> None:
     """All of the above; the order of keys first, since writing YAML anew drops remarks."""
     for edit in (order_of_keys, memory_of_java, comments, layout_of_a_command, touched_files):
         edit(clone)
-
-
-def temperature_of_ict(clone: Clone) -> None:
-    clone.replace("config/nano.yaml", "ict: {temperature: 0.05", "ict: {temperature: 0.1")
 
 
 RATES = "marco-hn: {steps_per_epoch: 5, learning_rate: 5.0e-4", "marco-hn: {steps_per_epoch: 5, learning_rate: 6.0e-4"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from clones import Clone
 
 from encore.data.runs import read_run
+from tests.support.clones import Clone
 
 SYSTEM = "hybrid-doct5"
 MODEL = "tiny+marco-bm25-s0"

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from clones import Clone
+
+from tests.support.clones import Clone
 
 ROWS = ["Recipes: tct", "tct-hn-plus", "fp16", "hnsw", "fusion", "colbert"]
 TABLE = "results/tables/table2.csv"

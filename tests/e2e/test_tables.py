@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import Clone
+
+from tests.support.clones import Clone
 
 TABLE = "results/tables/many.csv"
 CONFIG = ("--config", "config/nano.yaml")

@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from clones import Clone, exact_jobs
 
 from encore.commands.whatif import changed
+from tests.support.clones import Clone, exact_jobs
 
 CONFIG = ("--config", "config/nano.yaml")
 # Changes of the run's file that reach each kind of artifact, by what they are about; some touch nothing that is made.

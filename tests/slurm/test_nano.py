@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import NANO, Clone, jobs
+
+from tests.support.clones import NANO, Clone, jobs
 
 pytestmark = pytest.mark.slurm
 

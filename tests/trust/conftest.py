@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clones import Clone
 from finished_run import FinishedRun
 from trials import Count
 
 from encore.storage import manifest
 from encore.storage.files import sha256
+from tests.support.clones import Clone
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clones import NANO, Clone
-
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
+from tests.support.clones import NANO, Clone
 
 MANIFEST = "manifest.json"
 CONFIG = Path(NANO[-1])

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from clones import NANO
+
+from tests.support.clones import NANO
 
 RUN = Path(NANO[-1])
 Mistake = Callable[[random.Random], str | None]  # writes files of the working folder, and gives a target or a lineage

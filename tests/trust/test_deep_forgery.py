@@ -5,10 +5,10 @@ import re
 import sys
 
 import pytest
-from clones import NANO, REPOSITORY, Clone, Done
 
 from encore.storage import manifest
 from encore.storage.files import write_bytes, write_json
+from tests.support.clones import NANO, REPOSITORY, Clone, Done
 
 CONFIG = NANO[-2:]
 

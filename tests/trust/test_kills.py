@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import served
-from clones import Clone, environment
 from trials import SEED, Count
 
 from encore.storage import manifest
 from encore.storage.lock import locked
+from tests.support import served
+from tests.support.clones import Clone, environment
 
 TRAININGS = (
     "tiny+ict-s0",

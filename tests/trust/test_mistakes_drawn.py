@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from clones import Clone
 from mistakes import MISTAKES, RUN
 from trials import SEED, Count
 
@@ -14,6 +13,7 @@ from encore.errors import EncoreError
 from encore.products import targets
 from encore.products.catalogue import CATALOGUE, load_plan
 from encore.products.claims.plan import refuse_unknown_claims
+from tests.support.clones import Clone
 
 OF_EACH_CLASS = 12
 SAMPLE = random.Random(SEED).sample(sorted(MISTAKES), 8)

@@ -2,7 +2,6 @@
 
 import random
 
-import inside
 import pytest
 from changes import Expected
 from finished_run import CONFIG, FinishedRun
@@ -15,6 +14,7 @@ from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.storage.root import compare_root, compute_root
+from tests.support import inside
 
 OF_EACH_CLASS = 13  # in all; `make test` draws some classes, once each
 SAMPLE = random.Random(SEED).sample(sorted(MUTATIONS), 12)

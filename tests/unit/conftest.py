@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import quick_java
 import yaml
-from warm import SIMULATED_GPU
 
 from encore.config.run import RunConfig
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import java
+from tests.support import quick_java
+from tests.support.warm import SIMULATED_GPU
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +59,7 @@ def simulated_for_all() -> Iterator[None]:
     if SIMULATED_GPU not in os.environ:
         yield
         return
-    from simulated_gpu import simulated_gpu
+    from tests.support.simulated_gpu import simulated_gpu
 
     with simulated_gpu():
         yield
@@ -71,7 +71,7 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "real":
         yield "real"
     else:
-        from simulated_gpu import simulated_gpu
+        from tests.support.simulated_gpu import simulated_gpu
 
         with simulated_gpu():
             yield "simulated"
@@ -109,3 +109,48 @@ def make(catalogue: Catalogue, nano_config: dict[str, Any]) -> Callable[..., Pla
         return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan
+
+
+@pytest.fixture(scope="session")
+def first_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``home`` is a copy of."""
+    from tests.support.small_home import write_home
+
+    folder = tmp_path_factory.mktemp("first") / "home"
+    folder.mkdir()
+    write_home(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(first_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small collection with tokens, a model, a run and negatives, for a file's tests to write into."""
+    return shutil.copytree(first_home, tmp_path_factory.mktemp("home") / "home")
+
+
+@pytest.fixture(scope="module")
+def negatives(home: Path) -> Path:
+    """BM25's negatives in that folder."""
+    return home / "negatives"
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The plan of a finished run of four artifacts and a table, in whose folder the test works."""
+    from encore.commands.audit import audit
+    from tests.support import audited_chain
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "published_products", audited_chain.declared)
+    return audited_chain.finish()
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    """A server of one file, which breaks as it is told."""
+    from tests.support.server import Server
+
+    one = Server()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()

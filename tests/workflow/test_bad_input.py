@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from clones import Clone, exact_jobs
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products import targets
 from encore.products.catalogue import load_plan
+from tests.support.clones import Clone, exact_jobs
 
 TARGETS = {
     "tabel1": ("target 'tabel1' is not a file of results/", "results/tables/table1.csv"),

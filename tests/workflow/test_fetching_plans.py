@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import Clone, jobs
+
+from tests.support.clones import Clone, jobs
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from clones import Clone
+from tests.support.clones import Clone
 
 PLANS = "    return Plan(read_run(run, given), load_catalogue())\n"
 

@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
-from clones import REPOSITORY, Clone, exact_jobs
 
 from encore.products.catalogue import load_catalogue
+from tests.support.clones import REPOSITORY, Clone, exact_jobs
 
 
 @pytest.mark.parametrize("run", ["config", "paper"])

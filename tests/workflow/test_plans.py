@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import REPOSITORY, Clone, exact_jobs, jobs
+
+from tests.support.clones import REPOSITORY, Clone, exact_jobs, jobs
 
 TABLE1 = "results/tables/table1.csv"
 TEXTS = Counter({"collection": 1, "tokenizer": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2})

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from clones import REPOSITORY, Clone
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
+
+from tests.support.clones import REPOSITORY, Clone
 
 ASKING = {"all", "audit", "fetch", "preflight"}
 PRODUCTS = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}

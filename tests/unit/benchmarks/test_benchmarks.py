@@ -1,7 +1,5 @@
 """The benchmarks: their arithmetic with known values, their made-up texts, and a run of seconds."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,12 +11,13 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 import pytrec_eval
-from quick_benchmark import ROOT, quick
-from simulated_gpu import simulated_gpu
+
+from tests.support import inside
+from tests.support.quick_benchmark import ROOT, quick
+from tests.support.simulated_gpu import simulated_gpu
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

@@ -1,13 +1,11 @@
 """The benchmark of the demo: whose seconds are counted, and what of them is overhead."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-from quick_benchmark import ROOT
+from tests.support.quick_benchmark import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

@@ -1,7 +1,5 @@
 """The benchmark of teachers: what runs in the loop learns what the workflow's own tasks learn from kept answers."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from simulated_gpu import simulated_gpu
 from torch import Tensor, nn
 
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
@@ -17,6 +14,7 @@ from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import late_interaction
 from encore.models.encoder import Encoder
+from tests.support.simulated_gpu import simulated_gpu
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

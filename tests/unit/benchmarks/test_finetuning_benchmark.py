@@ -1,7 +1,5 @@
 """The comparison with sentence-transformers: its arithmetic with known values, and both sides at a tiny size."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The parts of the GPU benchmark at tiny sizes, on a simulated GPU, and the goals that are read from them."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -11,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from quick_benchmark import ROOT, quick
-from simulated_gpu import simulated_gpu
+
+from tests.support.quick_benchmark import ROOT, quick
+from tests.support.simulated_gpu import simulated_gpu
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

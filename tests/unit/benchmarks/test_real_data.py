@@ -1,7 +1,5 @@
 """The comparison with real files: what agrees, what differs, and that a difference is noticed; on made-up files."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

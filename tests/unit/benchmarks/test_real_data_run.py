@@ -1,7 +1,5 @@
 """The configuration of docs/real-data.md plans its tables from files of the form that the page describes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma
@@ -11,13 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from small_dump import Wiki, write
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.figures.plan import curves_plan
 from encore.products.targets import everything_declared
+from tests.support.small_dump import Wiki, write
 
 ROOT = Path(__file__).parents[3]
 RUN = ROOT / "benchmarks/real-data.yaml"

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import inside
 import matplotlib.image
 import pytest
-import small_report
-import small_table
 
 from encore.commands.audit import recompute
 from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
@@ -25,6 +22,7 @@ from encore.products.record import make_product
 from encore.products.report import build
 from encore.storage import manifest
 from encore.storage.files import write_json
+from tests.support import inside, small_report, small_table
 
 ROOT = Path(__file__).parents[3]
 PAGE, CSV = Path("results/report/index.html"), Path(f"results/{PRINTED}.csv")

@@ -1,7 +1,5 @@
 """Whatever was done to a folder of results, the audit ends with findings of one line each, and prunes."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -10,10 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import inside
 import pytest
-import small_report
-import test_audit
 
 from encore.commands import audit as audit_command
 from encore.commands.audit import audit, recompute
@@ -23,8 +18,8 @@ from encore.products.record import make_product
 from encore.products.report.records import ArtifactRecords, read_run
 from encore.storage import manifest
 from encore.storage.files import write_json
-
-results = test_audit.results
+from tests.support import inside, small_report
+from tests.support.audited_chain import OTHER, B, pruned, tamper
 
 VALUES: list[Any] = [
     None,
@@ -116,44 +111,44 @@ def test_any_damage_is_a_finding_and_is_pruned(results: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("content", [{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}, {"stage": "tokens"}])
 def test_a_manifest_without_its_parts_is_a_finding(results: Any, content: Any) -> None:
-    write_json(Path(test_audit.B.manifest), content)
+    write_json(Path(B.manifest), content)
     report = audit.audit(results)
-    assert f"{test_audit.B.manifest} is not a manifest" in str(report.findings[0])
-    assert test_audit.B.folder in audit.to_prune(results, report)
+    assert f"{B.manifest} is not a manifest" in str(report.findings[0])
+    assert B.folder in audit.to_prune(results, report)
 
 
 def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
-    for folder in (test_audit.B.folder, test_audit.OTHER.folder):
+    for folder in (B.folder, OTHER.folder):
         shutil.rmtree(folder)
-    Path(test_audit.B.folder).write_text("a file")
-    Path(test_audit.OTHER.folder).symlink_to("nowhere")
-    test_audit.pruned(results)
-    assert not Path(test_audit.B.folder).exists()
-    assert not os.path.lexists(test_audit.OTHER.folder)
+    Path(B.folder).write_text("a file")
+    Path(OTHER.folder).symlink_to("nowhere")
+    pruned(results)
+    assert not Path(B.folder).exists()
+    assert not os.path.lexists(OTHER.folder)
 
 
 @pytest.mark.parametrize("name", ["segments_2", ".hidden", "deeper/file", "manifest.json.tmp.bin", "deeper/run.json"])
 def test_a_file_that_was_added_is_a_finding(name: str, results: Any) -> None:
-    path = Path(test_audit.B.folder, name)
+    path = Path(B.folder, name)
     path.parent.mkdir(exist_ok=True)
     path.write_text("one more")
     report = audit.audit(results)
-    assert [finding.place for finding in report.findings] == [test_audit.B.folder]
+    assert [finding.place for finding in report.findings] == [B.folder]
     assert f"{path} was added" in report.findings[0].reason
     assert "BoW [s]" in str(report.findings[0])
     with pytest.raises(EncoreError, match="was added"):
-        manifest.verify(Path(test_audit.B.folder))
+        manifest.verify(Path(B.folder))
 
 
 @pytest.mark.parametrize("to", ["nowhere", "file", "."])
 def test_a_link_that_was_added_is_a_finding(to: str, results: Any) -> None:
-    Path(test_audit.B.folder, "link").symlink_to(to)
+    Path(B.folder, "link").symlink_to(to)
     assert "link was added" in audit.audit(results).findings[0].reason
 
 
 @pytest.mark.parametrize("name", ["half.tmp", "file~", ".file.swp", ".nfs0001", ".DS_Store"])
 def test_what_editors_and_file_systems_leave_is_none(name: str, results: Any) -> None:
-    Path(test_audit.B.folder, name).write_text("litter")
+    Path(B.folder, name).write_text("litter")
     assert not audit.audit(results).findings
 
 
@@ -191,14 +186,14 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
     ],
 )
 def test_a_damaged_run_json_is_as_good_as_none(content: str, results: Any) -> None:
-    Path(test_audit.B.folder, "run.json").write_bytes(content.encode(errors="surrogateescape"))
-    assert manifest.read_run(Path(test_audit.B.folder)) == {}
-    assert ArtifactRecords([test_audit.B.folder], read_run)[test_audit.B.folder].run == {}
+    Path(B.folder, "run.json").write_bytes(content.encode(errors="surrogateescape"))
+    assert manifest.read_run(Path(B.folder)) == {}
+    assert ArtifactRecords([B.folder], read_run)[B.folder].run == {}
     assert not audit.audit(results).findings
 
 
 def test_a_run_json_is_read_as_it_was_written(results: Any) -> None:
-    path = Path(test_audit.B.folder)
+    path = Path(B.folder)
     assert manifest.read_run(path) == json.loads((path / "run.json").read_text()) != {}
 
 
@@ -210,7 +205,7 @@ def test_findings_are_printed_before_anything_is_made_again(
 
     monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)
     monkeypatch.setattr(recompute, "recompute_products", crash)
-    test_audit.tamper(f"{test_audit.B.folder}/file")
+    tamper(f"{B.folder}/file")
     with pytest.raises(ZeroDivisionError):
         audit_command.answer(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
-    assert f"bad: {test_audit.B.folder}/file was altered" in capsys.readouterr().out
+    assert f"bad: {B.folder}/file was altered" in capsys.readouterr().out

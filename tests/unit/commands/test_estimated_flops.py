@@ -1,14 +1,10 @@
 """What is estimated of a training before it starts is what the training counts: operations, parameters, chunks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import small_objective
-import small_store
 import torch
 
 from encore import objectives
@@ -23,6 +19,7 @@ from encore.finetuning.pairwise import Pairwise
 from encore.models import flops, towers
 from encore.models.config import EncoderConfig
 from encore.objectives.parts.chunks import PackingFields, text_chunks
+from tests.support import small_objective, small_store
 
 SHAPE = EncoderConfig(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
 JUDGED = {"kind": "finetune", "collection": "made-up", "steps": 1, "batch": 4, "learning_rate": 1.0, "length": 20}

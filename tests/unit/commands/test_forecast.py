@@ -1,35 +1,24 @@
 """What ``encore preflight`` says and refuses: missing and finished jobs, limits, unknown sizes, machines by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-import inside
 import pytest
 
 from encore.commands.preflight import costs, downloads, forecast_text
 from encore.commands.preflight.costs import MACHINES
-from encore.commands.preflight.forecast import Forecast, disk_of, forecast
+from encore.commands.preflight.forecast import disk_of
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from tests.support import inside
+from tests.support.small_forecast import RUN, estimate, planned
 
 ROOT = Path(__file__).parents[3]
-RUN = Path("config/nano.yaml")
-
-
-def planned(**changes: Any) -> Plan:
-    return load_plan(RUN, {**read_yaml(RUN), **changes})
-
-
-def estimate(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
-    return forecast(plan, tables, costs.find_machine(name), gpus)
 
 
 def finish(artifact: Artifact, **content: Any) -> None:

@@ -1,14 +1,12 @@
 """What ``encore preflight`` can be asked about, and what it says of anything else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
-from test_forecast import estimate, planned
 
 from encore.errors import EncoreError
+from tests.support.small_forecast import estimate, planned
 
 MADE = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
 

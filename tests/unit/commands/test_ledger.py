@@ -5,7 +5,6 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-import inside
 import pytest
 import yaml
 
@@ -13,6 +12,7 @@ from encore.commands import ledger
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_step
 from encore.products.catalogue import load_catalogue
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 CONFIG = ROOT / "config"

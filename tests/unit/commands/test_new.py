@@ -1,14 +1,11 @@
 """`encore new`: from a folder, or an id of ir_datasets, to a short run's file that plans what it can speak to."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
 from collections import Counter
 from pathlib import Path
 
-import inside
 import pytest
 import yaml
 
@@ -17,6 +14,7 @@ from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.targets import downloads, everything_declared, needed_by
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 HEADER = "query-id\tcorpus-id\tscore"

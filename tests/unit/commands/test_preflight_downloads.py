@@ -1,15 +1,13 @@
 """What ``encore preflight`` says of downloads: their sizes, what is here already, and what counts once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from test_forecast import planned
 
 from encore.commands.preflight import downloads
 from encore.commands.preflight.downloads import Fetches
 from encore.plan.artifact import Artifact
+from tests.support.small_forecast import planned
 
 IDS = {
     "msmarco-passage": {

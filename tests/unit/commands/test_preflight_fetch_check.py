@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_download import CONTENT, Server
-from test_forecast import planned
 
 import encore
 from encore.commands.preflight import fetch_check as checking
@@ -17,14 +14,8 @@ from encore.commands.preflight.fetch_check import Address, answer_of, check_json
 from encore.config.sources import SourceEntry
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import fetched_source
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    one = Server()
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
+from tests.support.server import CONTENT, Server
+from tests.support.small_forecast import planned
 
 
 def test_each_address_of_a_source_is_asked_and_nothing_is_fetched(bare: Path, server: Server) -> None:

@@ -1,7 +1,5 @@
 """What jobs request of a cluster: in the demo, for MS MARCO's passages and for 33 million; and what that rests on."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -9,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_forecast import disk_of, estimate, planned
 
 from encore.commands.preflight import costs
+from encore.commands.preflight.forecast import disk_of
 from encore.commands.preflight.jobs import LONGEST, Requests
 from encore.commands.preflight.sizes import SIZES
 from encore.config.run import RunConfig
@@ -19,6 +17,7 @@ from encore.plan.artifact import Artifact, Topics, upstream
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from tests.support.small_forecast import estimate, planned
 
 ROOT = Path(__file__).parents[3]
 HOUR, WEEK = 60, 7 * 24 * 60

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import inside
 import pytest
 
 from encore.commands.show_config import config_text
 from encore.errors import EncoreError
 from encore.products.catalogue import CATALOGUE, load_plan
+from tests.support import inside
 
 NANO = "config/nano.yaml"
 LINEAGE = "bert-base+costa~temperature=0.05+marco-bm25@hnsw~ef_search=64"

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from small_grid import VALUES, grid
 
 from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid, systems
@@ -20,6 +19,7 @@ from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
 from encore.plan.tuning import Trial
 from encore.products.catalogue import load_plan
+from tests.support.small_grid import VALUES, grid
 
 GRIDS = {
     "default": "trials",

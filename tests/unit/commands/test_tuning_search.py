@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from small_grid import VALUES, grid
 
 from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid
@@ -24,6 +23,7 @@ from encore.plan import tuning
 from encore.products.catalogue import load_plan
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
+from tests.support.small_grid import VALUES, grid
 
 ROOT = Path(__file__).parents[3]
 LOW = Path("config/tuning/lowres.yaml")

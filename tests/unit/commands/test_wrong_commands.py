@@ -1,11 +1,10 @@
 """Command lines that name nothing, and results that are damaged: one line that says so, and never a traceback."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import inside
 import pytest
+
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 

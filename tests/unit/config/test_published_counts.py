@@ -1,7 +1,5 @@
 """Published counts next to ours: what an entry may say, what is compared with it, and what is estimated from it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -10,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_forecast import estimate
 
 from encore.commands import chain
 from encore.commands.preflight import forecast_text
@@ -23,6 +20,7 @@ from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.storage.manifest import record
+from tests.support.small_forecast import estimate
 
 ROOT = Path(__file__).parents[3]
 PAPER, NANO = Path("config/paper.yaml"), Path("config/nano.yaml")

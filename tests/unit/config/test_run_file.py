@@ -1,7 +1,5 @@
 """A run that extends another one: which keys it takes over, that nothing shows it afterwards, and every wrong use."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -8,7 +8,6 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import inside
 import pytest
 import yaml
 
@@ -18,6 +17,7 @@ from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifacts.collections import fetched_ir_datasets, fetched_source
 from encore.products.catalogue import load_catalogue, load_plan
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 SOURCES = load_catalogue(ROOT / "config").sources

@@ -1,7 +1,5 @@
 """Mistakes in what users write, told in one line with file and place before any job is planned."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
 from encore.storage.manifest import record
+from tests.support import inside
 
 HEADER = describe("größe", collection="pydocs", split="test", retrieval=[{"name": "bm25", "k1": 0.9}])
 CHOOSING = describe("bm25", collection="pydocs", split="valid-80-s1", retrieval=[])

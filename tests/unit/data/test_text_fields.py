@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from small_models import tokenizer_folder
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.text_fields import Form, FormFields
@@ -12,6 +11,7 @@ from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
+from tests.support.small_models import tokenizer_folder
 
 
 def test_the_usual_text_is_title_and_text_and_needs_no_file(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
 
@@ -17,6 +16,7 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256, write_jsonl
+from tests.support import inside
 
 CORPUS = [
     {"_id": "p1", "title": "Lists", "text": "A list holds calls. It grows."},

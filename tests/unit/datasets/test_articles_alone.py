@@ -1,14 +1,11 @@
 """What is only pre-trained on has articles and no passages: objectives learn the same, and nothing else is planned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from small_dump import Wiki, write
 
 from encore import objectives
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -25,6 +22,7 @@ from encore.plan.artifacts import inspections
 from encore.plan.artifacts.collections import named_collection, tokens
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from tests.support.small_dump import Wiki, write
 
 ROOT = Path(__file__).parents[3]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from test_beir import CORPUS, QUERIES, SPLITS, build, fields, refusal, write
 
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
+from tests.support.small_beir import CORPUS, QUERIES, SPLITS, build, fields, refusal, write
 
 
 def clustered(cluster: str) -> str:

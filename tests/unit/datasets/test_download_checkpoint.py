@@ -10,11 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import inside
 import pytest
-from small_checkpoints import bert
-from small_hub import COMMIT, Hub
-from small_models import tokenizer_folder
 
 import encore
 from encore.datasets.download import checkpoint, download
@@ -23,6 +19,10 @@ from encore.errors import EncoreError
 from encore.models import checkpoint as model_folder
 from encore.storage import manifest
 from encore.storage.files import sha256
+from tests.support import inside
+from tests.support.small_checkpoints import bert
+from tests.support.small_hub import COMMIT, Hub
+from tests.support.small_models import tokenizer_folder
 
 SCRIPTS = Path(__file__).parents[3] / "workflow" / "scripts"
 READ = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]

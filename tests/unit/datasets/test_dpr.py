@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_dpr
-from small_dpr import fields, training
 
 from encore.data.collection import Collection, topics
 from encore.datasets import kinds
@@ -16,6 +14,8 @@ from encore.datasets.dpr import elements
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import HEADER
 from encore.storage.files import open_text
+from tests.support import small_dpr
+from tests.support.small_dpr import fields, training
 
 
 @pytest.fixture

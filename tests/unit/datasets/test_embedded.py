@@ -1,7 +1,5 @@
 """The collections that Encore ships: what the catalogue names is there, and nothing learned from says a test query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 

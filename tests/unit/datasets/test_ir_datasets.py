@@ -12,9 +12,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import inside
 import pytest
-import served
 
 from encore.config.run import Execution
 from encore.config.run_file import read_run
@@ -25,6 +23,7 @@ from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.storage.files import canonical
+from tests.support import inside, served
 
 ROOT = Path(__file__).parents[3]
 CATALOGUE = load_catalogue(ROOT / "config")

@@ -1,7 +1,5 @@
 """The token store of several collections as one: joined from theirs, to the bytes that their joined texts give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_beir import HEADER, fields
 
 from encore.data.collection import Collection
 from encore.datasets import kinds as collections
 from encore.errors import EncoreError
+from tests.support.small_beir import HEADER, fields
 
 DOCUMENTS, QUERIES = 6, 5
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels/train.tsv", "qrels/test.tsv")

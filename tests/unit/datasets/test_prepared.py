@@ -1,7 +1,5 @@
 """A collection in the common form, from a folder or an archive: the same bytes again, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ReQA of your own passages: which are candidates, which are distractors, and rows that are refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

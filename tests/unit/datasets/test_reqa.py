@@ -1,16 +1,12 @@
 """ReQA: tuples from places of answers, all pairs as candidates, cold-start parts, two rules of what is right."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import inside
 import pytest
-from small_models import tokenizer_folder
 
 from encore.data import sentences
 from encore.data.collection import Collection, Judgment, order, write_collection
@@ -23,6 +19,8 @@ from encore.datasets.squad_reqa import squad_paragraphs
 from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256
+from tests.support import inside
+from tests.support.small_models import tokenizer_folder
 
 CONTEXT = 'Dr. Grey was born in  1901.\nShe moved to Rome in 1920! There she wrote "No. 7". It sold well.'
 ROMES = "Rome is old. She moved to Rome in 1920!"

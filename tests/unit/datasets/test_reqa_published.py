@@ -1,7 +1,5 @@
 """SQuAD and Natural Questions as ReQA: files in their published forms, and the rules of the ReQA evaluation."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

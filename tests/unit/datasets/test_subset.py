@@ -1,7 +1,5 @@
 """A part of a collection: judged documents stay, samples nest, and links lead nowhere that is gone."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

@@ -7,10 +7,8 @@ import json
 import math
 from pathlib import Path
 
-import inside
 import pytest
 from pydantic import ValidationError
-from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
 from encore.data.collection import Collection
 from encore.datasets import kinds
@@ -18,6 +16,8 @@ from encore.datasets.mediawiki import dump
 from encore.datasets.reqa import published
 from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
+from tests.support import inside
+from tests.support.small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
 PAGES = [
     Wiki("Cat", "A '''cat''' is an [[animal]]. It purrs.\n\n== Food ==\nCats eat [[Mouse|mice]] in [[1999]].", id=12),

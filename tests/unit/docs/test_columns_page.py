@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import small_table
 
 from encore.plan import tuning
 from encore.products import loss_curves
@@ -14,6 +13,7 @@ from encore.products.figures.kinds import KINDS
 from encore.products.tables import reproduction
 from encore.products.tables.plan import table_plan
 from encore.products.tables.tidy import tidy_frame
+from tests.support import small_table
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/columns.md").read_text()

@@ -14,14 +14,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import inside
 import pytest
-from documented import READERS, ROOT, Command, documented, is_complete, needs_a_run, of_page
 
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.targets import check_target, everything_declared, needed_by
 from encore.storage import root
+from tests.support import inside
+from tests.support.documented import READERS, ROOT, Command, documented, is_complete, needs_a_run, of_page
 
 DEFAULT = "config/config.yaml"
 WRITTEN = {"config/faq.yaml", "config/own.yaml", "config/own-zero-shot.yaml"}  # files that the page has the reader make

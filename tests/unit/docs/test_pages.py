@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_reads import table_scores
 
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.targets import everything_declared, needed_by
+from tests.support.small_reads import table_scores
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import small_table
 
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
+from tests.support import small_table
 
 ROOT = Path(__file__).parents[3]
 

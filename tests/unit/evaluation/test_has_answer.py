@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import regex
-import small_dpr
 
 from encore.config.datasets import Split
 from encore.data.collection import Collection, write_collection
@@ -16,6 +15,7 @@ from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.plan.artifact import Topics
 from encore.products.catalogue import load_plan
+from tests.support import small_dpr
 
 TOKENS = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE)
 MEASURES = {"R@1": "Success@1", "R@2": "Success@2", "R@5": "Success@5", "RR@10": "RR@10"}

@@ -1,12 +1,9 @@
 """What figures ask models: coverage by Algorithm 1 word for word, named pieces, a decoder's words, a map."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
 import torch
@@ -27,6 +24,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder, initialise
 from encore.storage import manifest
+from tests.support import inside
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 KS = [2, 5, 10]

@@ -5,11 +5,9 @@ import time
 from copy import deepcopy
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 import yaml
-from small_reads import table_reads
 
 from encore.config.run import RunConfig
 from encore.data import vocabulary
@@ -29,6 +27,8 @@ from encore.products.tables.plan import table_plan
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record
+from tests.support import inside
+from tests.support.small_reads import table_reads
 
 ROOT = Path(__file__).parents[3]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -1,13 +1,10 @@
 """The loss on masked words: by hand, alike for all models, and only where a model has a whole head."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
 import torch
@@ -32,6 +29,7 @@ from encore.plan.plan import Plan
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
 from encore.training.randomness import generator
+from tests.support import inside
 
 STEP = {
     "kind": "pretrain",

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import inside
 import ir_measures
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from encore.evaluation import judging, measures, reference_evaluator, scores
 from encore.evaluation.hits import Grades, Hits
 from encore.evaluation.measures import Measure
 from encore.storage.manifest import record
+from tests.support import inside
 
 EXPRESSIONS = [
     *("RR", "RR@10", "RR(rel=3)@10", "R@5", "R(rel=3)@100", "nDCG", "nDCG@10", "nDCG@3"),

@@ -1,17 +1,11 @@
 """Counts of pairs: by hand, the same at every run, of one step whatever else it says, and as columns of a table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
-import small_store
-from small_table import lines_of, notes_of, table_of, write_artifact
-from small_table import plan as small_plan
 
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
@@ -21,6 +15,9 @@ from encore.evaluation.inspection.pair_counts import count
 from encore.plan.artifacts.masked_loss import pairs
 from encore.plan.plan import Plan
 from encore.products.tables import formats
+from tests.support import inside, small_store
+from tests.support.small_table import lines_of, notes_of, table_of, write_artifact
+from tests.support.small_table import plan as small_plan
 
 STEP: dict[str, Any] = {
     "kind": "pretrain",

@@ -1,12 +1,9 @@
 """How close a run is to a reference: by hand and by SciPy, at the ends of each scale, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 from scipy import stats
@@ -17,6 +14,7 @@ from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
 from encore.evaluation.measures import Measure
 from encore.evaluation.reproducibility import PERSISTENCE, closeness, order
+from tests.support import inside
 
 RR = Measure("RR", cutoff=10)
 GRADES = {f"q{number}": {f"d{number}": 1} for number in range(6)}

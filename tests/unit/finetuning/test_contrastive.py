@@ -5,16 +5,6 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from small_finetuning import (
-    NEGATIVES,
-    PASSAGES,
-    Lookup,
-    batch_of,
-    loss_by_definition,
-    small_collection,
-    small_store,
-    step,
-)
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.judgments import highest_graded
@@ -24,16 +14,14 @@ from encore.finetuning.queries import training_queries
 from encore.training.batches import BatchMaker
 from encore.training.memory import PartSize
 from encore.training.task import PARTS
-
-
-@pytest.fixture(scope="module")
-def store():
-    return small_store()
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory):
-    return small_collection(tmp_path_factory.mktemp("collection"))
+from tests.support.small_finetuning import (
+    NEGATIVES,
+    PASSAGES,
+    Lookup,
+    batch_of,
+    loss_by_definition,
+    step,
+)
 
 
 @pytest.fixture
@@ -182,30 +170,6 @@ def test_scores_are_precise_though_the_encoder_is_not(task):
         coarse = task.batch_loss(rows | {"vectors": rows["vectors"].bfloat16()})["contrast"]
     assert precise.item() == pytest.approx(exact["contrast"].item(), rel=1e-6)
     assert abs(coarse.item() - precise.item()) > 1e-5, "the check sees bf16's rounding"
-
-
-def test_gradients_are_the_numeric_ones(task):
-    encoder = Lookup()
-    examples, batch = batch_of(task, [0, 2])
-    task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].backward()
-    delta, analytic = 1e-6, encoder.table.weight.grad.clone()
-    for token in (1, int(task.store.passages[examples[0].passages[0]][0]), int(task.store.queries[0][0])):
-        numeric = []
-        for sign in (1, -1):
-            with torch.no_grad():
-                encoder.table.weight[token, 0] += sign * delta
-                numeric.append(task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item())
-                encoder.table.weight[token, 0] -= sign * delta
-        assert (numeric[0] - numeric[1]) / (2 * delta) == pytest.approx(analytic[token, 0].item(), abs=1e-7)
-
-
-def test_the_order_of_a_batch_does_not_matter(task):
-    encoder = Lookup()
-    losses = [
-        task.loss(encoder, torch.nn.ModuleDict(), batch_of(task, order)[1])["loss"].item()
-        for order in ([0, 1, 2, 5], [5, 2, 0, 1])
-    ]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
 
 
 def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):

@@ -1,16 +1,11 @@
 """Distillation as a task: what a batch brings of its teachers, against scores by definition, whole and in parts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import torch
-from batch_parts import in_parts
-from small_finetuning import PASSAGES, Lookup, small_store, step
 from torch import nn
 
 from encore.errors import EncoreError
@@ -21,67 +16,11 @@ from encore.finetuning.distillation import (
     distillation,
     filled,
 )
-from encore.finetuning.queries import Query
-from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
+from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_vectors
 from encore.storage.files import write_array
-from encore.training import gradients
-from encore.training.distributed import ProcessGroup
-from encore.training.gradients import TrainingModels
-from encore.training.randomness import generator
-
-NUMERICS = {"precision": "fp32", "threads": 1}
-FIELDS = {"per_query": 2, "temperature": 0.5, "teachers": ["parent"], "teacher_temperature": 0.25}
-
-
-@pytest.fixture(scope="module")
-def store() -> Any:
-    return small_store()
-
-
-def query(row: int, negatives: tuple[int, ...]) -> Query:
-    return Query(row, (row,), frozenset({row}), frozenset({row}), negatives)
-
-
-ASKED = [query(row, (row + 10, row + 12, row + 14)) for row in range(8)]
-
-
-def all_pairs() -> tuple[np.ndarray, np.ndarray]:
-    pairs = [(one.row, passage) for one in ASKED for passage in (*one.positives, *one.negatives)]
-    queries, passages = np.array(pairs).T
-    return queries, passages
-
-
-def scores_in(folder: Path, seed: int) -> Path:
-    queries, passages = all_pairs()
-    order = np.random.default_rng(seed).permutation(len(queries))
-    write_scores(folder, queries[order], passages[order], score(queries, passages, seed)[order])
-    return folder
-
-
-def score(queries: np.ndarray, passages: np.ndarray, seed: int) -> np.ndarray:
-    return np.cos(queries * 7.0 + passages * (3.0 + seed)) * 4
-
-
-def vectors_in(folder: Path, seed: int, kind: str) -> dict[str, dict[int, np.ndarray]]:
-    """Vectors of all texts, of tokens as many as the text has; what was written, by row."""
-    rng, found = np.random.default_rng(seed), {}
-    for name, rows in (("queries", np.arange(8)), ("passages", np.arange(PASSAGES))):
-        counts = rng.integers(1, 6, len(rows)) if kind == "token" else np.ones(len(rows), dtype=int)
-        own = {int(row): rng.normal(size=(count, 5)) for row, count in zip(rows, counts, strict=True)}
-        write_vectors(folder, name, rows, own.values(), kind)
-        found[name] = own
-    return found
-
-
-def task_of(store: Any, loss: str, teacher_outputs: list[Path], **changes: Any) -> Any:
-    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, teacher_outputs)
-
-
-def small_task(loss: str, folder: Path) -> Any:
-    """A task with one teacher, for the trainings of ``two_processes.py``."""
-    scores_in(folder, 1)
-    vectors_in(folder, 1, "token")
-    return task_of(small_store(), loss, [folder])
+from tests.support import oracles
+from tests.support.small_finetuning import PASSAGES, Lookup, step
+from tests.support.small_teachers import ASKED, FIELDS, query, score, scores_in, task_of, vectors_in
 
 
 def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:
@@ -193,33 +132,6 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(store: Any, tmp_path
     assert encoder.table.weight.grad.abs().max() < 1e-6
     other = BatchDistillation(own, ASKED, store, [tmp_path])
     assert other.loss(encoder, nn.ModuleDict(), batch)["loss"].item() > 1e-3
-
-
-def test_the_order_of_a_batch_does_not_matter(store: Any, tmp_path: Path) -> None:
-    vectors_in(tmp_path, 1, "token")
-    task, encoder = task_of(store, "kl-in-batch", [tmp_path]), Lookup()
-    forward, back = (task.loss(encoder, nn.ModuleDict(), batch_of(task, rows)[1])["loss"].item()
-                     for rows in ([0, 2, 5, 7], [7, 0, 5, 2]))  # fmt: skip
-    assert forward == pytest.approx(back, rel=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["kl-in-batch", "kl-pairwise", "margin-mse"])
-@pytest.mark.parametrize("size", [1, 3])
-def test_parts_have_the_gradients_of_the_whole_batch(store: Any, loss: str, size: int, tmp_path: Path) -> None:
-    scores_in(tmp_path, 1)
-    vectors_in(tmp_path, 1, "token")
-    task = task_of(store, loss, [tmp_path])
-    found = []
-    for micro_batch in (8, size):
-        torch.manual_seed(0)
-        models = TrainingModels(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
-        examples = [task.example(row, generator(0, "example", 0, row)) for row in range(8)]
-        parts = in_parts(task, examples, micro_batch, "step", 1)
-        terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
-        found.append((terms["loss"].item(), models.encoder.table.weight.grad))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
-    torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-6, atol=1e-9)
-    assert found[0][1].abs().max() > 0
 
 
 def test_a_text_without_vectors_is_refused(tmp_path: Path) -> None:

@@ -1,71 +1,26 @@
-"""Late interaction: MaxSim and its loss against oracles, padding, parts of a batch, and a trained model's folder."""
+"""Late interaction: MaxSim and its loss against oracles, and padding."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_models
 import torch
-from batch_parts import in_parts
 from torch import Tensor, nn
 
-from encore.config.finetuning import FinetuneStep
-from encore.finetuning.late_interaction import LateInteraction
-from encore.finetuning.queries import Query
-from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import inputs, late_interaction
 from encore.models.config import EncoderConfig
 from encore.models.late_interaction import max_sim
-from encore.training import gradients
-from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
-from encore.training.task import Subset
+from tests.support import oracles, small_models
+from tests.support.small_finetuning import loss_of, scorer_task, six_of
 
-LENGTH, QUERY_LENGTH, WIDTH = 12, 7, 6
-STEP = {
-    "kind": "finetune", "collection": "c", "steps": 1, "batch": 4, "learning_rate": 1e-3, "length": LENGTH,
-    "query_length": QUERY_LENGTH, "negatives": "bm25", "per_query": 2, "temperature": 0.05, "source": "test",
-    "scorer": "late-interaction", "token_dimension": WIDTH,
-}  # fmt: skip
+LENGTH, QUERY_LENGTH = 12, 7
+
+pytestmark = pytest.mark.usefixtures("double")
 
 
-class Texts(list):  # type: ignore[type-arg]
-    def __init__(self, rows: list[np.ndarray]) -> None:
-        super().__init__(rows)
-        self.lengths = np.array([len(row) for row in rows])
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-def make(**changes: Any) -> tuple[LateInteraction, TrainingModels]:
-    rng = np.random.default_rng(5)
-    store: Any = SimpleNamespace(
-        passages=Texts([rng.integers(5, 96, size) for size in rng.integers(1, 16, 30)]),
-        queries=Texts([rng.integers(5, 96, size) for size in rng.integers(1, 9, 12)]),
-        special=SimpleNamespace(pad=0, cls=2, sep=3),
-    )
-    queries = [Query(i, (i,), frozenset({i}), frozenset({i}), (i + 10, i + 11, i + 12)) for i in range(8)]
-    queries[0] = Query(0, (0,), frozenset({0, 1}), frozenset({0, 1}), (10, 11))  # the answer of 1 is one of 0's too
-    task = LateInteraction(FinetuneStep.model_validate(STEP | changes), queries, store)
-    encoder = small_models.random_encoder()
-    torch.manual_seed(2)
-    heads = task.heads(encoder.config)
-    nn.init.normal_(heads["late"].weight, std=0.5)
-    return task, TrainingModels(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
-
-
-def examples(task: RetrievalTask) -> list[Any]:
-    return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
+def make(**changes: Any) -> tuple[Any, TrainingModels]:
+    return scorer_task("late-interaction", length=LENGTH, temperature=0.05, token_dimension=6, **changes)
 
 
 def tokens(models: TrainingModels, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
@@ -76,7 +31,7 @@ def tokens(models: TrainingModels, sequence: np.ndarray, length: int, normalised
     return vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True)) if normalised else vectors
 
 
-def by_definition(task: LateInteraction, models: TrainingModels, batch: list[Any], both: bool = False) -> float:
+def by_definition(task: Any, models: TrainingModels, batch: list[Any], both: bool = False) -> float:
     passages = [row for example in batch for row in example.passages]
     scores = oracles.max_sim(
         [tokens(models, task.store.queries[example.query.row], QUERY_LENGTH, both) for example in batch],
@@ -87,18 +42,13 @@ def by_definition(task: LateInteraction, models: TrainingModels, batch: list[Any
     return oracles.choice(scores / task.step.temperature, positive, ignored)
 
 
-def loss(task: LateInteraction, models: TrainingModels, batch: list[Any]) -> Tensor:
-    arrays = {name: torch.from_numpy(array) for name, array in task.collate(batch).items()}
-    return task.loss(models.encoder, models.heads, arrays)["loss"]
-
-
 @pytest.mark.parametrize("normalised", ["passages", "both"])
 def test_the_loss_is_the_one_by_definition(normalised: str) -> None:
     task, models = make(normalised=normalised)
-    batch = examples(task)
+    batch = six_of(task)
     assert any(1 in example.passages for example in batch[1:]), "an answer of query 0 must be in the batch"
     expected = by_definition(task, models, batch, normalised == "both")
-    assert loss(task, models, batch).item() == pytest.approx(expected, rel=1e-10)
+    assert loss_of(models, batch).item() == pytest.approx(expected, rel=1e-10)
     other = by_definition(task, models, batch, normalised != "both")
     assert abs(other - expected) > 1e-3, "the check must see which vectors are normalised"
 
@@ -106,7 +56,7 @@ def test_the_loss_is_the_one_by_definition(normalised: str) -> None:
 @pytest.mark.parametrize("mistake", ["scale", "mean", "special tokens", "padding"])
 def test_a_planted_error_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     task, models = make()
-    expected = by_definition(task, models, examples(task))
+    expected = by_definition(task, models, six_of(task))
 
     def wrong(queries: Tensor, own: Tensor, passages: Tensor, counted: Tensor) -> Tensor:
         if mistake == "padding":
@@ -119,45 +69,7 @@ def test_a_planted_error_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(late_interaction, "max_sim", wrong)
     if mistake == "special tokens":
         monkeypatch.setattr(late_interaction, "counted", lambda ids, shape: ids != shape.pad)
-    assert abs(loss(task, models, examples(task)).item() - expected) > 1e-5
-
-
-def test_gradients_are_the_numeric_ones() -> None:
-    task, models = make()
-    batch = examples(task)
-    loss(task, models, batch).backward()
-    parameters = [models.heads["late"].weight, models.encoder.word_embeddings]
-    token = int(task.store.queries[0][0])
-    for parameter, row in zip(parameters, (0, token), strict=True):
-        assert parameter.grad is not None
-        numeric = []
-        for sign in (1, -1):
-            with torch.no_grad():
-                parameter[row, 0] += sign * 1e-6
-                numeric.append(loss(task, models, batch).item())
-                parameter[row, 0] -= sign * 1e-6
-        assert (numeric[0] - numeric[1]) / 2e-6 == pytest.approx(parameter.grad[row, 0].item(), abs=1e-6)
-
-
-def test_the_order_of_a_batch_does_not_matter() -> None:
-    task, models = make()
-    batch = examples(task)
-    assert loss(task, models, batch[::-1]).item() == pytest.approx(loss(task, models, batch).item(), rel=1e-10)
-
-
-@pytest.mark.parametrize("micro_batch", [6, 4, 1])
-def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
-    def found(size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        task, models = make()
-        made = in_parts(Subset(task, np.arange(6)), examples(task), size)
-        terms = gradients.backward(models, made, task.loss_weights(0.0), ProcessGroup())
-        named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
-        return terms, {name: value.grad for name, value in named if value.grad is not None}
-
-    for one, other in zip(found(micro_batch), found(6), strict=True):
-        assert one.keys() == other.keys()
-        for name in one:
-            torch.testing.assert_close(one[name], other[name], rtol=1e-8, atol=1e-11, msg=name)
+    assert abs(loss_of(models, six_of(task)).item() - expected) > 1e-5
 
 
 # MaxSim

@@ -6,7 +6,6 @@ import runpy
 import sys
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 
@@ -17,6 +16,7 @@ from encore.data.runs import describe, write_run
 from encore.finetuning.negatives import mining
 from encore.storage import manifest
 from encore.storage.files import contents
+from tests.support import inside
 
 SCRIPTS = Path(__file__).parents[3] / "workflow" / "scripts"
 DOCUMENTS = [f"d{i:02d}" for i in range(20)]

@@ -3,50 +3,26 @@
 import numpy as np
 import pytest
 import torch
-from batch_parts import in_parts
-from small_finetuning import (
-    NEGATIVES,
-    Lookup,
-    batch_of,
-    loss_by_definition,
-    made,
-    small_collection,
-    small_store,
-    step,
-    vectors,
-)
 
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.queries import training_queries
-from encore.training import gradients
-from encore.training.distributed import ProcessGroup
-from encore.training.gradients import TrainingModels
+from tests.support.small_finetuning import (
+    NEGATIVES,
+    RECIPES,
+    Lookup,
+    batch_of,
+    loss_by_definition,
+    made,
+    step,
+    vectors,
+)
 
 
-@pytest.fixture(scope="module")
-def store():
-    return small_store()
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory):
-    return small_collection(tmp_path_factory.mktemp("collection"))
-
-
-CHANGES = {
-    "pool": {"in_batch_group": 2},
-    "pool of one": {"in_batch_group": 1},
-    "none": {"negatives": "none"},
-    "log-q": {"negatives": "none", "logq_correction": True},
-    "replacement": {"replacement": True},
-}
-
-
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_loss_of_every_recipe_is_the_one_by_definition(store, collection, name):
-    task = made(store, collection, **CHANGES[name])
+    task = made(store, collection, **RECIPES[name])
     torch.manual_seed(1)
     encoder = Lookup()
     for indices in ([0, 1, 2, 3], [4, 2], [7, 6, 5, 4, 3, 2, 1, 0]):
@@ -55,31 +31,12 @@ def test_loss_of_every_recipe_is_the_one_by_definition(store, collection, name):
         assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-6)
 
 
-@pytest.mark.parametrize("micro_batch", [4, 3, 1])
-@pytest.mark.parametrize("name", [*CHANGES, "pairwise"])
-def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(store, collection, name, micro_batch):
-    """A pool that lies across two parts is still one pool, and sampling probabilities go with their passages."""
-    task = made(store, collection, **CHANGES.get(name, {"loss": "pairwise"}))
-    torch.manual_seed(1)
-    encoder = Lookup()
-    examples, batch = batch_of(task, [0, 1, 2, 3])
-    whole = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
-    (expected,) = torch.autograd.grad(whole, [encoder.table.weight])
-    models = TrainingModels(
-        task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1}
-    )
-    parts = in_parts(task, examples, micro_batch)
-    terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
-    assert terms["loss"].item() == pytest.approx(whole.item(), abs=1e-12)
-    torch.testing.assert_close(encoder.table.weight.grad, expected, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["pool", "log-q"])
 def test_the_definition_notices_a_recipe_that_is_not_followed(store, collection, name):
-    task = made(store, collection, **CHANGES[name])
+    task = made(store, collection, **RECIPES[name])
     torch.manual_seed(1)
     encoder = Lookup()
-    plain = made(store, collection, **{key: value for key, value in CHANGES[name].items() if key == "negatives"})
+    plain = made(store, collection, **{key: value for key, value in RECIPES[name].items() if key == "negatives"})
     examples, batch = batch_of(plain, [0, 1, 2, 3])
     loss = plain.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3

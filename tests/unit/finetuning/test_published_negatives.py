@@ -1,7 +1,5 @@
 """Small files in the exact forms that MS MARCO's and others' large ones are published in, read as the programs do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

@@ -1,14 +1,10 @@
 """A scoring of pairs that was killed goes on where it was, to the same bytes; for scorers of all kinds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import test_dense_path
-from test_dense_path import NUMERICS, STEP
 
 from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
@@ -19,9 +15,7 @@ from encore.finetuning.scoring.scorer import ScoreState
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.retrieval.rerank import answer_reranked
-
-home = test_dense_path.home
-negatives = test_dense_path.negatives
+from tests.support.small_home import NUMERICS, STEP
 
 KINDS = ["vector", "late-interaction", "cross-encoder"]
 SHORT = {name: value for name, value in STEP.items() if name != "validate_every"} | {"per_query": 1, "steps": 2}

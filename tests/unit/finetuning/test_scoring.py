@@ -1,13 +1,10 @@
 """Scorers of pairs: trained by the library, opened from their folders, against scores computed one pair at a time."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 import torch
-from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
@@ -16,6 +13,7 @@ from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.scorer import passage_blocks
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
+from tests.support.small_home import NUMERICS, STEP
 
 OWN = {
     "vector": {"validate_every": None},
@@ -26,7 +24,7 @@ PAIRS = np.random.default_rng(0).integers(0, 64, (2, 150))
 
 
 @pytest.fixture(scope="module", params=OWN)
-def trained(request, home, negatives):  # noqa: F811
+def trained(request, home, negatives):
     kind = request.param
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
     changed = {**STEP, "scorer": kind, **OWN[kind]}
@@ -93,7 +91,7 @@ def test_a_folder_says_its_scorer_and_what_it_cannot_open(trained):
     assert (use.length, use.query_length) == (length, 8)
 
 
-def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negatives, trained, tmp_path):  # noqa: F811
+def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negatives, trained, tmp_path):
     kind, model, store = trained
     places = [home / "tokens", home / "collection", model, negatives]
     step = {**STEP, "steps": 1, "learning_rate": 1e-12, "validate_every": None}
@@ -113,7 +111,7 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
+def test_an_unknown_scorer_is_refused(home, tmp_path):
     store = TokenStore(home / "tokens")
     checkpoint.save_model(
         embed.load_for_tokens(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"}

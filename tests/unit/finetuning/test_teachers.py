@@ -1,15 +1,11 @@
 """From judged queries to TCT HN+: a teacher, what it says, a student, its hard negatives, and both once more."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import test_dense_path
-from test_dense_path import NUMERICS, STEP, succeed
 
 from encore.data.collection import Collection
 from encore.data.runs import read_run
@@ -24,9 +20,7 @@ from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
-
-home = test_dense_path.home
-negatives = test_dense_path.negatives
+from tests.support.small_home import NUMERICS, STEP, succeed
 
 KNOWN = {name: value for name, value in STEP.items() if name != "validate_every"}
 COLBERT = {**KNOWN, "scorer": "late-interaction", "token_dimension": 8, "per_query": 1}

@@ -1,15 +1,11 @@
 """From pre-training to search with two towers, a head and a projector: what a step goes on from, what search uses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from small_models import TEXTS, tokenizer_folder
-from small_shard import encode_all
 
 from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
@@ -20,6 +16,8 @@ from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
 from encore.retrieval.dense import answer_exactly
+from tests.support.small_models import TEXTS, tokenizer_folder
+from tests.support.small_shard import encode_all
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 16, "query_length": 8, "source": "a test"}

@@ -5,21 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from small_finetuning import Lookup, small_collection, small_store, step, vectors
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
-
-
-@pytest.fixture(scope="module")
-def store():
-    return small_store()
-
-
-@pytest.fixture(scope="module")
-def collection(tmp_path_factory):
-    return small_collection(tmp_path_factory.mktemp("collection"))
+from tests.support.small_finetuning import Lookup, step, vectors
 
 
 def test_reciprocal_rank_by_hand():

@@ -9,14 +9,14 @@ import pytest
 import safetensors.torch
 import torch
 import torch.nn.functional as F
-from small_checkpoints import SEED_PIECES, backbone, bert, seed_encoder
-from small_models import tokenizer_folder
 
 from encore.config import checkpoints
 from encore.data import checkpoint_vocabulary, vocabulary
 from encore.errors import EncoreError
 from encore.models.heads import MlmHead
 from encore.models.start import start_model
+from tests.support.small_checkpoints import SEED_PIECES, backbone, bert, seed_encoder
+from tests.support.small_models import tokenizer_folder
 
 IDS = torch.tensor([[2, 8, 9, 3]])
 

@@ -1,7 +1,5 @@
 """Cranfield and CACM as they are published, brought into BEIR's layout."""
 
-from __future__ import annotations
-
 import io
 import sys
 import tarfile

@@ -1,7 +1,5 @@
 """The decoders against the released ones, their masks against loops, and their operations as torch counts them."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from typing import Any
@@ -9,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformer_oracles as plain
-from small_objective import batch_of, encoder, heads_of, make
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import decoders, flops
 from encore.models.config import EncoderConfig
 from encore.models.decoders import causal
+from tests.support import transformer_oracles as plain
+from tests.support.small_objective import batch_of, encoder, heads_of, make
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
 SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)

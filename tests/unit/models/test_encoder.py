@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import random_batch, random_encoder
 
 from encore.errors import EncoreError
 from encore.models import heads, inputs
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
+from tests.support.small_models import random_batch, random_encoder
 
 LENGTHS = [9, 4, 12, 2]
 

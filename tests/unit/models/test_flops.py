@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_models import random_batch, random_encoder
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -13,6 +12,7 @@ from encore.models import flops, heads
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
+from tests.support.small_models import random_batch, random_encoder
 
 
 def embed_by_all_states(encoder: Encoder, ids: Tensor, mask: Tensor) -> Tensor:

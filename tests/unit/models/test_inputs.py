@@ -1,16 +1,11 @@
 """How TCT-ColBERT reads texts: markers, no [SEP], queries filled up with [MASK], against a construction by hand."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import small_models
 import torch
-from small_shard import encode_all
-from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
 from encore.config.entries import Backbone
 from encore.data import vocabulary
@@ -24,6 +19,9 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.retrieval.dense import answer_exactly
+from tests.support import small_models
+from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_shard import encode_all
 
 TCT = {"query_marker": "[q]", "passage_marker": "[d]", "separator": False, "augment": True, "pooling": "content"}
 MARKS = {"query_marker": (60, 61, 62), "passage_marker": (60, 63, 62)}
@@ -117,7 +115,7 @@ def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):
 
 
 @pytest.mark.parametrize("scorer", ["vector", "late-interaction"])
-def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_path, scorer):  # noqa: F811
+def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_path, scorer):
     """A run's scores are those of texts framed by hand; the folder claims nothing that SentenceTransformer would do."""
     store = TokenStore(home / "tokens")
     special = (store.special.pad, store.special.cls, store.special.sep)

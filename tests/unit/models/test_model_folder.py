@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_models import TEXTS, random_encoder, tokenizer_folder
 
 from encore.data import vocabulary
 from encore.errors import EncoreError
@@ -15,6 +14,7 @@ from encore.models.decoders import AutoEncodingDecoder, AutoRegressionDecoder
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
 from encore.storage.files import sha256
+from tests.support.small_models import TEXTS, random_encoder, tokenizer_folder
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,17 @@
 """Texts in a row without padding give what the padded rectangle gives."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from small_models import random_batch, random_encoder
 from torch import Tensor
 
 from encore.models import encoder as encoders
 from encore.models import packing
 from encore.models.encoder import Encoder
 from encore.models.packing import Bounds, Packing, Rectangle, attend
+from tests.support.small_models import random_batch, random_encoder
 
 LENGTHS = [9, 4, 12, 2]
 

@@ -5,13 +5,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
-import served
 import torch
 from scipy import sparse
-from small_models import tokenizer_folder
 
 from encore.config.entries import Backbone
 from encore.data import vocabulary
@@ -22,6 +19,8 @@ from encore.models import checkpoint, lsa
 from encore.models.start import start_model
 from encore.storage.files import sha256
 from encore.storage.manifest import record
+from tests.support import inside, served
+from tests.support.small_models import tokenizer_folder
 
 WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
 SMALL = {"layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20, "dropout": 0.0, "source": "test"}

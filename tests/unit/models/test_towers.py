@@ -1,16 +1,11 @@
 """Two towers and projectors: which weights learn, what is saved, and what fine-tuning goes on from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from small_models import random_batch, random_encoder, tokenizer_folder
-from small_objective import batch_of, heads_of, make
-from small_objective import encoder as small_encoder
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -23,6 +18,9 @@ from encore.models.heads import projector
 from encore.models.start import start_model
 from encore.storage.files import sha256
 from encore.storage.manifest import read_manifest, record, verify
+from tests.support.small_models import random_batch, random_encoder, tokenizer_folder
+from tests.support.small_objective import batch_of, heads_of, make
+from tests.support.small_objective import encoder as small_encoder
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,14 @@
 """Auto-encoding: the loss from its formula, and what the decoder is given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-import small_store
 import torch
-import transformer_oracles as plain
-from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
-from small_objective import batch_of, make
 
 from encore.training.randomness import generator
+from tests.support import small_store
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from tests.support.small_objective import batch_of, make
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:

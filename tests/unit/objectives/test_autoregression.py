@@ -1,17 +1,15 @@
 """Auto-regression: the loss from its formula, and that nothing ahead is seen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import transformer_oracles as plain
-from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
-from small_objective import batch_of, make
 
 from encore.models.decoders import causal
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from tests.support.small_objective import batch_of, make
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:

@@ -1,7 +1,5 @@
 """The bag of words: its formula by NumPy, its gradient, its size, its folder, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +9,6 @@ import pytest
 import torch
 import yaml
 from pydantic import ValidationError
-from small_models import TEXTS, random_batch, tokenizer_folder
-from small_store import random_store
 
 from encore import objectives
 from encore.config.entries import Backbone
@@ -28,6 +24,8 @@ from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
+from tests.support.small_models import TEXTS, random_batch, tokenizer_folder
+from tests.support.small_store import random_store
 
 ROOT = Path(__file__).parents[3]
 SHAPE = EncoderConfig(

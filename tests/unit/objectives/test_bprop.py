@@ -1,16 +1,10 @@
 """B-PROP: attention of the parent's [CLS], the contrastive distribution, and word sets drawn from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
-import small_models
-import small_objective
-import small_store
 import torch
-from small_objective import batch_of, encoder, heads_of, make
 
 from encore.errors import EncoreError
 from encore.objectives.bprop import BpropSets, ContrastiveDistribution, contrastive, saturated
@@ -18,6 +12,8 @@ from encore.objectives.parts.attention import cls_attention, text_attention
 from encore.objectives.parts.lexicon import Sums
 from encore.objectives.parts.word_sets import PreparedPairs
 from encore.training.randomness import generator
+from tests.support import small_models, small_objective, small_store
+from tests.support.small_objective import batch_of, encoder, heads_of, make
 
 
 def plain_attention(model: torch.nn.Module, hidden: np.ndarray, length: int) -> np.ndarray:

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-import transformer_oracles as plain
-from small_decoding import TEXTS, draw, encoded, numbers, plant
-from small_objective import encoder, make
 
 from encore.errors import EncoreError
 from encore.training import losses
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import TEXTS, draw, encoded, numbers, plant
+from tests.support.small_objective import encoder, make
 
 PAIRED = [
     [[[20, 21, 80, 22], [23, 24, 90, 25, 26], [27, 28]]],

@@ -1,16 +1,11 @@
 """COSTA: spans, groups, and the loss of its equations."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-from small_objective import encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
@@ -18,6 +13,8 @@ from encore.models.heads import projector as build_projector
 from encore.objectives.costa import groups, span_means
 from encore.objectives.parts.stop_words import content_pieces
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support.small_objective import encoder, heads_of, make
 
 
 def test_span_means_are_means_of_the_states_inside() -> None:

@@ -1,22 +1,19 @@
 """CPDAE: bags of pieces from representations, and the contrast of two maskings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
 from encore.objectives.cpdae import Idf
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "cpdae": {},

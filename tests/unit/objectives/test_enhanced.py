@@ -1,21 +1,19 @@
 """Enhanced decoding: the loss from its formula, and the masks, drawn all at once, against one word after the other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import transformer_oracles as plain
-from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
-from small_objective import STEP, batch_of, make
 
 from encore import objectives
 from encore.models import word_masks
 from encore.models.word_masks import visible
 from encore.objectives.parts.masking import count_to_mask
 from encore.training.randomness import generator
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from tests.support.small_objective import STEP, batch_of, make
 
 
 def seen(case: Case, row: int) -> np.ndarray:

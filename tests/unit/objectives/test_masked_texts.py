@@ -1,18 +1,12 @@
 """Objectives on masked texts: MLM and bag-of-words prediction."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-import transformer_oracles
-from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
@@ -20,6 +14,8 @@ from encore.models.encoder import Encoder
 from encore.objectives.parts.chunks import Chunks, PackingFields, text_chunks
 from encore.training import losses
 from encore.training.randomness import generator
+from tests.support import oracles, small_store, transformer_oracles
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 
 
 def test_chunks_pack_sentences_and_never_cross_a_section() -> None:

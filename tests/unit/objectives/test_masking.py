@@ -1,7 +1,5 @@
 """Masking: how much, what, and never a special token."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The registry of objectives, and what holds for each of them."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
@@ -11,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_store
 import torch
-from small_objective import STEP, batch_of, encoder, heads_of, make
 
 from encore import objectives
 from encore.errors import EncoreError
@@ -22,6 +18,8 @@ from encore.objectives.parts.masked_texts import MaskedTexts
 from encore.objectives.parts.pairs import Pairs
 from encore.training.randomness import generator
 from encore.training.task import Task
+from tests.support import small_store
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 
 ALL = objectives.names()
 FOLDER = Path(objectives.__file__).parent

@@ -1,22 +1,19 @@
 """The two-tower objectives: which pairs they make, and their contrast."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.parts import pairs
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 
 
 def articles() -> Any:

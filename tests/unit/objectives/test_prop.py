@@ -1,16 +1,11 @@
 """PROP: words, language model, word sets, and the preference for the better set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore import objectives
@@ -21,6 +16,8 @@ from encore.objectives.parts.preference import mask_words
 from encore.objectives.parts.word_sets import Drawn, PreparedPairs, set_sizes
 from encore.objectives.prop import Collected, LanguageModel, PropSets, smoothed
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 
 STORE = small_store.store([])
 THE, OF, DOT, WORD, PIECE = 5, 6, 7, 8, 80

@@ -1,19 +1,17 @@
 """SEED-Encoder's objective: the loss from its formula, and how little its decoder sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-import transformer_oracles as plain
-from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
-from small_objective import STEP
 
 from encore import objectives
 from encore.models.decoders import causal
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from tests.support.small_objective import STEP
 
 
 def words(case: Case) -> np.ndarray:

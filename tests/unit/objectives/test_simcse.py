@@ -1,16 +1,12 @@
 """SimCSE: two readings of a text under dropout."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import torch
-from small_objective import batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
@@ -18,6 +14,8 @@ from encore.models import inputs
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.objectives.simcse import dropout
+from tests.support import oracles
+from tests.support.small_objective import batch_of, encoder, heads_of, make
 
 
 def rows_of(objective: Any, model: Encoder, heads: nn.ModuleDict, count: int = 6) -> torch.Tensor:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
-import transformer_oracles as plain
-from small_decoding import TEXTS, draw, encoded, numbers, plant
-from small_objective import batch_of, encoder, make
 
 from encore.models.replacing import Generator
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support import transformer_oracles as plain
+from tests.support.small_decoding import TEXTS, draw, encoded, numbers, plant
+from tests.support.small_objective import batch_of, encoder, make
 
 
 class Case:

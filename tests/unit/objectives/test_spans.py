@@ -1,7 +1,5 @@
 """Spans: their lengths, their places, and texts too short for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,17 +1,13 @@
 """The program that pre-trains: what it writes, what it goes on from, and what it says about bad input."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
-import served
 import torch
 
 from encore.data import tokens, vocabulary
@@ -23,6 +19,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.objectives.parts.step import pretrain
 from encore.storage import manifest
+from tests.support import inside, served
 
 STEP = {
     "kind": "pretrain",

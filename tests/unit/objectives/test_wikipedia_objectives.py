@@ -1,13 +1,10 @@
 """What a dump becomes is what pre-training reads: pairs of ICT, BFS and WLP are those of the papers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from small_dump import Wiki, write
 
 from encore import objectives
 from encore.config.entries import Backbone
@@ -19,6 +16,7 @@ from encore.datasets.wikipedia import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start_model
 from encore.objectives.parts import step
+from tests.support.small_dump import Wiki, write
 
 ANIMALS = ["cat", "dog", "owl", "eel", "fox", "yak"]
 STEP = {"kind": "pretrain", "collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 24, "query_length": 12}

@@ -1,7 +1,5 @@
 """Word sets of collections of any size: block by block, in bounded memory, by several processes, and after a stop."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -11,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_objective
-import small_store
 
 from encore.data.tokens import TokenStore
 from encore.objectives.bprop import BpropSets
@@ -21,6 +17,7 @@ from encore.objectives.parts import attention, chunks
 from encore.objectives.parts.lexicon import Lexicon
 from encore.objectives.prop import PropSets
 from encore.storage.files import appending
+from tests.support import small_objective, small_store
 
 FILES = ("documents", "pieces", "offsets", "scores")
 PROP = PropSets(length=48, skip_share=0.0, least_count=1)
@@ -130,7 +127,7 @@ def blocks_of(folder: Path) -> dict[str, bytes]:
 SHARED = """
 import sys
 from pathlib import Path
-import small_objective, small_store
+from tests.support import small_objective, small_store
 from encore.objectives.parts import chunks
 from test_word_set_blocks import BPROP
 chunks.PIECES = 400
@@ -142,7 +139,7 @@ small_objective.attention_to(small_store.random_store(20), BPROP, Path(sys.argv[
 def test_two_processes_share_the_blocks_and_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "shared.py"
     program.write_text(SHARED)
-    path = [str(Path(__file__).parents[0]), str(Path(__file__).parents[1]), str(Path(__file__).parents[3] / "src")]
+    path = [str(Path(__file__).parents[0]), str(Path(__file__).parents[3]), str(Path(__file__).parents[3] / "src")]
     monkeypatch.setenv("PYTHONPATH", ":".join(path))
     command = [sys.executable, "-m", "encore.training.launch", "--standalone", "--nproc-per-node=2", str(program)]
     subprocess.run([*command, str(tmp_path / "made"), str(small_objective.parent())], check=True, timeout=600)

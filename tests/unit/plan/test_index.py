@@ -1,7 +1,5 @@
 """The plan on disk: a cluster's job looks up what its folder is made from, and plans nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

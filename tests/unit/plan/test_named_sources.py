@@ -1,7 +1,5 @@
 """Steps, expansions and datasets that name a source: planned with nothing downloaded, fetched before anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from small_reads import table_reads
 
 from encore.config.run_file import read_run
 from encore.config.validation import read_yaml
@@ -11,6 +10,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.tables.plan import table_plan
+from tests.support.small_reads import table_reads
 
 PAPER = Path("config/paper.yaml")
 

@@ -1,12 +1,9 @@
 """No training that a table or figure of the catalogue asks for was left at its paper's size, by counts alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_reads import figure_reads, table_reads
 
 from encore.commands.preflight.amounts import amounts
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -16,6 +13,7 @@ from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.plan.scale import with_single_names
+from tests.support.small_reads import figure_reads, table_reads
 
 ROOT = Path(__file__).parents[3]
 BUDGETS = {"config": 3.0e11, "small": 1.0e16}  # operations of a pre-training, as each configuration says

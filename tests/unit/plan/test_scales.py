@@ -1,7 +1,5 @@
 """Three scales, the same tables: every entry of the catalogue and every table plans at each, without a file."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections import Counter

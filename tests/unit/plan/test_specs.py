@@ -1,7 +1,5 @@
 """What a run's identity holds, by planning alone: whatever decides a number renames its folders, a label never does."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from pathlib import Path
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-from small_reads import table_scores
 
 from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact
@@ -17,6 +14,7 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.tables.plan import table_plan
+from tests.support.small_reads import table_scores
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

@@ -1,7 +1,5 @@
 """Teachers in the plan: what is shared, what a change renames, what is refused before any job starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Datasets that nothing stands for at a scale: columns stay empty with the reason, means are over the others."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

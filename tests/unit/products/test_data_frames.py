@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import small_table
 
 import encore
 from encore.data.runs import describe, write_run
 from encore.data.trec_runs import read_trec
 from encore.evaluation.scores import FILE
 from encore.products.tables.table import write_table
+from tests.support import small_table
 
 
 @pytest.fixture

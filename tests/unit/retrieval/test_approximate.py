@@ -8,7 +8,6 @@ import faiss
 import numpy as np
 import pytest
 import yaml
-from small_shard import write_shard
 
 from encore.config import index_types
 from encore.config.lineage import split_index
@@ -21,6 +20,7 @@ from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
+from tests.support.small_shard import write_shard
 
 ROOT = Path(__file__).parents[3]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

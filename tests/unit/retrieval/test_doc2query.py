@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import inside
 import pytest
 import torch
 
@@ -20,6 +19,7 @@ from encore.retrieval.doc2query import form, model, published, sampling, trainin
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.retrieval.doc2query.training import QueryPassagePair, training_pairs
 from encore.storage.manifest import record
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]

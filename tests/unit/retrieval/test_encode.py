@@ -7,8 +7,6 @@ import faiss
 import numpy as np
 import pytest
 import torch
-from simulated_gpu import simulated_gpu
-from small_shard import write_shard
 
 from encore.data.tokens import Sequences
 from encore.errors import EncoreError
@@ -17,6 +15,8 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search_exact
 from encore.retrieval.encode import BLOCK, CollectionShard, encode
+from tests.support.simulated_gpu import simulated_gpu
+from tests.support.small_shard import write_shard
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
 

@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
-from oracles import fused_scores
 
 from encore.config.systems import Fusion, WeightGrid, read_system
 from encore.data import collection
@@ -17,6 +15,8 @@ from encore.evaluation import fusion_weights
 from encore.evaluation.measures import parse_measure
 from encore.retrieval.fusion import AlignedScores, align, fuse
 from encore.storage.manifest import record
+from tests.support import inside
+from tests.support.oracles import fused_scores
 
 ROOT = Path(__file__).parents[3]
 DRAWS = range(30)

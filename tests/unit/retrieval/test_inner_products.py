@@ -4,10 +4,10 @@ import faiss
 import numpy as np
 import pytest
 import torch
-from simulated_gpu import simulated_gpu
 
 from encore.retrieval import inner_products as products
 from encore.retrieval import ranking, tiles
+from tests.support.simulated_gpu import simulated_gpu
 
 CPU = torch.device("cpu")
 PASSAGES, QUERIES, DIMENSION = 3000, 50, 32

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 
@@ -18,6 +17,7 @@ from encore.errors import EncoreError
 from encore.retrieval import java, lucene
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
 from encore.storage.manifest import record
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 WORDS = [f"zq{a}{b}x" for a in "bcdfghjk" for b in "bcdfghjk"]  # no stop word, and Porter leaves them as they are

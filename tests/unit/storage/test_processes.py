@@ -11,6 +11,7 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.storage.processes import in_background, process_pool
+from tests.support.processes import ends, is_running
 
 POOL = """
 import os, time
@@ -26,21 +27,6 @@ with tempfile.TemporaryFile("w+") as log, java._started(["sleep", "600"], log) a
     print(process.pid, flush=True)
     process.wait()
 """
-
-
-def is_running(number: int) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def ends(number: int) -> bool:
-    """Whether a process ends within a minute."""
-    deadline = time.monotonic() + 60
-    while is_running(number) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not is_running(number)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children of their parent's end")

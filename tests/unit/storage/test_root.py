@@ -1,22 +1,19 @@
 """One digest over all that is made: it changes with every byte of it, and a copy is audited by it elsewhere."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-import test_audit
 
 from encore.commands.__main__ import main
 from encore.commands.audit import audit
 from encore.errors import EncoreError
 from encore.storage import manifest, root
 from encore.storage.files import write_json
+from tests.support.audited_chain import OTHER, A, B, C
 
-results = test_audit.results
 TABLE = Path("results/tables/table1.manifest.json")
 
 
@@ -38,9 +35,9 @@ def reasons(folder: Path, expected: str | None = None) -> list[str]:
 
 def forge(folder: Path) -> None:
     """Change a file, and every digest above it up to the table."""
-    chain = [test_audit.A, test_audit.B, test_audit.C]
-    (folder.parent / test_audit.A.folder / "file").write_text("forged")
-    for name in [f"{artifact.folder}/manifest.json" for artifact in (*chain, test_audit.OTHER)] + [str(TABLE)]:
+    chain = [A, B, C]
+    (folder.parent / A.folder / "file").write_text("forged")
+    for name in [f"{artifact.folder}/manifest.json" for artifact in (*chain, OTHER)] + [str(TABLE)]:
         path = folder.parent / name
         record = json.loads(path.read_text())
         for kind, place in (("outputs", path.parent), ("inputs", folder.parent)):
@@ -53,7 +50,7 @@ def test_the_root_covers_a_product_and_all_behind_it(results: Any) -> None:
     assert content is not None
     assert content["manifests"].keys() == {
         str(TABLE),
-        *(artifact.manifest for artifact in (test_audit.A, test_audit.B, test_audit.C, test_audit.OTHER)),
+        *(artifact.manifest for artifact in (A, B, C, OTHER)),
     }
     assert root.write_root() == content["root"]
     assert root.read_root() == content
@@ -124,10 +121,10 @@ def test_a_copy_under_any_name_is_clean_and_has_the_same_root(copy: Path) -> Non
 
 
 def test_a_copy_is_verified_file_by_file(copy: Path) -> None:
-    folder = copy.parent / test_audit.B.folder.replace("results", copy.name)
+    folder = copy.parent / B.folder.replace("results", copy.name)
     (folder / "file").write_text("altered")
     assert "has 7 bytes" in reasons(copy)[0]
-    (folder / "file").write_text(test_audit.B.folder)
+    (folder / "file").write_text(B.folder)
     (folder / "added").write_text("added")
     assert "added was added" in reasons(copy)[0]
     (folder / "added").unlink()

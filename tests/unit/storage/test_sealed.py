@@ -1,7 +1,5 @@
 """Files of unfinished work: whatever is done to one, it is what was written or is refused."""
 
-from __future__ import annotations
-
 import errno
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of others as JSON lines: every reader refuses what JSON lines cannot say, with the line."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

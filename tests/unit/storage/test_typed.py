@@ -4,7 +4,6 @@ import io
 import shlex
 from pathlib import Path
 
-import inside
 import pytest
 
 from encore.commands import show
@@ -13,6 +12,7 @@ from encore.plan import index
 from encore.products.catalogue import load_plan
 from encore.products.targets import summary
 from encore.storage import typed
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,7 +1,5 @@
 """A finished pydocs collection of a few objects, for what is made of one: queries in all roles, a module's own body."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

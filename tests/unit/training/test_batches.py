@@ -1,7 +1,5 @@
 """Batches are functions of (seed, step) alone, whoever makes them."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

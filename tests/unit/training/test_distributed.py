@@ -1,7 +1,5 @@
 """Two processes that train together learn what one learns with the whole batch."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -13,19 +11,17 @@ from typing import NamedTuple
 
 import pytest
 import torch
-import two_processes
 from safetensors.torch import load_file
-from simulated_gpu import simulated_gpu
-from test_loop import NUMERICS, step_of
-from warm import SIMULATED_GPU
 
 from encore.errors import EncoreError
 from encore.training import loop
 from encore.training.distributed import ProcessGroup
 from encore.training.memory import PartSize
 from encore.training.record import Trained
-
-HERE = Path(__file__).parents[1]
+from tests.support import two_processes
+from tests.support.simulated_gpu import simulated_gpu
+from tests.support.small_training import NUMERICS, step_of
+from tests.support.warm import SIMULATED_GPU
 
 
 def free_port() -> int:
@@ -46,7 +42,7 @@ class Pair(NamedTuple):
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """What two processes learn, each with a simulated GPU, or without."""
     folder, port = tmp_path_factory.mktemp("pair"), free_port()
-    command = [sys.executable, str(HERE / "two_processes.py"), str(folder)]
+    command = [sys.executable, "-m", "tests.support.two_processes", str(folder)]
     paths = os.pathsep.join(sys.path)
     common = {
         **os.environ,

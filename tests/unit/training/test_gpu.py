@@ -3,8 +3,6 @@
 Where there is no GPU, all of it runs on a simulated one, in fewer steps.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -14,9 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import small_objective
 import torch
-from simulated_gpu import simulated_gpu
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
@@ -30,6 +26,8 @@ from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput, Subset, Task
+from tests.support import small_objective
+from tests.support.simulated_gpu import simulated_gpu
 
 STEPS = {"real": 20, "simulated": 4}
 SAME = 0.01  # at most between two trainings that differ by rounding, of how far they went; see below

@@ -1,7 +1,5 @@
 """Batches in parts: the whole batch's gradients, the same dropout twice, smaller parts where memory runs out."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +11,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from batch_parts import in_parts
-from small_objective import encoder, heads_of, make
-from test_loop import NUMERICS, STEP
 from torch import Tensor, nn
 
 from encore import objectives
@@ -29,6 +24,9 @@ from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput
+from tests.support.batch_parts import in_parts
+from tests.support.small_objective import encoder, heads_of, make
+from tests.support.small_training import NUMERICS, STEP
 
 NAMES = objectives.names()
 
@@ -304,7 +302,7 @@ def _tensors(part: BatchPart) -> dict[str, Tensor]:
 def test_a_training_imports_neither_algebra_nor_a_compiler() -> None:
     """Torch imports SymPy, for half a second, where a backward pass is given gradients, and Dynamo in its own AdamW."""
     code = (
-        f"import sys; sys.path += {[str(Path(__file__).parents[place]) for place in (0, 1)]!r}\n"
+        f"import sys; sys.path += {[str(Path(__file__).parents[place]) for place in (0, 3)]!r}\n"
         "from test_gradients import found, models_of\n"
         "terms, gradients = found(models_of('ict'), 4)\n"
         "import torch\n"

@@ -1,16 +1,11 @@
 """Examples that are held out: few, the same for every seed, never trained on, watched without a trace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import small_store
 import torch
-from small_objective import encoder, heads_of, make
-from test_loop import NUMERICS, STEP, equal
 from torch import Tensor, nn
 
 from encore import objectives
@@ -20,6 +15,9 @@ from encore.training.loop import train
 from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Task
+from tests.support import small_store
+from tests.support.small_objective import encoder, heads_of, make
+from tests.support.small_training import NUMERICS, STEP, equal
 
 
 class Numbers(Task):

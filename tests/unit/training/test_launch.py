@@ -1,7 +1,5 @@
 """Several processes of one program, started by the program itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

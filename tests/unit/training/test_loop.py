@@ -1,7 +1,5 @@
 """The loop: it learns, resumes to the same bytes, keeps the best weights, and stops when the loss breaks down."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from pathlib import Path
@@ -9,17 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_objective
-import small_store
 import torch
 from torch import nn
 
 from encore import objectives
-from encore.config.entries import Step
 from encore.errors import EncoreError
-from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.models.heads import initialise
 from encore.training import checkpoint, machine
 from encore.training.batches import BatchMaker
 from encore.training.loop import train
@@ -28,55 +21,8 @@ from encore.training.optimiser import AdamW
 from encore.training.progress import CurvePoint, write_curve
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput, Task
-
-NUMERICS = {"precision": "fp32", "threads": 1}
-STEP = {
-    "kind": "pretrain",
-    "collection": "made-up",
-    "steps": 30,
-    "batch": 8,
-    "learning_rate": 1e-3,
-    "length": 48,
-    "query_length": 24,
-    "weight_decay": 0.01,
-    "source": "a test",
-}
-
-
-def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
-    torch.manual_seed(0)
-    shape = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "max_length": 64, **fields}
-    return initialise(Encoder(EncoderConfig(vocabulary=len(small_store.PIECES), dropout=dropout, **shape)))
-
-
-def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
-    """Train an objective; gives the record and all weights."""
-    arguments = {
-        key: fields.pop(key)
-        for key in ("validate", "validate_every", "checkpoint_seconds", "checkpoint_steps", "workers")
-        if key in fields
-    }
-    step = objectives.fields({**STEP, "objective": name, **fields})
-    store = small_store.random_store(articles)
-    task = objectives.load(name)(step, store, small_objective.prepared(name, step, store))
-    model = model or encoder()
-    torch.manual_seed(1)
-    heads = task.heads(model)
-    trained = train(task, model, heads, step, 0, state, NUMERICS, **arguments)
-    return trained, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
-
-
-def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def step_of(**fields: Any) -> Step:
-    return Step(**{**{key: value for key, value in STEP.items() if key != "kind"}, **fields})
-
-
-class InterruptionError(Exception):
-    """An interruption."""
-
+from tests.support import small_objective, small_store
+from tests.support.small_training import NUMERICS, STEP, InterruptionError, encoder, equal, run, step_of
 
 # Learning
 

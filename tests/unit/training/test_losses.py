@@ -1,17 +1,15 @@
 """The losses against NumPy oracles written from the formulas, and the properties that the papers rely on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import torch
 
 from encore.training import losses
+from tests.support import oracles
 
 CASES = [
     "info_nce",

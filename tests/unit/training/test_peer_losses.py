@@ -1,14 +1,12 @@
 """Our contrast beside sentence-transformers' own losses: where no passage stands twice, they are one function."""
 
-from __future__ import annotations
-
 import numpy as np
-import oracles
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from encore.training import losses
+from tests.support import oracles
 
 BATCH, NEGATIVES, DIMENSION, TEMPERATURE = 6, 2, 8, 0.05
 

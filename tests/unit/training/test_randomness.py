@@ -1,7 +1,5 @@
 """Order and chance are functions of (seed, epoch, index) alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """How many steps a training takes, and the learning rate of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The simulated GPU fails where a real one would, and counts waits; its attention has the right gradients."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -10,14 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from simulated_attention import attention as simulated_attention
-from simulated_attention import attention_backward
-from simulated_gpu import GPU, GpuTensor, SimulatedGpu, simulated_gpu
 from torch import Tensor, nn
-from warm import SIMULATED_GPU
 
 from encore.models import packing
 from encore.models.packing import Bounds, RaggedAttention
+from tests.support.simulated_attention import attention as simulated_attention
+from tests.support.simulated_attention import attention_backward
+from tests.support.simulated_gpu import GPU, GpuTensor, SimulatedGpu, simulated_gpu
+from tests.support.warm import SIMULATED_GPU
 
 TEXTS = Bounds(torch.tensor([0, 3, 4, 9], dtype=torch.int32), 5)
 FIRST = Bounds(torch.arange(4, dtype=torch.int32), 1)  # their first tokens

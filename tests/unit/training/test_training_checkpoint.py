@@ -1,7 +1,5 @@
 """An interrupted training goes on from its checkpoints and ends with the same bytes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random
@@ -13,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from test_loop import InterruptionError, equal, run
 
 from encore.errors import EncoreError
 from encore.training import checkpoint
 from encore.training.record import Trained
+from tests.support.small_training import InterruptionError, equal, run
 
 
 @pytest.mark.parametrize("name", ["mlm", "ict_bfs_wlp", "costa"])

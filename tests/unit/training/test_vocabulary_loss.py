@@ -1,14 +1,10 @@
 """The vocabulary's loss by blocks: the formula's numbers and the plain way's, of any count of positions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import torch
-from simulated_gpu import GpuTensor, simulated_gpu
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -16,6 +12,8 @@ from torch.utils._pytree import tree_leaves
 from encore.training import losses, vocabulary_loss
 from encore.training.vocabulary_block import BLOCK, TILE, positions_at_once
 from encore.training.vocabulary_loss import summed_cross_entropy
+from tests.support import oracles
+from tests.support.simulated_gpu import GpuTensor, simulated_gpu
 
 BLOCK_OF_FOUR = 4
 COUNTS = [0, 1, 4, 5, 8, 11]  # nothing, one position, whole blocks, and one position more

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from clones import BIN, REPOSITORY, Clone
 
 import snakemake_logger_plugin_encore as plugin
+from tests.support.clones import BIN, REPOSITORY, Clone
 
 PROGRAM = '__use_yte__: true\ntitle: ?open("executed", "w").write("x")\n'
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
-from small_reads import figure_reads
 
 from encore.commands.whatif import changed_claims
 from encore.config.run import RunConfig
@@ -25,6 +24,7 @@ from encore.products.claims.plan import all_shapes, claims_plan
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
 from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
+from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
 PAPERS = ROOT / "config/papers"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_verdict_rates import every, rates, within
 
 from encore.commands.__main__ import main
 from encore.products.claims import printed_claims
@@ -14,6 +13,7 @@ from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import KINDS, Claim, read_claims
 from encore.products.claims.power import Power
 from encore.products.claims.verdict import Evidence, of_inequalities
+from tests.support.simulated_verdicts import every, rates, within
 
 ROOT = Path(__file__).parents[4]
 PAPERS = Path("config/papers")

@@ -1,47 +1,16 @@
 """The grammar of verdicts by simulation: with a truth that is planted, a wrong verdict must be rare."""
 
-from dataclasses import replace
-from functools import cache
-from itertools import combinations, count
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from encore.evaluation.significance import Component, Difference, clustered
+from encore.evaluation.significance import Component, Difference
 from encore.products.claims.verdict import Estimate, Evidence, of_inequalities, of_no_winner, of_orders
+from tests.support.simulated_verdicts import DRAWS, every, rates, within
 
-DRAWS, QUERIES, SEEDS = 1000, 60, 5
 STATED = 0.05
 SLACK = 2 * (STATED * (1 - STATED) / DRAWS) ** 0.5  # two standard errors of a rate that is just right
-
-
-@cache
-def noise(place):
-    """Estimates of nothing, one a draw: queries, seeds and both together add noise, shared with no other place."""
-    generator, found = np.random.default_rng([7, place]), []
-    for _ in range(DRAWS):
-        drawn = generator.normal(0, 0.2, (QUERIES, SEEDS))
-        drawn += generator.normal(0, 0.1, (QUERIES, 1)) + generator.normal(0, 0.02, (1, SEEDS))
-        found.append(clustered(drawn, [str(query) for query in range(QUERIES)]))
-    return found
-
-
-@cache
-def estimates_of(truth, place):
-    """The same of a true difference; each remembers its p value, which is most of the work."""
-    return [one.shifted(truth) for one in noise(place)]
-
-
-def rates(judge, truths):
-    """How often each evidence comes out of estimates of these true differences, one from each place."""
-    counts = dict.fromkeys(Evidence, 0)
-    for drawn in zip(*map(estimates_of, truths, count()), strict=True):
-        counts[judge([*map(Estimate, drawn)])] += 1
-    return {evidence: count / DRAWS for evidence, count in counts.items()}
-
-
-def every(estimates):
-    return of_inequalities(estimates, len(estimates))
 
 
 @pytest.mark.parametrize(
@@ -77,13 +46,6 @@ def test_clear_truths_are_found():
 def test_several_tests_of_one_claim_share_the_rate_of_refutation():
     one = rates(lambda estimates: of_inequalities(estimates, 1, tests=4), [1e-9])[Evidence.REFUTED]
     assert one <= STATED / 4 + SLACK
-
-
-def within(estimates, margin=0.15):
-    """The two inequalities that say a difference is within a margin."""
-    (one,) = estimates
-    opposite = replace(one.difference, mean=-one.mean)
-    return [Estimate(each.shifted(margin), equivalence=True) for each in (one.difference, opposite)]
 
 
 def test_an_equivalence_is_rarely_shown_at_its_margin_and_found_inside_it():

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_reads import figure_reads
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -16,6 +15,7 @@ from encore.products.declared import declared
 from encore.products.figures import kinds as drawings
 from encore.products.figures.plan import figure_plan
 from encore.products.targets import PAGES, check_target, everything_declared
+from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

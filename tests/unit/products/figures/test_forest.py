@@ -4,10 +4,10 @@ import csv
 from pathlib import Path
 
 import pytest
-from small_table import lines_of, plan, table_of
 
 from encore.errors import EncoreError
 from encore.products.figures import forest
+from tests.support.small_table import lines_of, plan, table_of
 
 
 def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import faiss
 import numpy as np
 import pytest
 import yaml
-from small_reads import figure_reads
 
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
@@ -22,6 +21,7 @@ from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer
+from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -5,7 +5,6 @@ import json
 from copy import deepcopy
 from pathlib import Path
 
-import inside
 import numpy as np
 import pytest
 import yaml
@@ -22,6 +21,7 @@ from encore.products.tables.entries import Table
 from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.files import write_json
+from tests.support import inside
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -1,18 +1,13 @@
 """A new kind of figure, one file's worth and one line: it is checked, planned, drawn and audited like the others."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import inside
 import numpy as np
 import pytest
-import small_table
-from small_reads import figure_reads
 
 from encore.commands.audit import recompute
 from encore.commands.audit.findings import AuditReport, MadeProduct
@@ -46,6 +41,8 @@ from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.csv_rows import number
 from encore.storage.files import write_json
+from tests.support import inside, small_table
+from tests.support.small_reads import figure_reads
 
 
 class BarsFigure(FigureEntry):

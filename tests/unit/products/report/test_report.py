@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_report
-from small_report import page, products
-from small_table import row_of
 
 from encore.errors import EncoreError
 from encore.products.claims import printed, verdict
@@ -22,6 +19,9 @@ from encore.products.tables.comparisons import TOO_FEW, UNTESTED
 from encore.products.tables.table import read_table
 from encore.storage.files import sha256
 from encore.storage.manifest import MANIFEST
+from tests.support import small_report
+from tests.support.small_report import page, products
+from tests.support.small_table import row_of
 
 VOID = {"meta", "link", "img", "input", "br"}
 

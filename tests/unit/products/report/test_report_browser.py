@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_report import page, products
+
+from tests.support.small_report import page, products
 
 CHROMIUM = shutil.which("chromium")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")

@@ -1,9 +1,8 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
-from small_table import plan, table_of, write_artifact
-
 from encore.commands.flops import budget_complaints
 from encore.products.tables.budgets import RowFlops
+from tests.support.small_table import plan, table_of, write_artifact
 
 
 def rows(**changes):

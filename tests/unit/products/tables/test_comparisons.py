@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import CLUSTERS, NUMERIC, QUERIES, lines_of, measured, plan, row_of, table_of, with_costs, write_scores
 
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
@@ -15,6 +14,18 @@ from encore.evaluation.scores import Scored
 from encore.products.tables import comparisons as verdicts
 from encore.products.tables.cell_scores import CellScores
 from encore.storage import csv_rows
+from tests.support.small_table import (
+    CLUSTERS,
+    NUMERIC,
+    QUERIES,
+    lines_of,
+    measured,
+    plan,
+    row_of,
+    table_of,
+    with_costs,
+    write_scores,
+)
 
 GOLDEN = Path(__file__).parents[2] / "golden/one_run_table.csv"
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from small_table import NUMERIC, entries_of, lines_of, notes_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.products.tables import formats
+from tests.support.small_table import NUMERIC, entries_of, lines_of, notes_of, table_of, with_costs
 
 
 def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Path) -> None:

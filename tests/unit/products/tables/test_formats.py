@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from pydantic import BaseModel
-from small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
@@ -18,6 +17,7 @@ from encore.products.tables.grid import Column, Row
 from encore.products.tables.table import Cell, Comparison, Ours, Printed, Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
+from tests.support.small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GOLDEN_DATA = GOLDEN / "small_table.json"

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import lines_of, notes_of, plan, table_of, with_costs, write_artifact
 
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
@@ -15,6 +14,7 @@ from encore.products.tables import formats
 from encore.products.tables.entries import ColumnEntry
 from encore.products.tables.plan import table_plan
 from encore.storage.files import sha256
+from tests.support.small_table import lines_of, notes_of, plan, table_of, with_costs, write_artifact
 
 RECORD: dict[str, Any] = {
     "setting": {"model": "nano", "length": 32, "batch": 4, "precision": "fp32", "threads": 2},

@@ -1,7 +1,5 @@
 """Released runs beside rows of a table: what is planned and refused, what is written, and an oracle of its own."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -10,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
 import pytest
 from scipy import stats
-from small_reads import table_reads
 
 from encore.data.collection import Collection
 from encore.data.rankings import Ranking, Run, rank
@@ -32,6 +28,8 @@ from encore.products.tables.references import reference_folders, refuse_damaged
 from encore.products.targets import check_target
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
+from tests.support import inside
+from tests.support.small_reads import table_reads
 
 Make = Callable[..., Plan]
 BASE = {"row": "BM25 negatives: none", "column": "rr10"}

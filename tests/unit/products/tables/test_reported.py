@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import entries_of, lines_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.products.tables import formats
+from tests.support.small_table import entries_of, lines_of, notes_of, plan, row_of, table_of, with_costs
 
 
 def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import NUMERIC, entries_of, lines_of, notes_of, plan, row_of, table_of, write_artifact
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.products.tables import formats
 from encore.products.tables.layout import Layout
 from encore.storage import manifest
+from tests.support.small_table import NUMERIC, entries_of, lines_of, notes_of, plan, row_of, table_of, write_artifact
 
 LOSS_OF = {"mlm": 2.5, "ict": None}
 LOSSES = "step\tloss\tmlm\tbow\n0\t9.5\t6.5\t3.0\n10\t4.25\t{mlm}\t2.0\n"

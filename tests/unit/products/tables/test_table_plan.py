@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from small_reads import table_reads, table_scores
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -15,6 +14,7 @@ from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import has_figure, table_plan
 from encore.products.tables.sources.kinds import SOURCES
+from tests.support.small_reads import table_reads, table_scores
 
 ROOT = Path(__file__).parents[4]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

@@ -3,15 +3,15 @@
 import json
 from pathlib import Path
 
-import inside
 import pytest
-from small_table import plan
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.products import slices
 from encore.products.tables import layout
 from encore.storage.files import full_digest
+from tests.support import inside
+from tests.support.small_table import plan
 
 
 def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_table import lines_of, plan, table_of
-from test_beir import build, fields, write
 
 from encore.commands.chain import _with_unseen
 from encore.data.collection import Collection, Judgment, write_collection
@@ -16,6 +14,8 @@ from encore.evaluation.scores import RELEVANT, TEXT
 from encore.products.tables.layout import of_unseen
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
+from tests.support.small_beir import build, fields, write
+from tests.support.small_table import lines_of, plan, table_of
 
 QUERIES = {
     "t1": "What is lift?",

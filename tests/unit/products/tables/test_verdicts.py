@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
 from encore.evaluation.significance import Component, Difference
 from encore.products.tables import comparisons as verdicts
 from encore.products.tables.comparisons import RowComparison, correct
+from tests.support.small_table import lines_of, plan, row_of, table_of, write_scores
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """MediaWiki exports of a few pages, written by the tests themselves."""
 
-from __future__ import annotations
-
 import bz2
 from pathlib import Path
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 ``p`` holds a module's parameters by name; a part's own are found below its ``name``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

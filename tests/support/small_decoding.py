@@ -1,24 +1,21 @@
 """Objectives with a decoder on three short texts, their loss from its formula, and ways to plant a mistake."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-import small_store
 import torch
 import torch.nn.functional as F
-import transformer_oracles as plain
-from small_objective import encoder, make
 from torch import Tensor, nn
 
 from encore.models.encoder import Encoder
 from encore.training import losses
 from encore.training.randomness import generator
+from tests.support import oracles, small_store
+from tests.support import transformer_oracles as plain
+from tests.support.small_objective import encoder, make
 
 Array = np.ndarray
 Decode = Callable[["Case", Array, int], Array]

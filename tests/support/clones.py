@@ -11,12 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import inside
-import served
-
 from encore.storage.code_digest import HERE
+from tests.support import inside, served
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LARGE = 500_000  # bytes
 NANO = ("--profile", "local", "--configfile", "config/nano.yaml")

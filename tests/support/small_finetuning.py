@@ -7,11 +7,20 @@ import torch
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.finetuning.queries import training_queries
-from encore.finetuning.tasks import TASKS
+from encore.finetuning.queries import Query, training_queries
+from encore.finetuning.tasks import SCORERS, TASKS
 from encore.storage.document_ids import DocIds
+from encore.training.gradients import TrainingModels
+from tests.support import small_models
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
+RECIPES = {
+    "pool": {"in_batch_group": 2},
+    "pool of one": {"in_batch_group": 1},
+    "none": {"negatives": "none"},
+    "log-q": {"negatives": "none", "logq_correction": True},
+    "replacement": {"replacement": True},
+}
 NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}
 
 
@@ -123,3 +132,36 @@ def correction(task, passages):
         return np.zeros(len(passages))
     counted = [sum((passage in q.positives) / len(q.positives) for q in task.queries) for passage in passages]
     return np.log(np.array(counted) / len(task.queries))
+
+
+def scorer_task(scorer, pooling="cls", **changes):
+    """A cross-encoder's or late interaction's task and its models in float64, with a small random encoder.
+
+    The answer of query 1 is one of query 0's too.
+    """
+    rng = np.random.default_rng(5)
+    passages, queries = (
+        [rng.integers(5, 96, size) for size in rng.integers(1, *drawn)] for drawn in ((16, 30), (9, 12))
+    )
+    store = SimpleNamespace(
+        passages=Texts(passages, []), queries=Texts(queries, []), special=SimpleNamespace(pad=0, cls=2, sep=3)
+    )
+    asked = [Query(i, (i,), frozenset({i}), frozenset({i}), (i + 10, i + 11, i + 12)) for i in range(8)]
+    asked[0] = Query(0, (0,), frozenset({0, 1}), frozenset({0, 1}), (10, 11))
+    task = SCORERS[scorer](step(scorer=scorer, query_length=7, **changes), asked, store)
+    encoder = small_models.random_encoder(pooling=pooling).double()
+    torch.manual_seed(2)
+    heads = task.heads(encoder.config)
+    torch.nn.init.normal_(next(iter(heads.values())).weight, std=0.5)
+    return task, TrainingModels(task, encoder, heads, torch.device("cpu"), {"precision": "fp32"})
+
+
+def six_of(task):
+    """The first six examples of a task."""
+    return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
+
+
+def loss_of(models, examples):
+    """The loss of a batch, whole."""
+    arrays = {name: torch.from_numpy(array) for name, array in models.task.collate(examples).items()}
+    return models.task.loss(models.encoder, models.heads, arrays)["loss"]

@@ -27,7 +27,7 @@ IMPORTED = (
     *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter", "snakemake.storage"),
     "snakemake_executor_plugin_slurm",
 )
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
 SIMULATED_GPU = "ENCORE_SIMULATED_GPU"  # a variable of the environment: with it torch computes on a simulated GPU
 LENGTH = 8  # bytes that say how long a request is
@@ -140,8 +140,8 @@ def become(
             del sys.modules[name]
     code, gpu = 0, contextlib.ExitStack()
     if SIMULATED_GPU in environment:
-        sys.path.append(str(REPOSITORY / "tests"))
-        gpu.enter_context(importlib.import_module("simulated_gpu").simulated_gpu())
+        sys.path.append(str(REPOSITORY))
+        gpu.enter_context(importlib.import_module("tests.support.simulated_gpu").simulated_gpu())
     try:
         if arguments[0] == "snakemake":
             sys.executable, sys.excepthook = python, sys.__excepthook__

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 import yaml
-from clones import Clone
+
+from tests.support.clones import Clone
 
 TABLES: dict[str, list[str] | str] = {
     "costa/table4": ["base"],

@@ -1,7 +1,5 @@
 """The losses again, from their formulas, in float64 and with NumPy only: slow, plain, independent of the library."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

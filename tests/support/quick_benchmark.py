@@ -1,15 +1,13 @@
 """A benchmark's program at tiny sizes."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
-import inside
 import pytest
-import served
+
+from tests.support import inside, served
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 SPECS = Path(tempfile.mkdtemp(prefix="encore-specs-"))
 atexit.register(shutil.rmtree, SPECS, ignore_errors=True)
-SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
+SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 
 
 def spec(content: object) -> str:

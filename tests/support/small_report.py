@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import inside
 import numpy as np
-from small_table import plan, row_of
 
 from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
@@ -20,6 +18,8 @@ from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
+from tests.support import inside
+from tests.support.small_table import plan, row_of
 
 CLAIM = {
     "id": "C01",

@@ -1,7 +1,5 @@
 """A batch in parts, for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "config/README.md", "benchmarks/README.md", "tests/README.md", "docs/*.md"]
 READERS = ("cat", "awk", "ir_measures", "head", "ssh-keygen")  # tools of others that read results
 TOOLS = ("snakemake", "encore", "make", "python", "pip", "pytest", "bash", "source", *READERS)

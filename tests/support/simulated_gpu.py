@@ -21,10 +21,11 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
-from simulated_attention import KERNELS
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
+
+from tests.support.simulated_attention import KERNELS
 
 GPU = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # each process has one of its own
 PROCESSOR = torch.device("cpu")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import quick_java
+from tests.support import quick_java
 
 # A program's file is handed to the warm process, with folder, environment and streams; all else (-c, -m) is Python's.
 CLIENT = """#!{python} -IS

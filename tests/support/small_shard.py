@@ -1,7 +1,5 @@
 """A shard of given vectors, or of a model's."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A token store of a few made-up articles in memory, with what the objectives read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

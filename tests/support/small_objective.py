@@ -1,7 +1,5 @@
 """Objectives on small stores and a small encoder, for tests."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile
@@ -9,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import small_store
 import torch
 from torch import nn
 
@@ -21,6 +18,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.objectives.parts.attention import AttendedTexts, attend
 from encore.training.randomness import generator
+from tests.support import small_store
 
 STEP = {
     "kind": "pretrain",

@@ -16,7 +16,7 @@ from filelock import FileLock
 from encore.retrieval import java
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"  # the second pays only for minutes of work
 _PLAIN = java._command
 

@@ -1,7 +1,5 @@
 """Attention kernels of a GPU, computed by the processor text by text, forward and backward, from their arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Some trainings, as one of two processes that train together or alone: ``python two_processes.py OUTPUT``."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -12,18 +10,18 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from simulated_gpu import SimulatedGpu, simulated_gpu
-from small_objective import encoder, heads_of, make
-from test_distillation import small_task as taught_task
-from test_loop import NUMERICS, STEP
 from torch import Tensor, nn
-from warm import SIMULATED_GPU
 
 from encore import objectives
 from encore.training import launch
 from encore.training.distributed import ProcessGroup
 from encore.training.loop import train
 from encore.training.record import Trained
+from tests.support.simulated_gpu import SimulatedGpu, simulated_gpu
+from tests.support.small_objective import encoder, heads_of, make
+from tests.support.small_teachers import small_task as taught_task
+from tests.support.small_training import NUMERICS, STEP
+from tests.support.warm import SIMULATED_GPU
 
 CASES: dict[str, dict[str, Any]] = {
     "mlm": {},

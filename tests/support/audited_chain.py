@@ -1,0 +1,83 @@
+"""Two rows over a chain of four artifacts, finished: what the audit's tests damage."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+from encore.commands.audit import audit
+from encore.plan.artifact import Artifact
+from encore.products.kinds import BY_RULE
+from encore.storage import manifest
+from encore.storage.code_digest import code_digest
+from encore.storage.files import write_text
+
+A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
+B = Artifact("start", "results/models/b-s0-00000002", {"impl": 1, "tokens": "a-00000001"}, {"tokens": A})
+C = Artifact("encode", "results/indexes/c-00000003", {"impl": 1}, {"model": B})
+OTHER = Artifact("start", "results/models/other-s0-00000004", {"impl": 1}, {"tokens": A})
+ROWS = [("BoW", C), ("MLM", OTHER)]
+
+
+class FakePlan:
+    """Two rows over four artifacts."""
+
+    config = SimpleNamespace(tables={"table1": "all"}, figures=[])
+
+    @property
+    def made(self):
+        return {artifact.folder: artifact for artifact in (A, B, C, OTHER)}
+
+    def find(self, folder):
+        return self.made[folder]
+
+
+def declared(plan):
+    cells = [(label, {"rr": {"reads": [{"folder": artifact.folder}]}}) for label, artifact in ROWS]
+    return {"table1": {"rows": [{"label": label, "setting": "s", "cells": found} for label, found in cells]}}
+
+
+def finish():
+    """The fake plan, with its run finished in this folder, table included."""
+    for artifact in (A, B, C, OTHER):
+        with manifest.record(
+            Path(artifact.folder),
+            stage=artifact.stage,
+            spec=artifact.spec,
+            inputs=[Path(i.folder) for i in artifact.inputs.values()],
+        ):
+            write_text(Path(artifact.folder) / "file", artifact.folder)
+    write_product(Path("results/tables/table1"), "table", declared(None)["table1"], [each for _, each in ROWS])
+    return FakePlan()
+
+
+def write_product(stem, rule, content, read):
+    """A product's files with a manifest, as its rule writes them."""
+    for ending in BY_RULE[rule].endings:
+        write_text(stem.with_suffix(f".{ending}"), json.dumps(["cells", 0.5, {"text": "x"}]))
+    files = [stem.with_suffix(f".{ending}") for ending in BY_RULE[rule].endings]
+    record = {
+        "stage": rule,
+        "code": code_digest(rule),
+        "spec": content,
+        "results": {},
+        "inputs": {each.manifest: manifest.describe(Path(each.manifest)) for each in read},
+        "outputs": {path.name: manifest.describe(path) for path in files},
+    }
+    write_text(stem.with_suffix(".manifest.json"), json.dumps(record))
+
+
+def tamper(path):
+    """Change a byte, keep size and time of modification."""
+    path, stat = Path(path), Path(path).stat()
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def pruned(plan, run=""):
+    """What pruning removes."""
+    places = audit.to_prune(plan, audit.audit(plan, run))
+    audit.prune(places)
+    return places
