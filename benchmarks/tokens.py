@@ -20,7 +20,7 @@ from harness import comparison, figures, machine, record, texts
 from transformers import PreTrainedTokenizerFast
 
 from encore.data import vocabulary
-from encore.data.tokens import Sequences, TokenStore, _Writer, copy_tokenizer
+from encore.data.tokens import Sequences, TokenStore, _Writer
 from encore.errors import EncoreError
 from encore.models import inputs
 
@@ -82,7 +82,7 @@ def _tokenising(written: list[str], store: TokenStore, folder: Path) -> dict[str
 
 def _stored(written: list[str], store: TokenStore, folder: Path) -> Sequences:
     """The passages of a token store, with their names, as the stage ``tokens`` writes them."""
-    copy_tokenizer(store.tokenizer_folder, folder)
+    vocabulary.copy_tokenizer(store.tokenizer_folder, folder / "tokenizer")
     _Writer(folder, 1).write_named("passages", ((str(row), (text,)) for row, text in enumerate(written)))
     return Sequences(folder, "passages")
 

@@ -9,7 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from encore.data import vocabulary
-from encore.data.tokens import TYPE, Sequences, TokenStore
+from encore.data.tokens import TYPES, Sequences, TokenStore
 from encore.finetuning.queries import Query
 from encore.storage.files import write_text
 
@@ -93,7 +93,7 @@ def _ids(size: int, pieces: int, rng: np.random.Generator) -> np.ndarray:
 
 def write_sequences(folder: Path, name: str, rows: list[np.ndarray]) -> None:
     """The files of a store's sequences ``name``, without ids of their own."""
-    np.concatenate(rows).astype(TYPE).tofile(folder / f"{name}.ids.bin")
+    np.concatenate(rows).astype(TYPES[0]).tofile(folder / f"{name}.ids.bin")
     np.save(folder / f"{name}.offsets.npy", np.cumsum([0, *map(len, rows)]))
 
 

@@ -27,11 +27,11 @@ def main() -> None:
     inputs = [folder for folder in (args.collection, args.checkpoint) if folder]
     with record(args.output, stage="tokenizer", spec=args.spec, inputs=inputs) as facts:
         if checkpoint:
-            tokenizer = checkpoint_vocabulary.load_checkpoint_tokenizer(checkpoint)
+            tokenizer = checkpoint_vocabulary.save_checkpoint_tokenizer(checkpoint, args.output)
         else:
             texts = VocabularyTexts(Collection(args.collection))
             tokenizer = vocabulary.build_tokenizer(vocabulary.train(texts, args.spec["vocabulary"]))
-        vocabulary.save_tokenizer(tokenizer, args.output)
+            vocabulary.save_tokenizer(tokenizer, args.output)
         facts["results"] = {"pieces": tokenizer.get_vocab_size()}
 
 

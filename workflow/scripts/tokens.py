@@ -25,7 +25,8 @@ def main() -> None:
     texts = [args.collection] if args.collection else [*args.parts, *args.part_tokens]
     with record(args.output, stage="tokens", spec=args.spec, inputs=[*texts, args.tokenizer]) as facts:
         if args.collection:
-            counts = write_store(Collection(args.collection), args.tokenizer, args.output, args.processes)
+            prompts = args.spec.get("prompts", {})
+            counts = write_store(Collection(args.collection), args.tokenizer, args.output, args.processes, prompts)
         else:
             counts = join_stores(args.parts, args.part_tokens, args.output)
         facts["results"] = counts

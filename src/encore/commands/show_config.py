@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from encore.commands import ledger
 from encore.commands.plan import plan_of
+from encore.config import published
 from encore.config.lineage import split_index
 from encore.plan.plan import Plan
 from encore.products.catalogue import CATALOGUE
@@ -41,7 +42,7 @@ def config_text(plan: Plan, text: str, folder: Path) -> str:
     lineage = resolve.lineage(name)
     cited = ledger.sources(ledger.read(folder), set(ledger.values(plan.catalogue)))
     backbone = resolve.backbone(lineage)
-    layers = {"config/backbones.yaml": {key: getattr(backbone, key) for key in backbone.model_fields_set}}
+    layers = _layers(plan, lineage.backbone)
     found = [_told(f"backbone {lineage.backbone}", backbone, layers, cited, [f"backbones.{lineage.backbone}"])]
     for named in lineage.steps:
         step, layers = resolve.step(named), resolve.step_layers(named)
@@ -53,6 +54,18 @@ def config_text(plan: Plan, text: str, folder: Path) -> str:
         found.append(_told(f"index {index}", resolve.index_type(index), resolve.index_layers(index), cited, []))
     replaced = [] if str(lineage) == name else [plan.config.at(f"`scale:` makes {lineage} of {name}")]
     return "\n\n".join([*replaced, *found])
+
+
+def _layers(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
+    """The fields of a backbone by the place that sets them: the catalogue, or a file of its checkpoint."""
+    entry, backbone = plan.catalogue.backbones[name], plan.resolve.named_backbone(name)
+    layers: dict[str, dict[str, Any]] = {"config/backbones.yaml": dict.fromkeys(entry.model_fields_set)}
+    taken = backbone.model_fields_set - entry.model_fields_set
+    files = published.said_by(Path(entry.checkpoint)).files if taken and entry.checkpoint else {}
+    for key in taken:
+        place = f"{entry.checkpoint}/{files[key]}" if key in files else f"the backbone of {entry.lineage}"
+        layers.setdefault(place, {})[key] = None
+    return layers
 
 
 def _told(

@@ -4,17 +4,31 @@ Only fetching touches the network (``datasets/download/checkpoint.py``); everyth
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.storage.files import contents
+from encore.storage.files import contents, sha256
 
 CONFIG = "config.json"
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that is there counts
+SHARDS = "model.safetensors.index.json"  # which of several files has which weight
+WEIGHTS = ("model.safetensors", SHARDS, "pytorch_model.bin")  # the first that is there counts
 VOCABULARY = ("tokenizer.json", "vocab.txt")
-TOKENIZER_SETTINGS = ("tokenizer_config.json",)  # what says whether a vocabulary is lower-cased
+# What Transformers makes a tokenizer of, where there is no tokenizer.json.
+OTHER_VOCABULARY = ("sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
+TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")  # case, and names of special tokens
+# How a text becomes a vector, as sentence-transformers keeps it, and the folders of its modules.
+MODULES, USE, PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_MODULE = re.compile(r"\d+_\w+/(config\.json|model\.safetensors|pytorch_model\.bin)")
+READ = re.compile(  # every file that may be read, below the checkpoint's folder
+    "|".join(
+        [_SHARD.pattern, _MODULE.pattern]
+        + [re.escape(name) for name in (CONFIG, *WEIGHTS, *VOCABULARY, *OTHER_VOCABULARY, *TOKENIZER_SETTINGS)]
+        + [re.escape(name) for name in (MODULES, USE, PROMPTS)]
+    )
+)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
@@ -28,20 +42,30 @@ def called(checkpoint: str) -> str:
     return checkpoint.replace("/", "--")
 
 
+def names_in(folder: Path) -> list[str]:
+    """The names of a folder's own files, and of those in the folders of its modules; none if it is missing."""
+    found = [*folder.glob("*"), *folder.glob("[0-9]*_*/*")]
+    return sorted(path.relative_to(folder).as_posix() for path in found if path.is_file())
+
+
 def chosen(names: Collection[str], where: str) -> list[str]:
-    """Which of a checkpoint's files are read: its configuration, one file of weights, and what makes its vocabulary.
+    """Which of a checkpoint's files are read: its configuration, its weights, what makes its vocabulary, and its use.
 
     Raises:
         EncoreError: the configuration, the weights or the vocabulary is missing.
     """
     weights = next((name for name in WEIGHTS if name in names), None)
+    shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]
-    if CONFIG not in names or weights is None or not vocabulary:
+    others = [name for name in OTHER_VOCABULARY if name in names and VOCABULARY[0] not in names]
+    if CONFIG not in names or weights is None or not (vocabulary or others):
         raise EncoreError(
-            f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS)}, and "
+            f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS[::2])}, and "
             f"{' or '.join(VOCABULARY)}"
         )
-    return [CONFIG, weights, *vocabulary, *(name for name in TOKENIZER_SETTINGS if name in names)]
+    beside = [name for name in (*TOKENIZER_SETTINGS, MODULES, USE, PROMPTS) if name in names]
+    modules = [name for name in sorted(names) if MODULES in names and _MODULE.fullmatch(name)]
+    return [CONFIG, weights, *shards, *vocabulary, *others, *beside, *modules]
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -52,35 +76,61 @@ def content(folder: Path) -> dict[str, str]:
     """
     if not folder.is_dir():
         return {"absent": folder.name}
-    files = chosen([path.name for path in folder.iterdir()], str(folder))
-    return contents({name: folder / name for name in files})
+    return contents({name: folder / name for name in chosen(names_in(folder), str(folder))})
+
+
+def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:
+    """Refuse a checkpoint with other files than a backbone pins.
+
+    Args:
+        pinned: the sha256 of files by name.
+
+    Raises:
+        EncoreError: one is missing or has another digest.
+    """
+    for name, digest in pinned.items():
+        if not (folder / name).is_file():
+            raise EncoreError(f"{folder} has no {name}, whose sha256 the backbone pins; fetch the checkpoint again")
+        if (found := sha256(folder / name)) != digest:
+            raise EncoreError(
+                f"{folder / name} has the sha256 {found}, and the backbone pins {digest}; restore that file, or write "
+                "the new digest if you mean to use it"
+            )
 
 
 def given(spec: dict[str, Any], fetched: Path | None, own: Path | None) -> Path | None:
     """The folder of a checkpoint that a job was given: fetched, or the user's own; None if there is neither.
 
     Raises:
-        EncoreError: the user's is not the one that ``spec`` was planned with.
+        EncoreError: the user's is not the one that ``spec`` was planned with, or a file is not the pinned one.
     """
     if own is not None and content(own) != spec.get("content"):
         raise EncoreError(
             f"{own} is not what was planned with: it has changed since, or is missing; run snakemake again"
         )
-    return own if fetched is None else inside(fetched)
+    if fetched is None:
+        return own
+    refuse_changed(found := inside(fetched), spec.get("sha256", {}))
+    return found
 
 
 def inside(folder: Path) -> Path:
-    """The folder with the configuration: the given one, or the only one below it, as an archive may have packed it.
+    """The folder with the model: the given one, or the only one below it, as an archive may have packed it.
+
+    The folders of a checkpoint's modules, such as ``1_Pooling``, are part of it.
 
     Raises:
         EncoreError: there is none, or more than one.
     """
     if (folder / CONFIG).is_file():
         return folder
-    found = sorted(path.parent for path in folder.rglob(CONFIG))
+    holding = sorted(path.parent for path in folder.rglob(CONFIG))
+    found = [each for each in holding if not any(other in each.parents for other in holding)]
     if len(found) != 1:
         many = f"more than one {CONFIG} ({found[0]}, {found[1]})" if found else f"no {CONFIG}"
-        raise EncoreError(f"{folder} has {many}; name a folder or a source with one checkpoint")
+        raise EncoreError(
+            f"{folder} has {many}; name a folder or a source with one checkpoint, or choose its files with `members:`"
+        )
     return found[0]
 
 
@@ -94,7 +144,10 @@ def is_seed_encoder(config: dict[str, Any]) -> bool:
 def _missing(names: Collection[str]) -> str:
     if CONFIG not in names:
         return CONFIG
-    sharded = [name for name in names if name.endswith(".index.json")]
     if not any(name in names for name in WEIGHTS):
-        return "whole weights (they are in parts)" if sharded else "weights"
+        sharded = any(name.endswith(".index.json") for name in names)
+        onnx = any(name.endswith(".onnx") for name in names)
+        return (
+            "whole weights (they are in parts)" if sharded else "weights" + (" (it has ONNX's alone)" if onnx else "")
+        )
     return "a vocabulary"

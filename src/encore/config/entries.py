@@ -3,7 +3,7 @@
 Nothing here imports torch, since the workflow is parsed twice for every SLURM job.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,10 +24,11 @@ class Backbone(Strict):
         description="The lineage of `start: lineage`: another backbone of the same shape and what it was pre-trained "
         "with, such as tiny+mlm.",
     )
-    architecture: Literal["bert", "bow-mlp"] = Field(
+    architecture: Literal["bert", "transformers", "bow-mlp"] = Field(
         "bert",
-        description="`bert` is a transformer; `bow-mlp` maps the mean of word embeddings (`hidden`) through a tanh "
-        "layer (`intermediate`) and a linear one (`projection_dim`).",
+        description="`bert` is BERT, by code of our own; `transformers` is any encoder that Transformers loads, by its "
+        "code, which may be fine-tuned and not pre-trained; `bow-mlp` maps the mean of word embeddings (`hidden`) "
+        "through a tanh layer (`intermediate`) and a linear one (`projection_dim`).",
     )
     checkpoint: str | None = Field(
         None,
@@ -38,6 +39,10 @@ class Backbone(Strict):
         None,
         pattern="^[0-9a-f]{40}$",
         description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept.",
+    )
+    sha256: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = Field(
+        {},
+        description="The sha256 of files of the checkpoint, by name: with others it is refused.",
     )
     collection: str | None = Field(
         None, description="The dataset that a new vocabulary (and the latent semantic analysis) is computed from."
@@ -66,7 +71,9 @@ class Backbone(Strict):
         "", description="Plain text behind [CLS] that marks a query; it is read as word pieces, not as a new token."
     )
     passage_marker: str = Field(
-        "", description="Plain text behind [CLS] that marks a passage; it has as many word pieces as `query_marker`."
+        "",
+        description="Plain text behind [CLS] that marks a passage; with `pooling: content` it has as many word pieces "
+        "as `query_marker`.",
     )
     separator: bool = Field(True, description="Whether [SEP] ends a text.")
     augment: bool = Field(
@@ -95,6 +102,15 @@ class Backbone(Strict):
             raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
         if self.revision and self.checkpoint is None:
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
+        if self.sha256 and self.checkpoint is None:
+            raise ValueError("`sha256:` is of a `checkpoint:`'s files, and there is none")
+        if self.architecture == "transformers" and (
+            self.start != "checkpoint" or self.encoders != "shared" or self.pooling == "content" or self.augment
+        ):
+            raise ValueError(
+                "architecture transformers needs `start: checkpoint`, `encoders: shared`, `pooling: cls` or `mean`, "
+                "and no `augment`"
+            )
         if self.architecture == "bow-mlp" and (
             self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
         ):

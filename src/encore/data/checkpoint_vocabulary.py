@@ -1,4 +1,6 @@
-"""A checkpoint's own vocabulary: a ``tokenizer.json``, or a ``vocab.txt`` alone, as older checkpoints have it."""
+"""A checkpoint's own vocabulary: a ``tokenizer.json``, a ``vocab.txt`` alone, as older checkpoints have it, or any
+other files that Transformers can make a tokenizer of, such as SentencePiece's.
+"""
 
 import json
 from pathlib import Path
@@ -11,6 +13,28 @@ from encore.data import vocabulary
 from encore.errors import EncoreError
 
 SEED_MASK = "<mask>"  # what SEED-Encoder's tokenizer adds behind its file of pieces (its code, SEEDTokenizer)
+READ_AS_BERT = (None, "bert", "distilbert", "electra")  # types of models whose vocab.txt is BERT's
+SAMPLE = "a text, and another"
+
+
+def save_checkpoint_tokenizer(checkpoint: Path, folder: Path) -> Tokenizer:
+    """Write the tokenizer of a checkpoint's folder with the special tokens that it names; returns the tokenizer.
+
+    Raises:
+        EncoreError: as of ``load_checkpoint_tokenizer``; or texts are not read between [CLS] and [SEP].
+    """
+    tokenizer = load_checkpoint_tokenizer(checkpoint)
+    seed = is_seed_encoder(_json(checkpoint / CONFIG))
+    names = vocabulary.BERTS if seed else vocabulary.special_names(checkpoint)
+    vocabulary.save_tokenizer(tokenizer, folder, names)
+    special = vocabulary.special_tokens(tokenizer, folder)
+    framed, plain = tokenizer.encode(SAMPLE).ids, tokenizer.encode(SAMPLE, add_special_tokens=False).ids
+    if not vocabulary.is_wordpiece(tokenizer) and framed != [special.cls, *plain, special.sep]:
+        raise EncoreError(
+            f"{checkpoint}: its tokenizer does not put a text between {names['cls_token']} and {names['sep_token']} "
+            "alone, as encoders do; name a checkpoint of an encoder"
+        )
+    return tokenizer
 
 
 def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
@@ -20,12 +44,15 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
     BERT's own tokenizer.
 
     Raises:
-        EncoreError: no WordPiece tokenizer, pieces that are not different or too many, or a file that is no JSON.
+        EncoreError: no tokenizer, pieces that are not different, or a file that is no JSON.
     """
-    if is_seed_encoder(_json(folder / CONFIG)):
+    config = _json(folder / CONFIG)
+    if is_seed_encoder(config):
         return _seed_encoder(folder)
     if (folder / "tokenizer.json").is_file():
         return vocabulary.load_tokenizer(folder)
+    if not (folder / "vocab.txt").is_file() or config.get("model_type") not in READ_AS_BERT:
+        return _by_transformers(folder)
     tokenizer, settings = _build(folder, _pieces(folder)), _json(folder / TOKENIZER_SETTINGS[0])
     lower = bool(settings.get("do_lower_case", True))
     print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
@@ -35,6 +62,17 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
         handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
     )
     return tokenizer
+
+
+def _by_transformers(folder: Path) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    try:
+        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return Tokenizer.from_str(loaded.backend_tokenizer.to_str())
+    except Exception as error:  # many kinds, by what is missing
+        reason = " ".join(str(error).split())[:160]
+        raise EncoreError(f"{folder}: Transformers makes no tokenizer of it ({reason}); add tokenizer.json") from error
 
 
 def _seed_encoder(folder: Path) -> Tokenizer:
@@ -52,7 +90,6 @@ def _seed_encoder(folder: Path) -> Tokenizer:
 
 
 def _build(folder: Path, ordered: list[str]) -> Tokenizer:
-    vocabulary.check_size(len(ordered))
     missing = [token for token in vocabulary.SPECIAL if token not in ordered]
     if missing:
         raise EncoreError(f"{folder / 'vocab.txt'} lacks {missing[0]}; take a BERT tokenizer")

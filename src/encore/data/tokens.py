@@ -1,16 +1,17 @@
-"""The token store: all texts of a collection as WordPiece ids, in flat memory-mapped files, made once.
+"""The token store: all texts of a collection as ids of word pieces, in flat memory-mapped files, made once.
 
 Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
-uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, where texts have ids, those
-(``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that made it.
+little-endian, uint16 or, of larger vocabularies, uint32), where each text begins (``<name>.offsets.npy``) and, where
+texts have ids, those (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that
+made it.
 """
 
-import shutil
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array
 from encore.storage.processes import shared_in_order
 
-TYPE = np.dtype("<u2")
+TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
 
 
@@ -45,7 +46,7 @@ class Sequences:
         return self.count
 
     def __getitem__(self, index: int) -> np.ndarray:
-        """The ids of one text, uint16, without special tokens; negative indices count from the end."""
+        """The ids of one text, without special tokens; negative indices count from the end."""
         if not 0 <= index < self.count:
             index = range(self.count)[index]
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
@@ -124,31 +125,40 @@ class TokenStore:
         return np.array([piece.startswith(vocabulary.CONTINUES) for piece in self.pieces])
 
 
-def write_store(collection: Collection, tokenizer_folder: Path, folder: Path, processes: int = 1) -> dict[str, int]:
+def id_type(vocabulary_size: int) -> np.dtype:
+    """How ids of a vocabulary are stored: in 16 bits where they fit, else in 32."""
+    return TYPES[vocabulary_size > 2**16]
+
+
+def write_store(
+    collection: Collection,
+    tokenizer_folder: Path,
+    folder: Path,
+    processes: int = 1,
+    prompts: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, int]:
     """Tokenise a collection into ``folder`` and return its counts; the bytes are those of any number of processes.
+
+    Args:
+        prompts: what stands before each text of ``queries`` and of ``passages``, as part of it.
 
     Raises:
         EncoreError: a link leads to an article or a section that does not exist.
     """
-    copy_tokenizer(tokenizer_folder, folder)
+    vocabulary.copy_tokenizer(tokenizer_folder, folder / "tokenizer")
     writer = _Writer(folder, processes)
-    queries = ((name, (text,)) for name, text in collection.queries().items())
+    asked, told = (prompts.get(name, "") for name in ("queries", "passages"))
+    queries = ((name, (asked + text,)) for name, text in collection.queries().items())
+    passages = ((name, (told + text[0], *text[1:])) for name, text in collection.texts())
     sections = (section for article in articles(collection) for section in article["sections"])
     sentences = ((text,) for section in sections for text in section["sentences"])
     counts = {
-        "tokens_in_passages": writer.write_named("passages", collection.texts()),
+        "tokens_in_passages": writer.write_named("passages", passages if told else collection.texts()),
         "tokens_in_queries": writer.write_named("queries", queries),
         "tokens_in_sentences": writer.write("sentences", sentences),
         "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
     return counts | passages_without_tokens(folder) | _write_structure(folder, collection)
-
-
-def copy_tokenizer(source: Path, folder: Path) -> None:
-    """A store has the tokenizer that made it."""
-    (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
-    for name in vocabulary.FILES:
-        shutil.copyfile(source / name, folder / "tokenizer" / name)
 
 
 def passages_without_tokens(folder: Path) -> dict[str, int]:
@@ -163,6 +173,7 @@ class _Writer:
     def __init__(self, folder: Path, processes: int) -> None:
         self._folder, self._processes = folder, processes
         self._tokenizer = vocabulary.load_tokenizer(folder / "tokenizer")
+        self._type = id_type(self._tokenizer.get_vocab_size())
         self._between = vocabulary.special_tokens(self._tokenizer, folder / "tokenizer").sep
 
     def write_named(self, name: str, texts: Iterable[tuple[str, tuple[str, ...]]]) -> int:
@@ -194,7 +205,7 @@ class _Writer:
     def _encoded(self, texts: list[tuple[str, ...]]) -> tuple[np.ndarray, bytes]:
         segments = [segment for text in texts for segment in text]
         rows = iter(self._tokenizer.encode_batch_fast(segments, add_special_tokens=False))
-        lengths, ids = array("q"), array("H")
+        lengths, ids = array("q"), array("I")
         for text in texts:
             before = len(ids)
             ids.extend(next(rows).ids)
@@ -202,7 +213,7 @@ class _Writer:
                 ids.append(self._between)
                 ids.extend(next(rows).ids)
             lengths.append(len(ids) - before)
-        return np.array(lengths), np.array(ids).astype(TYPE).tobytes()
+        return np.array(lengths), np.array(ids).astype(self._type).tobytes()
 
 
 def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
@@ -244,7 +255,8 @@ def _load(path: Path, mapped: Literal["r"] | None = None) -> np.ndarray:
 def _ids(path: Path, expected: int) -> Any:
     """The ids of all texts, memory-mapped; an empty file, which cannot be mapped, gives an empty array."""
     size = path.stat().st_size if path.is_file() else -1
-    if size != expected * TYPE.itemsize:
+    kind = next((each for each in TYPES if size == expected * each.itemsize), None)
+    if kind is None:
         raise EncoreError(f"{path} does not hold the {expected} tokens of its offsets; make the store again")
     # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
-    return np.memmap(path, dtype=TYPE, mode="r").view(np.ndarray) if size else np.empty(0, dtype=TYPE)
+    return np.memmap(path, dtype=kind, mode="r").view(np.ndarray) if size else np.empty(0, dtype=kind)

@@ -1,15 +1,18 @@
-"""WordPiece vocabularies: training one, and the Hugging Face folder that holds it.
+"""Vocabularies: training one of WordPiece, and the Hugging Face folder that holds one of any kind.
 
-The folder has ``tokenizer.json`` (all that the ``tokenizers`` library needs), ``vocab.txt`` (one piece a line, by id)
-and ``tokenizer_config.json`` (for ``AutoTokenizer``).
+The folder has ``tokenizer.json`` (all that the ``tokenizers`` library needs), ``tokenizer_config.json`` (for
+``AutoTokenizer``; it names the special tokens) and, of WordPiece, ``vocab.txt`` (one piece a line, by id).
 """
 
+import json
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -19,11 +22,12 @@ from encore.storage.files import write_json, write_text
 
 CONFIG = "tokenizer_config.json"
 FILES = ("tokenizer.json", CONFIG, "vocab.txt")
-LIMIT = 2**16 - 1  # tokens are stored in 16 bits
 CHARACTERS = 1000  # the most frequent ones; others become [UNK], as in BERT's vocabulary
 TOGETHER = 256  # texts whose characters are counted at once
 CONTINUES = "##"
 PAD, UNK, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # theirs, as a folder names them
+BERTS = MappingProxyType(dict(zip(ROLES, SPECIAL, strict=True)))
 
 
 class SpecialTokens(NamedTuple):
@@ -45,9 +49,8 @@ def train(texts: Iterable[str], size: int) -> list[str]:
         texts: read twice, for their characters and for their words; so no iterator, which ends once.
 
     Raises:
-        EncoreError: ``size`` is too large for 16 bits, or too small for the characters of the texts.
+        EncoreError: ``size`` is too small for the characters of the texts.
     """
-    check_size(size)
     if isinstance(texts, Iterator):
         raise TypeError("texts are read twice; give what can be iterated again")
     characters = _characters(texts)
@@ -87,57 +90,85 @@ def build_tokenizer(ordered: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a tokenizer's Hugging Face folder; texts are neither cut nor padded by it."""
+def save_tokenizer(tokenizer: Tokenizer, folder: Path, special: Mapping[str, str] = BERTS) -> None:
+    """Write a tokenizer's Hugging Face folder; texts are neither cut nor padded by it.
+
+    Args:
+        special: the special tokens by their roles.
+    """
     tokenizer.no_padding()
     tokenizer.no_truncation()
     write_text(folder / "tokenizer.json", tokenizer.to_str(pretty=True) + "\n")
-    write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in pieces(tokenizer)))
-    lower = bool(getattr(tokenizer.normalizer, "lowercase", False))
-    names = {f"{token.strip('[]').lower()}_token": token for token in SPECIAL}
-    write_json(
-        folder / CONFIG, {"tokenizer_class": "BertTokenizer", "do_lower_case": lower, "model_max_length": 512, **names}
-    )
+    kind: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    if is_wordpiece(tokenizer):
+        write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in pieces(tokenizer)))
+        lower = bool(getattr(tokenizer.normalizer, "lowercase", False))
+        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower, "model_max_length": 512}
+    write_json(folder / CONFIG, {**kind, **special})
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a tokenizer's folder."""
+    return [folder / name for name in FILES if (folder / name).is_file()]
+
+
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """Write a tokenizer's files into another folder: a store has the one that made it, a model the one it reads by."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files(source):
+        shutil.copyfile(path, folder / path.name)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a folder.
 
     Raises:
-        EncoreError: the folder holds no WordPiece tokenizer, or one that is too large for 16 bits.
+        EncoreError: the folder holds no tokenizer.
     """
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise EncoreError(f"{path} is missing; name a folder with a Hugging Face tokenizer")
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # the library raises nothing narrower
         raise EncoreError(f"{path} is not a tokenizer ({error}); replace the file") from error
-    if not isinstance(tokenizer.model, models.WordPiece):
-        raise EncoreError(
-            f"{path} is not a WordPiece tokenizer; only BERT's kind is supported, choose such a checkpoint"
-        )
-    check_size(tokenizer.get_vocab_size())
-    return tokenizer
+
+
+def is_wordpiece(tokenizer: Tokenizer) -> bool:
+    """Whether a tokenizer is of BERT's kind, which the fast encoder and pre-training read."""
+    return isinstance(tokenizer.model, models.WordPiece)
+
+
+def special_names(folder: Path) -> dict[str, str]:
+    """The special tokens of a folder by their roles, BERT's where it names none.
+
+    Raises:
+        EncoreError: a file is no JSON.
+    """
+    found: dict[str, str] = {}
+    for name in ("special_tokens_map.json", CONFIG):
+        path = folder / name
+        try:
+            said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            tokens = {role: said[role] for role in ROLES if said.get(role)}
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
+        found |= {role: each["content"] if isinstance(each, dict) else str(each) for role, each in tokens.items()}
+    return found or dict(BERTS)
 
 
 def special_tokens(tokenizer: Tokenizer, folder: Path) -> SpecialTokens:
-    """Ids of BERT's five special tokens.
+    """Ids of the five special tokens that the folder names.
 
     Raises:
         EncoreError: the vocabulary lacks one.
     """
     numbers: dict[str, int] = tokenizer.get_vocab()
-    for token in SPECIAL:
-        if token not in numbers:
-            raise EncoreError(f"{folder}: the vocabulary lacks {token}; take a BERT tokenizer")
-    return SpecialTokens(*(numbers[token] for token in SPECIAL))
-
-
-def check_size(size: int) -> None:
-    """Refuse vocabularies whose ids do not fit into the 16 bits that tokens are stored in."""
-    if size > LIMIT:
-        raise EncoreError(f"a vocabulary of {size} is too large: tokens are stored in 16 bits; take at most {LIMIT}")
+    named = special_names(folder)
+    for role, usual in BERTS.items():
+        if named.get(role, usual) not in numbers:
+            raise EncoreError(f"{folder}: the vocabulary lacks {named.get(role, usual)}; take a BERT tokenizer")
+    return SpecialTokens(*(numbers[named.get(role, usual)] for role, usual in BERTS.items()))
 
 
 def pieces(tokenizer: Tokenizer) -> list[str]:

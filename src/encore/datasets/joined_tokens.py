@@ -12,7 +12,7 @@ import numpy as np
 
 from encore.data import vocabulary
 from encore.data.collection import Collection
-from encore.data.tokens import TokenStore, copy_tokenizer
+from encore.data.tokens import TokenStore
 from encore.datasets.concat import named_parts
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer, replacing, sha256, write_array
@@ -35,9 +35,9 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     named_parts(names, map(Collection, collections))
     if len(stores) != len(collections):
         raise EncoreError(f"there are {len(collections)} collections and {len(stores)} token stores; give one of each")
-    if len({tuple(sha256(store / "tokenizer" / name) for name in vocabulary.FILES) for store in stores}) > 1:
+    if len({tuple(map(sha256, vocabulary.files(store / "tokenizer"))) for store in stores}) > 1:
         raise EncoreError(f"{', '.join(map(str, stores))} are of different tokenizers; make them with one")
-    copy_tokenizer(stores[0] / "tokenizer", folder)
+    vocabulary.copy_tokenizer(stores[0] / "tokenizer", folder / "tokenizer")
     parts = [TokenStore(store) for store in stores]
     for name in UNJOINED:
         with open_text_writer(folder / f"{name}.names.txt"):

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from encore.config.checkpoints import WEIGHTS, is_seed_encoder
-from encore.config.entries import Backbone
+from encore.config.checkpoints import CONFIG, WEIGHTS, is_seed_encoder
+from encore.config.published import read_json
 from encore.errors import EncoreError
 from encore.models import seed_encoder
 from encore.models.checkpoint import OUR_NAME, USUAL_NAME, read_tensors
 
-# The backbone's fields that a checkpoint decides, and what its configuration calls them.
-FIELDS = {
-    "layers": "num_hidden_layers",
-    "hidden": "hidden_size",
-    "heads": "num_attention_heads",
-    "intermediate": "intermediate_size",
-    "max_length": "max_position_embeddings",
-}
 WORDS = "embeddings.word_embeddings.weight"
 ENCODER = ("embeddings.", "encoder.")  # how names of an encoder's own parameters begin
-REPEATED = ("cls.predictions.decoder.", "embeddings.position_ids")  # stored elsewhere too, or not a weight
+DECODER = "cls.predictions.decoder."  # of the head: the word embeddings once more, and the head's bias
+REPEATED = (DECODER, "embeddings.position_ids")  # stored elsewhere too, or not a weight
 PER_PIECE = {WORDS, "cls.predictions.bias"}
 
 
@@ -37,27 +29,6 @@ class Weights(NamedTuple):
     left_out: list[str]
 
 
-def check_checkpoint(folder: Path, backbone: Backbone) -> dict[str, Any]:
-    """The checkpoint's configuration in BERT's terms, known to be of the shape that the backbone says.
-
-    Raises:
-        EncoreError: it is missing, another kind of model, or of another shape.
-    """
-    path = folder / "config.json"
-    stored_config = _configuration(path)
-    config = seed_encoder.described(stored_config) if is_seed_encoder(stored_config) else stored_config
-    kind, activation = config.get("model_type", "bert"), config.get("hidden_act", "gelu")
-    if (kind, activation) != ("bert", "gelu") or config.get("position_embedding_type", "absolute") != "absolute":
-        raise EncoreError(f"{path} describes a {kind} with {activation}; only BERT itself is supported, choose a BERT")
-    for field, name in FIELDS.items():
-        if config.get(name) != getattr(backbone, field):
-            raise EncoreError(
-                f"{path} has {name} {config.get(name)}, but the backbone says {field}: {getattr(backbone, field)}; "
-                f"write {field}: {config.get(name)}"
-            )
-    return config
-
-
 def read_weights(folder: Path, vocabulary: int) -> Weights:
     """A checkpoint's tensors, whatever the prefix of its encoder.
 
@@ -66,11 +37,19 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     Raises:
         EncoreError: a damaged file, no encoder in it, or several.
     """
-    stored, stored_config = _stored(folder), _configuration(folder / "config.json")
+    stored, stored_config = _stored(folder), read_json(folder / CONFIG)
     if is_seed_encoder(stored_config):
         stored = seed_encoder.renamed(stored, stored_config.get("pad_token_id", seed_encoder.PADDING))
     prefix = _prefix(stored, folder)
     found = {_our_name(name, prefix): tensor for name, tensor in stored.items()}
+    if DECODER + "bias" in found:
+        found.setdefault("cls.predictions.bias", found[DECODER + "bias"])
+    untied = found.get(DECODER + "weight")
+    if untied is not None and not torch.equal(untied, found[WORDS]):
+        raise EncoreError(
+            f"{folder}: the vocabulary head has word embeddings of its own (tie_word_embeddings: false), which is not "
+            f"supported; name another checkpoint, or take {prefix}{DECODER}weight out of its weights"
+        )
     for name in PER_PIECE & found.keys():
         found[name] = found[name][:vocabulary]
     used = {name: tensor.float() for name, tensor in found.items() if not name.startswith(REPEATED)}
@@ -104,20 +83,23 @@ def refuse_misfit(given: dict[str, Tensor], wanted: dict[str, Tensor], source: P
             )
 
 
-def _configuration(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint")
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
-
-
 def _stored(folder: Path) -> dict[str, Tensor]:
-    """Tensors by name, of either kind of file; one that would run code is refused."""
-    safe, path = (folder / name for name in WEIGHTS)
+    """Tensors by name, of any kind of file."""
+    safe, index, path = (folder / name for name in WEIGHTS)
+    if index.is_file() and not safe.is_file():
+        parts = sorted(set(read_json(index).get("weight_map", {}).values()))
+        return {name: tensor for part in parts for name, tensor in read_tensors(folder / part).items()}
     if safe.is_file() or not path.is_file():
         return read_tensors(safe)
+    return read_pickle(path)
+
+
+def read_pickle(path: Path) -> dict[str, Tensor]:
+    """Tensors by name of a ``pytorch_model.bin``; one that would run code is refused.
+
+    Raises:
+        EncoreError: it is missing, damaged, or holds more than weights.
+    """
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
         return {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}

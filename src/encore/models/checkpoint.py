@@ -11,7 +11,6 @@ have no files for ``SentenceTransformer``, which could not express them.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from encore.errors import EncoreError
 from encore.models import sentence_transformer, towers
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
+from encore.models.transformers_encoder import PREFIX, TransformersEncoder, model_config, open_published
 from encore.storage.files import replacing, write_json
 
 WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
@@ -74,12 +74,24 @@ def load_encoder(folder: Path) -> Encoder:
         EncoreError: a file is missing or damaged, or the weights do not fit the shape.
     """
     config = load_config(folder)
+    if config.architecture == "transformers":
+        return _load_published(folder, config)
     tensors = _tower(folder, config)
     if config.encoders == "separate":
         tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, config).items()}
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
         encoder = towers.build_encoder(config)
     fill_weights(encoder, tensors, folder)
+    return encoder
+
+
+def _load_published(folder: Path, config: EncoderConfig) -> Encoder:
+    """An encoder by Transformers' code, and what our part of its folder adds."""
+    encoder = open_published(folder, config)
+    behind: dict[str, Tensor] = {}
+    for layer in sentence_transformer.dense_layers(config):
+        behind |= _linear(folder, layer)
+    fill_weights(encoder, encoder.state_dict() | behind, folder)
     return encoder
 
 
@@ -201,13 +213,12 @@ def _save_tower(
     for layer in sentence_transformer.dense_layers(config):
         linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
         write_tensors(folder / layer.folder / WEIGHTS, linear)
-    write_tensors(folder / WEIGHTS, tensors)
-    for name in vocabulary.FILES:
-        shutil.copyfile(tokenizer_folder / name, folder / name)
-    write_json(folder / "config.json", bert_config(config) if config.architecture == "bert" else BAG)
+    write_tensors(folder / WEIGHTS, {name.removeprefix(PREFIX): tensor for name, tensor in tensors.items()})
+    vocabulary.copy_tokenizer(tokenizer_folder, folder)
+    write_json(folder / "config.json", _hugging_face(encoder))
     description = {"shape": config.to_json(), "length": length, "query_length": query_length}
     write_json(folder / SHAPE, description | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
-    if scorer == VECTOR and config.plain and config.architecture == "bert":
+    if scorer == VECTOR and config.plain and config.architecture != "bow-mlp":
         sentence_transformer.write_sentence_transformer(folder, config, length)
 
 
@@ -215,9 +226,21 @@ def _tower(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
     """The tensors of one tower, by our names."""
     tensors = read_tensors(folder / WEIGHTS)
     for layer in sentence_transformer.dense_layers(config):
-        linear = read_tensors(folder / layer.folder / WEIGHTS)
-        tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
+        tensors |= _linear(folder, layer)
     return tensors
+
+
+def _linear(folder: Path, layer: sentence_transformer.Dense) -> dict[str, Tensor]:
+    """The tensors of a dense layer, by our names."""
+    linear = read_tensors(folder / layer.folder / WEIGHTS)
+    return {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
+
+
+def _hugging_face(encoder: Encoder) -> dict[str, Any]:
+    """What ``config.json`` says of a tower."""
+    if isinstance(encoder, TransformersEncoder):
+        return model_config(encoder)
+    return bert_config(encoder.config) if encoder.config.architecture == "bert" else BAG
 
 
 def _renamed(name: str, old: str, new: str) -> str:

@@ -14,7 +14,7 @@ Pooling = Literal["cls", "mean", "content"]
 Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
 Encoders = Literal["shared", "separate"]
-Architecture = Literal["bert", "bow-mlp"]
+Architecture = Literal["bert", "transformers", "bow-mlp"]
 SHAPE = ("layers", "hidden", "heads", "intermediate", "max_length", "dropout", "architecture")
 VECTOR = ("pooling", "similarity", "projection_dim")
 READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
@@ -22,8 +22,8 @@ READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; or a bag of words (``bow_mlp.py``,
-    ``architecture`` bow-mlp).
+    """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; by ``architecture`` also another
+    encoder by Transformers' code (``transformers_encoder.py``), or a bag of words (``bow_mlp.py``).
 
     ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
     a map of the pooled vector that keeps its size. ``projection_dim``: the dimension of a linear map behind these,
@@ -58,7 +58,7 @@ class EncoderConfig:
     architecture: Architecture = "bert"
 
     def __post_init__(self) -> None:
-        if len(self.query_marker) != len(self.passage_marker):
+        if self.pooling == "content" and len(self.query_marker) != len(self.passage_marker):
             raise EncoreError(
                 f"the markers are {len(self.query_marker)} word pieces of a query and {len(self.passage_marker)} of a "
                 "passage; choose texts of as many pieces, since content begins behind them"
@@ -76,13 +76,13 @@ class EncoderConfig:
 
     @property
     def prefix(self) -> int:
-        """Tokens in front of a text's content: [CLS] and the marker."""
+        """Tokens in front of a text's content: [CLS] and the marker; of a query, where passages have a shorter one."""
         return 1 + len(self.query_marker)
 
     @property
     def plain(self) -> bool:
         """True if queries and passages are both read as BERT reads a text: [CLS] text [SEP]."""
-        return self.separator and not self.query_marker and not self.augment
+        return self.separator and not (self.query_marker or self.passage_marker) and not self.augment
 
     @classmethod
     def of(
@@ -92,14 +92,15 @@ class EncoderConfig:
 
         ``pieces`` gives the ids of a text's word pieces.
         """
+        in_tokens = backbone.architecture == "transformers"  # markers, with which its texts were tokenised
         return cls(
             vocabulary=vocabulary,
             pad=special.pad,
             cls=special.cls,
             sep=special.sep,
             mask=special.mask,
-            query_marker=tuple(pieces(backbone.query_marker)),
-            passage_marker=tuple(pieces(backbone.passage_marker)),
+            query_marker=() if in_tokens else tuple(pieces(backbone.query_marker)),
+            passage_marker=() if in_tokens else tuple(pieces(backbone.passage_marker)),
             **{name: getattr(backbone, name) for name in (*SHAPE, *VECTOR, "separator", "augment")},
         )
 

@@ -7,7 +7,6 @@ the padding's id, and LayerNorm's epsilon is PyTorch's. Its decoder is left out.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,16 +14,6 @@ from torch import Tensor
 ENCODER = "sentence_encoder."  # in its parameters' names, after a prefix
 HEAD = "lm_head."
 PADDING = 1  # the id of its [PAD], where its configuration does not say it
-# BERT's fields and SEED-Encoder's, with the values that its configuration leaves out.
-FIELDS: dict[str, tuple[str, Any]] = {
-    "num_hidden_layers": ("encoder_layers", 12),
-    "hidden_size": ("encoder_embed_dim", 768),
-    "num_attention_heads": ("encoder_attention_heads", 12),
-    "intermediate_size": ("encoder_ffn_embed_dim", 3072),
-    "max_position_embeddings": ("max_positions", 512),
-    "vocab_size": ("vocab_size", 32769),
-    "hidden_act": ("activation_fn", "gelu"),
-}
 PARTS = {
     "embed_tokens.": "embeddings.word_embeddings.",
     "embed_positions.": "embeddings.position_embeddings.",
@@ -45,12 +34,6 @@ HEADS = {
     "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
     "lm_head.bias": "cls.predictions.bias",
 }
-
-
-def described(config: dict[str, Any]) -> dict[str, Any]:
-    """Its configuration as a BERT's."""
-    own = {name: config.get(field, value) for name, (field, value) in FIELDS.items()}
-    return own | {"model_type": "bert", "layer_norm_eps": 1e-5, "type_vocab_size": 2}
 
 
 def renamed(tensors: dict[str, Tensor], padding: int) -> dict[str, Tensor]:

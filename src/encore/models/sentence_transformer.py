@@ -45,7 +45,8 @@ def write_sentence_transformer(folder: Path, config: EncoderConfig, length: int)
     """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
     without_pooler = {"add_pooling_layer": False}  # BERT's own, which has no weights here: ours is a separate module
-    use = {"max_seq_length": length, "do_lower_case": False, "model_args": without_pooler}
+    use: dict[str, Any] = {"max_seq_length": length, "do_lower_case": False}
+    use |= {"model_args": without_pooler} if config.architecture == "bert" else {}
     write_json(folder / "sentence_bert_config.json", use)
     write_json(folder / POOLING / "config.json", _pooling(config))
     if config.pooling == "content":

@@ -13,6 +13,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from encore.config import published
+from encore.config.checkpoints import CONFIG, WEIGHTS
 from encore.config.entries import Backbone
 from encore.data import vocabulary
 from encore.data.tokens import TokenStore
@@ -22,6 +24,7 @@ from encore.models import checkpoint as folder
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
+from encore.models.transformers_encoder import open_published
 
 POWER = 0.5  # of the singular values in an embedding
 # Fields of a shape that do not concern the weights: how a text is read and how its states become a vector.
@@ -92,28 +95,45 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
 
 
 def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, source: Path) -> Started:
-    """A checkpoint's weights, with a random head if the backbone has one; says what of it is not used.
+    """A checkpoint's weights, with a random head if the backbone has one and it has none; says what it uses.
 
     Raises:
-        EncoreError: it is not a BERT, not of the backbone's shape, or of another vocabulary.
+        EncoreError: it is not what the backbone says, or of another vocabulary.
     """
-    config = bert_checkpoint.check_checkpoint(source, backbone)
-    shape = _shape(backbone, tokenizer_folder)
+    said = published.check_use(backbone, source)
+    for name, file in said.files.items():
+        print(f"{source / file}: {name}: {getattr(backbone, name)}", flush=True)
+    shape, config = _shape(backbone, tokenizer_folder), published.bert_config(source)
     if config["vocab_size"] < shape.vocabulary:
         raise EncoreError(
             f"{source} has {config['vocab_size']} word embeddings for a tokenizer of {shape.vocabulary} pieces; "
             "make the tokenizer from the same checkpoint"
         )
+    behind = _dense(source, said.files["projection_dim"]) if "projection_dim" in said.values else {}
+    if backbone.architecture == "transformers":
+        torch.manual_seed(seed)
+        encoder: Encoder = open_published(source, shape)
+        folder.fill_weights(encoder, encoder.state_dict() | behind, source)
+        return encoder, {}
     shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
     encoder = initial_encoder(shape, seed)
     own = bert_checkpoint.read_weights(source, shape.vocabulary)
     wanted = encoder.state_dict()
-    linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")}
+    linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")} | behind
     bert_checkpoint.refuse_misfit(own.encoder | linear, wanted, source)
     folder.fill_weights(encoder, own.encoder | linear, source)
     if own.left_out:
         print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
     return encoder, own.head
+
+
+def _dense(source: Path, file: str) -> dict[str, Tensor]:
+    """A dense layer behind the pooling as our head; one without a bias adds none."""
+    safe = source / file.replace(CONFIG, folder.WEIGHTS)
+    stored = folder.read_tensors(safe) if safe.is_file() else bert_checkpoint.read_pickle(safe.with_name(WEIGHTS[-1]))
+    weight = stored[f"{folder.LINEAR}weight"].float()
+    bias = stored.get(f"{folder.LINEAR}bias", torch.zeros(len(weight))).float()
+    return {"head.weight": weight, "head.bias": bias}
 
 
 def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -> Started:
@@ -134,6 +154,10 @@ def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -
 
 def _shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
     tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
+    if backbone.architecture == "bert" and not vocabulary.is_wordpiece(tokenizer):
+        raise EncoreError(
+            f"{tokenizer_folder} is not a WordPiece tokenizer, BERT's kind; write `architecture: transformers`"
+        )
     special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
     return EncoderConfig.of(
         backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids

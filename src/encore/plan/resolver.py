@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from encore.config import index_types
+from encore.config import index_types, published
 from encore.config import lineage as naming
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
@@ -26,6 +26,7 @@ class Resolver:
         """
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
+        self._backbones: dict[str, Backbone] = {}
         try:
             self.config = config = with_single_names(config, catalogue)
             self.datasets = Datasets(config, catalogue)
@@ -143,8 +144,27 @@ class Resolver:
         return step.model_copy(update={"collection": self.dataset(step.collection).name})
 
     def backbone(self, lineage: Lineage) -> Backbone:
-        """The catalogue's entry that a lineage starts from."""
-        return self.catalogue.backbones[lineage.backbone]
+        """The catalogue's entry that a lineage starts from, with what its checkpoint says of itself."""
+        return self.named_backbone(lineage.backbone)
+
+    def named_backbone(self, name: str) -> Backbone:
+        """An entry of backbones.yaml, with what the user's folder that it starts from says (``config/published.py``).
+
+        What starts from a lineage has the shape of the backbone that this starts from, where it leaves that open.
+
+        Raises:
+            EncoreError: the entry contradicts its checkpoint.
+        """
+        if name not in self._backbones:
+            entry = self.catalogue.backbones[name]
+            if entry.lineage:
+                taken = entry.lineage.partition("+")[0]
+                said = self.named_backbone(taken).model_fields_set - self.catalogue.backbones[taken].model_fields_set
+                own = {field: getattr(self.named_backbone(taken), field) for field in said - entry.model_fields_set}
+                self._backbones[name] = entry.model_copy(update=own)
+            else:
+                self._backbones[name] = explained(published.completed, entry, f"backbone {name!r}")
+        return self._backbones[name]
 
     def has_chance(self, system: str) -> bool:
         """True if a system's run depends on a seed: if anything in it was trained."""
@@ -162,7 +182,7 @@ class Resolver:
     def lengths(self, lineage: Lineage) -> tuple[int, int]:
         """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
         if not lineage.steps:
-            backbone = self.catalogue.backbones[lineage.backbone]
+            backbone = self.backbone(lineage)
             return backbone.length or backbone.max_length, backbone.query_length or backbone.max_length
         step = self.step(lineage.steps[-1])
         return step.length, step.query_length
@@ -173,7 +193,7 @@ class Resolver:
         A model of passages that searches documents reads as much of them as its backbone can.
         """
         least = self.dataset(dataset).fields.length or 0
-        longest = self.catalogue.backbones[lineage.backbone].max_length
+        longest = self.backbone(lineage).max_length
         return max(self.lengths(lineage)[0], min(least, longest))
 
     def scorer(self, lineage: Lineage) -> str:

@@ -98,9 +98,17 @@ def test_a_shape_is_written_and_read_back_and_an_old_one_stays_as_it_was(tmp_pat
     assert not {"mask", "query_marker", "separator", "augment"} & old.keys()
 
 
-def test_markers_of_different_lengths_are_refused():
+def test_markers_of_different_lengths_are_refused_where_content_begins_behind_them():
     with pytest.raises(EncoreError, match="1 word pieces of a query and 2 of a passage"):
-        small_models.random_encoder(query_marker=(5,), passage_marker=(5, 6))
+        small_models.random_encoder(query_marker=(5,), passage_marker=(5, 6), pooling="content")
+
+
+def test_queries_alone_may_have_a_prompt():
+    shape = small_models.random_encoder(query_marker=(5, 6), pooling="mean").config
+    text = np.array([9, 10], dtype=np.uint16)
+    assert not shape.plain
+    assert inputs.frame(text, 20, shape, of_query=True).tolist() == [2, 5, 6, 9, 10, 3]
+    assert inputs.frame(text, 20, shape, of_query=False).tolist() == [2, 9, 10, 3]
 
 
 def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):

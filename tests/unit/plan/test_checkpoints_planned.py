@@ -1,5 +1,6 @@
 """What plans say of checkpoints: which commit, which folder or source, and what a model without a step reads."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ import yaml
 
 from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.shapes import shape_of
+from encore.commands.show_config import config_text
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
@@ -23,6 +26,8 @@ from encore.products.catalogue import load_plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import table_plan
 from encore.products.targets import everything_declared
+from encore.storage.files import sha256
+from tests.support.small_published import of_sentence_transformers
 
 ROOT = Path(__file__).parents[3]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -92,7 +97,7 @@ def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, t
     first = tmp_path / "first"
     first.mkdir()
     for name in ("config.json", "model.safetensors", "tokenizer.json", "README.md"):
-        (first / name).write_text(name)
+        (first / name).write_text(f'{{"file": "{name}"}}')
     second = Path(shutil.copytree(first, tmp_path / "second"))
 
     def names() -> list[str]:
@@ -207,3 +212,57 @@ def test_an_archive_with_two_models_is_refused(tmp_path: Path) -> None:
         (tmp_path / name / "config.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"more than one config\.json"):
         checkpoints.inside(tmp_path)
+
+
+def local(place: Path, **said: Any) -> Path:
+    """A user's folder of sentence-transformers, as far as planning reads it."""
+    place.mkdir()
+    config = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    (place / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 512, **said}))
+    for name in ("model.safetensors", "tokenizer.json"):
+        (place / name).write_text("")
+    of_sentence_transformers(place, length=256, prompts={"query": "query: "})
+    return place
+
+
+def test_a_folder_needs_no_shape_by_hand_and_says_where_its_values_are_from(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    plan = plan_of(catalogue, own={"checkpoint": str(local(tmp_path / "own"))})
+    spec = begun(plan, "own").spec["backbone"]
+    assert (spec["layers"], spec["hidden"], spec["pooling"], spec["similarity"]) == (6, 384, "mean", "cosine")
+    assert plan.resolve.lengths(plan.resolve.lineage("own")) == (256, 256)
+    assert shape_of(begun(plan, "own")).layers == 6
+    told = config_text(plan, "own", ROOT / "config")
+    line = next(line for line in told.splitlines() if line.startswith("  pooling "))
+    assert line.split() == ["pooling", "mean", f"{tmp_path}/own/1_Pooling/config.json"]
+    with pytest.raises(EncoreError, match=r"backbone 'own'.*says pooling 'mean'"):
+        begun(plan_of(catalogue, own={"checkpoint": str(tmp_path / "own"), "pooling": "cls"}), "own")
+
+
+def test_prompts_that_tokens_reach_over_are_part_of_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
+    bert, roberta = local(tmp_path / "bert"), local(tmp_path / "roberta", model_type="roberta")
+    plan = plan_of(catalogue, bert={"checkpoint": str(bert)}, roberta={"checkpoint": str(roberta)})
+    stores = [plan.tokens("pydocs", plan.resolve.named_backbone(name)) for name in ("bert", "roberta")]
+    assert [store.spec.get("prompts") for store in stores] == [None, {"queries": "query: ", "passages": ""}]
+
+
+def test_an_encoder_by_transformers_code_is_fine_tuned_and_not_pre_trained(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    plan = plan_of(catalogue, own={"checkpoint": str(local(tmp_path / "own", model_type="roberta"))})
+    assert plan.model(plan.resolve.lineage("own+marco-bm25"), 0).stage == "finetune"
+    with pytest.raises(EncoreError, match=r"own\+mlm: 'own' runs by Transformers' code"):
+        plan.model(plan.resolve.lineage("own+mlm"), 0)
+
+
+def test_a_pinned_file_that_changed_is_refused_when_planning(catalogue: Catalogue, tmp_path: Path) -> None:
+    place = local(tmp_path / "own")
+    pinned = {"checkpoint": str(place), "sha256": {"tokenizer.json": sha256(place / "tokenizer.json")}}
+    same = begun(plan_of(catalogue, own=pinned), "own").name
+    assert same == begun(plan_of(catalogue, own={"checkpoint": str(place)}), "own").name
+    (place / "tokenizer.json").write_text("other")
+    with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256"):
+        begun(plan_of(catalogue, own=pinned), "own")
+    remote = {"checkpoint": "a/b", "sha256": {"config.json": "0" * 64}}
+    assert begun(plan_of(catalogue, own=remote), "own").spec["sha256"] == remote["sha256"]

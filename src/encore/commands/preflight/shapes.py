@@ -4,11 +4,12 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from encore import objectives
+from encore.config.checkpoints import CONFIG
 from encore.config.entries import Backbone, Step
 from encore.config.finetuning import FinetuneStep
+from encore.config.published import read_json
 from encore.models.config import EncoderConfig
 from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact
@@ -45,7 +46,7 @@ def shape_of(model: Artifact) -> EncoderConfig:
         if isinstance(step, FinetuneStep) and step.projector != "none":
             return replace(shape, projector=step.projector)
         return shape
-    return shape_of_backbone(_backbone(canonical(model.spec["backbone"])))
+    return shape_of_backbone(_backbone(canonical(model.spec["backbone"])), model.source)
 
 
 @cache
@@ -53,9 +54,10 @@ def _backbone(fields: str) -> Backbone:
     return Backbone.model_validate(json.loads(fields))
 
 
-def shape_of_backbone(backbone: Backbone) -> EncoderConfig:
-    """The shape that a backbone's start will have; that of a checkpoint in a folder is its own."""
-    fields = backbone.model_dump() | _of_checkpoint(backbone.checkpoint)
+def shape_of_backbone(backbone: Backbone, folder: str | None = None) -> EncoderConfig:
+    """The shape that a backbone's start will have; the vocabulary of a checkpoint in a ``folder`` is its own."""
+    fields = backbone.model_dump()
+    fields["vocabulary"] = fields["vocabulary"] or _vocabulary_of(folder)
     kept = {name: fields[name] for name in EncoderConfig.__dataclass_fields__ if name in fields}
     markers = {  # a marker such as `[Q]` has a piece for each letter and sign
         name: tuple(range(5, 5 + len(kept[name]))) for name in ("query_marker", "passage_marker")
@@ -63,20 +65,10 @@ def shape_of_backbone(backbone: Backbone) -> EncoderConfig:
     return EncoderConfig(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
 
 
-def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
-    """The shape in the ``config.json`` of a checkpoint's folder; empty without one."""
-    path = Path(checkpoint or "") / "config.json"
-    if checkpoint is None or not path.is_file():
-        return {}
-    fields = json.loads(path.read_text())
-    theirs = {
-        "vocabulary": "vocab_size",
-        "layers": "num_hidden_layers",
-        "hidden": "hidden_size",
-        "heads": "num_attention_heads",
-        "intermediate": "intermediate_size",
-    }
-    return {ours: fields[name] for ours, name in theirs.items() if name in fields}
+def _vocabulary_of(folder: str | None) -> int | None:
+    """The word embeddings that the ``config.json`` of a checkpoint's folder says; None without one."""
+    path = Path(folder or "") / CONFIG
+    return read_json(path).get("vocab_size") if folder and path.is_file() else None
 
 
 def parameters(shape: EncoderConfig) -> int:

@@ -5,7 +5,6 @@ What there is says ``huggingface_hub``; the files come by our own downloader, wh
 
 import json
 import os
-import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -27,9 +26,6 @@ HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
 SECONDS = 60.0  # for the hub to say what it has of a checkpoint
-_READ = "|".join(
-    map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.TOKENIZER_SETTINGS])
-)
 
 
 class _File(Strict):
@@ -44,7 +40,7 @@ class _Published(Strict):
 
     commit: str | None = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z_.-]{0,100}$")
     licence: str
-    files: dict[Annotated[str, Field(pattern=f"^({_READ})$")], _File] = Field(min_length=1)
+    files: dict[Annotated[str, Field(pattern=f"^({checkpoints.READ.pattern})$")], _File] = Field(min_length=1)
 
 
 def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
@@ -66,13 +62,14 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}
     for name, known in published["files"].items():
-        remote = Remote(urls=(f"{root}/{name}",), name=name, **common, **known)
+        remote = Remote(urls=(f"{root}/{name}",), name=Path(name).name, **common, **known)
         found[name] = obtain(remote, place / name, data_root)
         if remote.digest is None:
             trust(place / name, found[name]["digest"], data_root)
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
     folder.mkdir(parents=True)
     for name in found:
+        (folder / name).parent.mkdir(exist_ok=True)
         same(place / name, folder / name)
     return {"commit": published["commit"], "files": found}
 
@@ -92,7 +89,7 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
             raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub again") from error
         return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
     with suppress(EncoreError):  # some are missing
-        staged = checkpoints.chosen([path.name for path in place.iterdir()] if place.is_dir() else [], str(place))
+        staged = checkpoints.chosen(checkpoints.names_in(place), str(place))
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
     listing = _listing(checkpoint, revision, place)
     wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from encore.data.tokens import id_type
 from encore.data.vocabulary import CONTINUES
 from encore.objectives.parts.stop_words import content_pieces
 
@@ -76,7 +77,7 @@ class Lexicon:
         self._numbers[self.nodes] = np.arange(len(self.nodes))
         self.lengths = depth
         self._starts = np.cumsum(depth) - depth
-        self._flat = _spelled_out(self.nodes, depth, self._starts, parents, last)
+        self._flat = _spelled_out(self.nodes, depth, self._starts, parents, last.astype(id_type(len(self._pieces))))
         self.whole = ~self._continues[self._flat[self._starts]]  # [words], false for those that a text begins within
 
     def find(self, texts: list[np.ndarray]) -> Occurrences:
@@ -212,7 +213,7 @@ def _spelled_out(
     nodes: np.ndarray, depth: np.ndarray, starts: np.ndarray, parents: np.ndarray, last: np.ndarray
 ) -> np.ndarray:
     """The pieces of all words, one word after another, from the last piece of each to its first."""
-    flat = np.zeros(int(depth.sum()), dtype=np.uint16)
+    flat = np.zeros(int(depth.sum()), dtype=last.dtype)
     place = starts + depth - 1
     while len(nodes):
         flat[place] = last[nodes]

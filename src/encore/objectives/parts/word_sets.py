@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.strict import Positive, Share, Strict
+from encore.data.tokens import id_type
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.chunks import Blocks, ChunkBlock, PackingFields, text_chunks
@@ -93,7 +94,7 @@ class WordSets(Preparation, PackingFields, SetFields):
             found = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
             return BlockPairs.of({int(usable[block.first + text]): pairs for text, pairs in found if pairs}, words)
 
-        with Pairs(output, self.stored_pairs) as written:
+        with Pairs(output, self.stored_pairs, id_type(store.vocabulary)) as written:
             for number, pairs in enumerate(shared_in_order(drawn, range(len(blocks)), processes, AHEAD)):
                 if pairs:
                     written.append(pairs)
@@ -161,8 +162,8 @@ def set_sizes(mean: float, count: int, rng: np.random.Generator) -> np.ndarray:
 class PreparedPairs:
     """The pairs of a prepared folder.
 
-    Files: ``documents.npy`` [D], numbers of the chunks that have pairs; ``pieces.npy`` uint16, the pieces of all sets
-    in turn; ``offsets.npy`` [2 * D * P + 1], where each set begins; ``scores.npy`` [D, P, 2], the higher first.
+    Files: ``documents.npy`` [D], numbers of the chunks that have pairs; ``pieces.npy``, the pieces of all sets in turn;
+    ``offsets.npy`` [2 * D * P + 1], where each set begins; ``scores.npy`` [D, P, 2], the higher first.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -200,14 +201,14 @@ class BlockPairs(NamedTuple):
 class Pairs:
     """Writes a prepared folder's files, block by block."""
 
-    def __init__(self, output: Path, pairs: int) -> None:
+    def __init__(self, output: Path, pairs: int, pieces: np.dtype) -> None:
         self.documents = 0
-        self._output, self._pairs = output, pairs
+        self._output, self._pairs, self._type = output, pairs, pieces.str
         self._end = 0
         self._files = ExitStack()
 
     def __enter__(self) -> Self:
-        kinds: dict[str, tuple[str, tuple[int, ...]]] = {"documents": ("<i8", ()), "pieces": ("<u2", ())}
+        kinds: dict[str, tuple[str, tuple[int, ...]]] = {"documents": ("<i8", ()), "pieces": (self._type, ())}
         kinds |= {"offsets": ("<i8", ()), "scores": ("<f8", (self._pairs, 2))}
         self._append = {
             name: self._files.enter_context(appending(self._output / f"{name}.npy", kind, shape))

@@ -3,7 +3,9 @@
 Neither the address of a source nor where its files are kept decides anything, so neither is in a spec.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from encore.config import checkpoints
@@ -43,23 +45,34 @@ class Given(NamedTuple):
     folder: str | None = None
 
 
-def checkpoint_files(plan: Planner, name: str, revision: str | None = None) -> Given:
-    """The files of a checkpoint: an entry of ``sources.yaml``, a folder of the user's, or an id of the hub."""
+def checkpoint_files(
+    plan: Planner, name: str, revision: str | None = None, pinned: Mapping[str, str] = MappingProxyType({})
+) -> Given:
+    """The files of a checkpoint: an entry of ``sources.yaml``, a folder of the user's, or an id of the hub.
+
+    Args:
+        pinned: the sha256 of some of them, by name.
+
+    Raises:
+        EncoreError: a file of the user's folder is another than the pinned one.
+    """
     if name in plan.catalogue.sources:
         inputs = {"checkpoint": fetched_source(plan, name)}
     elif checkpoints.is_folder(name):
-        return Given({"content": checkpoints.content(Path(name))}, {}, name)
+        if Path(name).is_dir():
+            checkpoints.refuse_changed(Path(name), pinned)
+        return Given({"content": checkpoints.content(Path(name))}, {}, str(Path(name)))  # as Snakemake wants paths
     else:
         spec = {"impl": plan.impl("fetch_checkpoint"), "id": name, "revision": revision}
         folder = f"{FETCHED['fetch_checkpoint']}/{checkpoints.called(name).lower()}"
         inputs = {"checkpoint": plan.make("fetch_checkpoint", folder, spec, {})}
-    return Given(names(inputs), inputs)
+    return Given(names(inputs) | ({"sha256": dict(pinned)} if pinned else {}), inputs)
 
 
 def backbone_files(plan: Planner, backbone: Backbone) -> Given:
     """The files of the checkpoint that a backbone starts from."""
     name = required(backbone.checkpoint, "checkpoint", "a backbone with `start: checkpoint`")
-    return checkpoint_files(plan, name, backbone.revision)
+    return checkpoint_files(plan, name, backbone.revision, backbone.sha256)
 
 
 def collection(plan: Planner, dataset: str) -> Artifact:
@@ -122,6 +135,9 @@ def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
     texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
     inputs = {"collection": texts, "tokenizer": vocabulary}
     spec = {"impl": plan.impl("tokens"), **names(inputs)}
+    prompts = {"queries": backbone.query_marker, "passages": backbone.passage_marker}
+    if backbone.architecture == "transformers" and any(prompts.values()):  # whose tokens may reach over their ends
+        spec["prompts"] = prompts
     if parts := plan.resolve.own(name).fields.made_from.parts:
         stores = {f"part_token.{number}": _named_tokens(plan, part, backbone) for number, part in enumerate(parts)}
         inputs = {**texts.inputs, **stores, "tokenizer": vocabulary}

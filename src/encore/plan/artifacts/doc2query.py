@@ -61,7 +61,7 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
         )
     inputs = {"collection": collection(plan, fields.collection)}
     if fields.backbone is not None:
-        inputs["tokenizer"] = tokenizer(plan, plan.catalogue.backbones[plan.resolve.backbone_name(fields.backbone)])
+        inputs["tokenizer"] = tokenizer(plan, plan.resolve.named_backbone(plan.resolve.backbone_name(fields.backbone)))
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
     spec = {"impl": plan.impl("train_doc2query"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
     folder = f"doc2query_models/{plan.resolve.doc2query_name(name)}"

@@ -54,7 +54,7 @@ def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Arti
         EncoreError: the model is a bag of words, which has no states to pool.
     """
     backbone = plan.resolve.backbone(lineage)
-    if backbone.architecture != "bert":
+    if backbone.architecture == "bow-mlp":
         raise EncoreError(f"{lineage}: a bag of words has no states to pool; leave the cell `not_applicable`")
     what = {"kind": "vectors", "texts": TEXTS, "sample": 0, "length": min(LENGTH, backbone.max_length)}
     return of_texts(plan, lineage, seed, dataset, what)

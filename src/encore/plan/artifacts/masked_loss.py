@@ -19,14 +19,15 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
     """The MLM loss of a lineage's model on a dataset's passages, masked as a step masks.
 
     Raises:
-        EncoreError: the step is no MLM, or the model is a bag of words.
+        EncoreError: the step is no MLM, or the model is no BERT of our own.
     """
     how = plan.resolve.step(StepName(step))
     if getattr(how, "objective", None) != "mlm":
         raise EncoreError(f"{step!r} is not a step of MLM, so it does not say how words are masked; name one that is")
     if plan.resolve.backbone(lineage).architecture != "bert":
         raise EncoreError(
-            f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `not_applicable`"
+            f"{lineage}: masked words are told by a BERT of our own alone (`architecture: bert`), not by Transformers' "
+            "code, and a bag of words has no states; leave the cell `not_applicable`"
         )
     fixed = {"kind": "pretrain", "collection": plan.resolve.dataset(dataset).name, "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}

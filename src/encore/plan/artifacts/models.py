@@ -16,7 +16,7 @@ from encore.plan.artifacts.collections import backbone_files, collection, tokeni
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
-NAMED_BY_INPUTS = {"checkpoint", "revision", "lineage"}  # of a backbone
+NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
 SHARED = 0  # the seed of a trained start: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
 
@@ -77,12 +77,18 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
             f"{lineage}: {step.objective} learns from articles with sections and links, and {step.collection!r} (kind "
             f"{read.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
         )
-    if backbone.architecture == "bert" and step.length > backbone.max_length:
+    if backbone.architecture == "transformers" and getattr(step, "scorer", "cross-encoder") == "cross-encoder":
+        raise EncoreError(
+            f"{lineage}: {lineage.backbone!r} runs by Transformers' code (`architecture: transformers`), which is "
+            "neither pre-trained further nor a cross-encoder here, only fine-tuned for vectors; take a BERT, or leave "
+            "the row out"
+        )
+    if backbone.architecture != "bow-mlp" and step.length > backbone.max_length:
         raise EncoreError(
             f"{lineage}: step {lineage.steps[-1].name!r} reads {step.length} tokens of a text, and "
             f"{lineage.backbone!r} has {backbone.max_length} positions; lower `length`, or take another backbone"
         )
-    if backbone.architecture == "bert":
+    if backbone.architecture != "bow-mlp":
         return
     where = f"{lineage}: {lineage.backbone!r} is a bag of words and has no states of tokens"
     if isinstance(step, PretrainStep) and objective and objective.needs_states(step):

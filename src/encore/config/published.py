@@ -1,0 +1,241 @@
+"""What a published checkpoint says of itself, in the fields of a backbone.
+
+``config.json`` says its shape. One of sentence-transformers also says how a text becomes a vector: ``modules.json``
+names the parts behind the encoder, each in a folder of its own (pooling, a dense layer, normalisation);
+``sentence_bert_config.json`` has the length; ``config_sentence_transformers.json`` prompts and similarity. What a
+backbone leaves open is taken from there; what it contradicts, and what Encore cannot express, is refused.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from encore.config.checkpoints import CONFIG, MODULES, PROMPTS, TOKENIZER_SETTINGS, USE, is_seed_encoder
+from encore.config.entries import Backbone
+from encore.errors import EncoreError
+
+# The fields of a shape, and what configurations call them.
+SHAPE = {
+    "layers": ("num_hidden_layers", "n_layers"),
+    "hidden": ("hidden_size", "dim"),
+    "heads": ("num_attention_heads", "n_heads"),
+    "intermediate": ("intermediate_size", "hidden_dim"),
+    "max_length": ("max_position_embeddings",),
+}
+DROPOUT = ("hidden_dropout_prob", "dropout", "mlp_dropout")
+LENGTHS = ("length", "query_length")
+AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet", "roberta-prelayernorm", "xlm-roberta-xl")
+POOLING = {"cls": "cls", "mean": "mean"}  # sentence-transformers' names and ours
+SIMILARITY = {"cosine": "cosine", "dot": "dot", "dot_product": "dot"}
+# SEED-Encoder's fields in BERT's terms (microsoft/SEED-Encoder), with the values that its configuration leaves out.
+SEED_FIELDS: dict[str, tuple[str, Any]] = {
+    "num_hidden_layers": ("encoder_layers", 12),
+    "hidden_size": ("encoder_embed_dim", 768),
+    "num_attention_heads": ("encoder_attention_heads", 12),
+    "intermediate_size": ("encoder_ffn_embed_dim", 3072),
+    "max_position_embeddings": ("max_positions", 512),
+    "vocab_size": ("vocab_size", 32769),
+    "hidden_act": ("activation_fn", "gelu"),
+}
+
+
+class Said(NamedTuple):
+    """Values by field of a backbone, and the file that says each."""
+
+    values: dict[str, Any]
+    files: dict[str, str]
+
+
+def said_by(folder: Path) -> Said:
+    """What the files of a checkpoint say.
+
+    Raises:
+        EncoreError: no encoder that can be read, or vectors that Encore cannot express, with file and cause.
+    """
+    found = Said({}, {})
+
+    def add(file: str, values: Mapping[str, Any]) -> None:
+        found.values.update(values)
+        found.files.update(dict.fromkeys(values, file))
+
+    add(CONFIG, _shape(folder))
+    if (folder / MODULES).is_file():
+        modules = _modules(folder)
+        pooling = modules.get("Pooling", "1_Pooling") + "/config.json"
+        add(pooling, _pooling(folder / pooling))
+        if "Dense" in modules:
+            dense = modules["Dense"] + "/config.json"
+            add(dense, _dense(folder / dense))
+        add(PROMPTS, _prompts(folder / PROMPTS))
+        if "Normalize" in modules:
+            add(MODULES, {"similarity": "cosine"})
+        add(USE, _length(folder, found.values.get("max_length")))
+    return found
+
+
+def completed(backbone: Backbone) -> Backbone:
+    """A backbone with what the user's folder that it starts from says, where its entry leaves it open.
+
+    Raises:
+        EncoreError: the entry contradicts its checkpoint, or that cannot be read.
+    """
+    folder = Path(backbone.checkpoint or "")
+    if backbone.checkpoint is None or not (folder / CONFIG).is_file():
+        return backbone
+    said = said_by(folder)
+    written = {name: getattr(backbone, name) for name in backbone.model_fields_set}
+    _refuse_other(folder, said, {**said.values, **written})
+    values = backbone.model_dump(exclude_unset=True) | {"source": backbone.source}
+    return Backbone.model_validate({**said.values, **values})
+
+
+def check_use(backbone: Backbone, folder: Path) -> Said:
+    """What a checkpoint says, known to be what a whole backbone says.
+
+    Raises:
+        EncoreError: it is something else; the message has the lines to write.
+    """
+    said = said_by(folder)
+    if lacking := [theirs[0] for ours, theirs in SHAPE.items() if ours not in said.values]:
+        raise EncoreError(f"{folder / CONFIG} does not say {lacking[0]}; name a Hugging Face checkpoint of an encoder")
+    _refuse_other(folder, said, {name: getattr(backbone, name) for name in said.values})
+    return said
+
+
+def bert_config(folder: Path) -> dict[str, Any]:
+    """The ``config.json`` of a checkpoint, SEED-Encoder's in BERT's terms.
+
+    Raises:
+        EncoreError: it is missing or no JSON.
+    """
+    config = read_json(folder / CONFIG)
+    if not is_seed_encoder(config):
+        return config
+    own = {name: config.get(field, value) for name, (field, value) in SEED_FIELDS.items()}
+    return own | {"model_type": "bert", "layer_norm_eps": 1e-5, "type_vocab_size": 2}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A file of a checkpoint.
+
+    Raises:
+        EncoreError: it is missing, or no JSON object.
+    """
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint") from error
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
+
+
+def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
+    """Refuse values that are not the checkpoint's; a user may read fewer tokens, or a BERT by Transformers."""
+
+    def differs(name: str) -> bool:
+        if name in LENGTHS:
+            return own[name] is None or own[name] > (said.values.get("max_length") or own[name])
+        slower = name == "architecture" and own[name] == "transformers"
+        return bool(own[name] != said.values[name]) and not slower
+
+    if other := [name for name in said.values if differs(name)]:
+        first = other[0]
+        raise EncoreError(
+            f"{folder / said.files[first]} says {first} {said.values[first]!r}, but the backbone says {own[first]!r}; "
+            f"write {', '.join(f'{name}: {json.dumps(said.values[name])}' for name in other)}"
+        )
+
+
+def _shape(folder: Path) -> dict[str, Any]:
+    config, path = bert_config(folder), folder / CONFIG
+    kind = config.get("model_type", "bert")
+    decodes = any("CausalLM" in str(each) or "LMHead" in str(each) for each in config.get("architectures") or ())
+    reasons = {
+        "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
+        "an encoder with a decoder": config.get("is_encoder_decoder"),
+        "a model whose code comes with it, and Encore runs none": "auto_map" in config and not _known(kind),
+        "an encoder with relative positions": config.get("position_embedding_type", "absolute") != "absolute",
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), None):
+        raise EncoreError(
+            f"{path} describes {reason}, which is not supported; choose an encoder with its own positions"
+        )
+    found = {ours: next((config[each] for each in theirs if each in config), None) for ours, theirs in SHAPE.items()}
+    if kind in AFTER_PADDING and found["max_length"]:
+        found["max_length"] -= config.get("pad_token_id", 1) + 1  # positions are counted from there on
+    if config and (kind, config.get("hidden_act", "gelu")) != ("bert", "gelu"):
+        rate = next((config[each] for each in DROPOUT if each in config), 0.0)
+        found = {"architecture": "transformers", **found, "dropout": rate}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _known(kind: str) -> bool:
+    """Whether the installed Transformers has this type of model; it is not imported, which takes seconds."""
+    places = (getattr(find_spec("transformers"), "submodule_search_locations", None) or [""])[0]
+    return (Path(places) / "models" / kind.replace("-", "_")).is_dir()
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """The folder of each module behind the encoder, by its type."""
+    path = folder / MODULES
+    try:
+        listed = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise EncoreError(f"{path} is not a list of modules ({error}); fetch the checkpoint again") from error
+    kinds = [kind for kind, _ in listed]
+    known = ["Transformer", "Pooling", *(kind for kind in ("Dense", "Normalize") if kind in kinds)]
+    if kinds != known:
+        raise EncoreError(
+            f"{path} lists {', '.join(kinds)}; supported are Transformer, Pooling, at most one Dense, and Normalize, "
+            "in this order"
+        )
+    return dict(listed[1:])
+
+
+def _pooling(path: Path) -> dict[str, str]:
+    said = read_json(path)
+    legacy = [
+        name.removeprefix("pooling_mode_") for name, on in said.items() if name.startswith("pooling_mode_") and on
+    ]
+    modes = said.get("pooling_mode", [name.removesuffix("_token").removesuffix("_tokens") for name in legacy])
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    if len(modes) != 1 or modes[0] not in POOLING or not said.get("include_prompt", True):
+        without = "" if said.get("include_prompt", True) else " without the prompt"
+        raise EncoreError(f"{path} pools {' and '.join(modes)}{without}; supported are cls and mean, of all tokens")
+    return {"pooling": POOLING[modes[0]]}
+
+
+def _dense(path: Path) -> dict[str, int]:
+    said = read_json(path)
+    if not str(said.get("activation_function", "")).endswith("Identity"):
+        raise EncoreError(f"{path} is a dense layer with {said.get('activation_function')}; only Identity is supported")
+    return {"projection_dim": int(said["out_features"])}
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    """The prompts of queries and passages, and the similarity, where they are said."""
+    said = read_json(path) if path.is_file() else {}
+    prompts, usual = said.get("prompts") or {}, said.get("default_prompt_name")
+    names = {"query_marker": ("query",), "passage_marker": ("document", "passage", "corpus")}
+    found = {
+        ours: next((prompts[each] for each in (*theirs, usual) if prompts.get(each)), "")
+        for ours, theirs in names.items()
+    }
+    similarity = said.get("similarity_fn_name")
+    if similarity is not None and similarity not in SIMILARITY:
+        raise EncoreError(f"{path} compares by {similarity}; supported are {' and '.join(SIMILARITY)}")
+    found |= {"similarity": SIMILARITY[similarity]} if similarity else {}
+    return {name: value for name, value in found.items() if value}
+
+
+def _length(folder: Path, longest: int | None) -> dict[str, int]:
+    said = read_json(folder / USE) if (folder / USE).is_file() else {}
+    settings = folder / TOKENIZER_SETTINGS[0]
+    tokenizer = read_json(settings) if settings.is_file() else {}
+    if said.get("do_lower_case") and not tokenizer.get("do_lower_case"):
+        raise EncoreError(f"{folder / USE} wants texts in lower case, which the tokenizer does not do; set it there")
+    length = said.get("max_seq_length") or tokenizer.get("model_max_length") or longest
+    length = min(length or 0, longest or 512)
+    return dict.fromkeys(LENGTHS, length) if length else {}

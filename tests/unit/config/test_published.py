@@ -1,0 +1,159 @@
+"""What a checkpoint says of itself becomes a backbone; what contradicts it or cannot be expressed is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from encore.config import checkpoints
+from encore.config.entries import Backbone
+from encore.config.published import check_use, completed, said_by
+from encore.errors import EncoreError
+from tests.support.small_published import of_sentence_transformers
+
+BERT = {
+    **{"model_type": "bert", "num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12},
+    **{"intermediate_size": 1536, "max_position_embeddings": 512, "vocab_size": 30522},
+}
+
+
+def checkpoint(place: Path, **config: Any) -> Path:
+    place.mkdir(exist_ok=True)
+    (place / "config.json").write_text(json.dumps(BERT | config))
+    return place
+
+
+def backbone(place: Path, **fields: Any) -> Backbone:
+    return Backbone.model_validate({"start": "checkpoint", "checkpoint": str(place), **fields})
+
+
+def test_a_backbone_takes_what_its_checkpoint_says(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path), "mean", length=256, prompts={"query": "Represent this: "})
+    found = completed(backbone(tmp_path, dropout=0.2))
+    assert (found.layers, found.hidden, found.heads, found.intermediate) == (6, 384, 12, 1536)
+    assert (found.architecture, found.pooling, found.similarity) == ("bert", "mean", "cosine")
+    assert (found.length, found.query_length, found.dropout) == (256, 256, 0.2)
+    assert (found.query_marker, found.passage_marker) == ("Represent this: ", "")
+    assert said_by(tmp_path).files["pooling"] == "1_Pooling/config.json"
+    assert completed(found) == found
+    check_use(found, tmp_path)
+
+
+def test_a_checkpoint_that_says_nothing_of_vectors_leaves_them_to_the_entry(tmp_path: Path) -> None:
+    found = completed(backbone(checkpoint(tmp_path), pooling="mean"))
+    assert (found.pooling, found.similarity, found.length, found.hidden) == ("mean", "dot", None, 384)
+
+
+def test_what_is_not_there_yet_is_as_it_was_written(tmp_path: Path) -> None:
+    entry = backbone(tmp_path / "later")
+    assert completed(entry) is entry
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"hidden": 768}, r"config\.json says hidden 384, but the backbone says 768; write hidden: 384"),
+        ({"pooling": "cls"}, r"1_Pooling/config\.json says pooling 'mean'.*; write pooling: \"mean\""),
+        ({"similarity": "dot"}, r"modules\.json says similarity 'cosine'"),
+        ({"projection_dim": 32}, "says projection_dim 64"),
+        ({"query_marker": "[Q]"}, "says query_marker 'query: '"),
+        ({"length": 600}, r"says length 256, but the backbone says 600"),
+        ({"passage_marker": "", "pooling": "cls", "hidden": 8}, 'write hidden: 384, pooling: "mean"'),
+    ],
+)
+def test_a_contradiction_is_refused_with_the_lines_to_write(fields: dict[str, Any], says: str, tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path), dense=64, length=256, prompts={"query": "query: "})
+    with pytest.raises(EncoreError, match=says):
+        completed(backbone(tmp_path, **fields))
+    assert completed(backbone(tmp_path, length=100)).length == 100, "fewer tokens may be read"
+
+
+def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path), length=256)
+    written = {name: BERT[theirs] for name, theirs in (("layers", "num_hidden_layers"), ("hidden", "hidden_size"))}
+    entry = backbone(Path("someone/theirs"), intermediate=1536, **written)
+    with pytest.raises(
+        EncoreError, match='write pooling: "mean", similarity: "cosine", length: 256, query_length: 256'
+    ):
+        check_use(entry, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"is_decoder": True}, "describes a decoder"),
+        ({"architectures": ["BertLMHeadModel"]}, "describes a decoder"),
+        ({"is_encoder_decoder": True}, "describes an encoder with a decoder"),
+        ({"position_embedding_type": "relative_key"}, "describes an encoder with relative positions"),
+        ({"model_type": "my-own", "auto_map": {"AutoModel": "code.Model"}}, "a model whose code comes with it"),
+    ],
+)
+def test_models_that_cannot_be_read_are_refused_with_the_cause(
+    config: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EncoreError, match=says):
+        completed(backbone(checkpoint(tmp_path, **config)))
+
+
+def changed(path: Path, **said: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **said}))
+
+
+def test_vectors_that_cannot_be_expressed_are_refused(tmp_path: Path) -> None:
+    place = checkpoint(tmp_path)
+    of_sentence_transformers(place, "max")
+    with pytest.raises(EncoreError, match=r"1_Pooling/config\.json pools max; supported are cls and mean"):
+        completed(backbone(place))
+    of_sentence_transformers(place, dense=4)
+    changed(place / "2_Dense/config.json", activation_function="torch.nn.modules.activation.Tanh")
+    with pytest.raises(EncoreError, match=r"a dense layer with .*Tanh"):
+        completed(backbone(place))
+    of_sentence_transformers(place, similarity_fn_name="euclidean")
+    with pytest.raises(EncoreError, match="compares by euclidean"):
+        completed(backbone(place))
+    of_sentence_transformers(place)
+    changed(place / "1_Pooling/config.json", include_prompt=False)
+    with pytest.raises(EncoreError, match="without the prompt"):
+        completed(backbone(place))
+    changed(place / "sentence_bert_config.json", do_lower_case=True)
+    (place / "1_Pooling/config.json").write_text('{"pooling_mode": "mean"}')
+    with pytest.raises(EncoreError, match="wants texts in lower case"):
+        completed(backbone(place))
+    listed = json.loads((place / "modules.json").read_text())
+    (place / "modules.json").write_text(
+        json.dumps([*listed, {"type": "sentence_transformers.models.LSTM", "path": "4"}])
+    )
+    with pytest.raises(EncoreError, match="lists Transformer, Pooling, Normalize, LSTM"):
+        completed(backbone(place))
+
+
+def test_what_a_module_says_is_part_of_a_folders_content(tmp_path: Path) -> None:
+    place = checkpoint(tmp_path)
+    for name in ("model.safetensors", "vocab.txt"):
+        (place / name).write_text(name)
+    plain = checkpoints.content(place)
+    of_sentence_transformers(place, dense=4)
+    whole = checkpoints.content(place)
+    assert whole.keys() - plain.keys() == {
+        *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+        *("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin"),
+    }
+    of_sentence_transformers(place, "cls", dense=4)
+    assert checkpoints.content(place)["1_Pooling/config.json"] != whole["1_Pooling/config.json"]
+
+
+def test_an_archive_of_a_folder_with_modules_is_one_checkpoint(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path / "model"), dense=4)
+    assert checkpoints.inside(tmp_path) == tmp_path / "model"
+
+
+def test_weights_in_parts_and_other_vocabularies_are_chosen() -> None:
+    parts = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    names = ["config.json", "model.safetensors.index.json", *parts, "sentencepiece.bpe.model", "onnx/model.onnx"]
+    assert checkpoints.chosen(names, "here") == names[:-1]
+    assert checkpoints.chosen([*names, "model.safetensors", "tokenizer.json"], "here") == [
+        *("config.json", "model.safetensors", "tokenizer.json")
+    ]
+    with pytest.raises(EncoreError, match=r"here lacks weights \(it has ONNX's alone\)"):
+        checkpoints.chosen(["config.json", "vocab.txt", "model.onnx"], "here")

@@ -1,0 +1,147 @@
+"""Encoders of many kinds give the vectors that Transformers and sentence-transformers' formula give."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from encore.config import checkpoints
+from encore.config.entries import Backbone
+from encore.config.published import completed
+from encore.data import checkpoint_vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
+from encore.errors import EncoreError
+from encore.models import checkpoint, embed
+from encore.models.start import start_model
+from encore.storage.files import sha256
+from tests.support.small_models import TEXTS
+from tests.support.small_published import KINDS, of_sentence_transformers, published
+
+
+def started(place: Path, folder: Path, **fields: Any) -> tuple[TokenStore, Backbone]:
+    """The model folder and the token store of some texts that a checkpoint gives, as the jobs make them."""
+    backbone = completed(Backbone.model_validate({"start": "checkpoint", "checkpoint": str(place), **fields}))
+    checkpoint_vocabulary.save_checkpoint_tokenizer(place, folder / "tokenizer")
+    corpus = [{"_id": f"p{row}", "title": "", "text": text} for row, text in enumerate(TEXTS)]
+    queries = [{"_id": "q", "text": "list time"}]
+    write_collection(folder / "collection", corpus, queries, {"train": [Judgment("q", "p0", 1)]})
+    prompts = {"queries": backbone.query_marker, "passages": backbone.passage_marker}
+    used = prompts if backbone.architecture == "transformers" else {}
+    write_store(Collection(folder / "collection"), folder / "tokenizer", folder / "tokens", prompts=used)
+    encoder, heads = start_model(backbone, 0, folder / "tokenizer", checkpoint=place)
+    checkpoint.save_model(
+        encoder, heads, folder / "model", folder / "tokenizer", backbone.length, backbone.query_length
+    )
+    return TokenStore(folder / "tokens"), backbone
+
+
+def ours(folder: Path, store: TokenStore, name: str, length: int) -> np.ndarray:
+    encoder = embed.load_for_tokens(folder / "model", store).eval()
+    sequences = getattr(store, name)
+    return embed.embed_texts(encoder, sequences, np.arange(len(sequences)), length)
+
+
+@torch.no_grad()
+def theirs(
+    model: Any, place: Path, texts: list[str], length: int, pooling: str, dense: Any = None, unit: bool = False
+) -> np.ndarray:
+    """By Transformers' tokenizer and model, one text at a time, and the formula."""
+    from transformers import AutoTokenizer
+
+    tokenizer, found = AutoTokenizer.from_pretrained(place), []
+    for text in texts:
+        read = tokenizer(text, truncation=True, max_length=length, return_tensors="pt")
+        states = model(input_ids=read["input_ids"], attention_mask=read["attention_mask"]).last_hidden_state[0]
+        vector = states[0] if pooling == "cls" else states.sum(0) / len(states)
+        vector = vector if dense is None else dense["linear.weight"] @ vector + dense["linear.bias"]
+        found.append(vector / vector.norm() if unit else vector)
+    return torch.stack(found).numpy()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_kind_gives_transformers_vectors(kind: str, tmp_path: Path) -> None:
+    model = published(tmp_path / "place", kind)
+    store, backbone = started(tmp_path / "place", tmp_path / "made", pooling="mean", similarity="cosine")
+    assert backbone.architecture == "transformers"
+    assert (backbone.layers, backbone.hidden, backbone.heads, backbone.intermediate, backbone.max_length) == (
+        2,
+        8,
+        2,
+        16,
+        24,
+    )
+    assert store.passages.ids.dtype == ("<u4" if kind == "xlm-roberta" else "<u2")
+    expected = theirs(model, tmp_path / "place", TEXTS, 10, "mean", unit=True)
+    np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 10), expected, atol=2e-6)
+
+
+def test_every_file_of_sentence_transformers_is_read(tmp_path: Path) -> None:
+    model = published(tmp_path / "place", "roberta", shards=True)
+    assert not (tmp_path / "place/model.safetensors").exists()
+    prompts = {"query": "query: ", "document": "a passage: "}
+    of_sentence_transformers(tmp_path / "place", "cls", dense=4, prompts=prompts)
+    store, backbone = started(tmp_path / "place", tmp_path / "made")
+    assert (backbone.pooling, backbone.similarity, backbone.projection_dim) == ("cls", "cosine", 4)
+    assert (backbone.length, backbone.query_length) == (12, 12)
+    dense = torch.load(tmp_path / "place/2_Dense/pytorch_model.bin")
+    for name, texts, prompt in (("queries", ["list time"], "query: "), ("passages", TEXTS, "a passage: ")):
+        expected = theirs(model, tmp_path / "place", [prompt + text for text in texts], 12, "cls", dense, unit=True)
+        np.testing.assert_allclose(ours(tmp_path / "made", store, name, 12), expected, atol=2e-6)
+
+
+def test_a_models_folder_is_the_same_and_opens_elsewhere(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    published(tmp_path / "place", "mpnet")
+    of_sentence_transformers(tmp_path / "place", dense=4)
+    store, _ = started(tmp_path / "place", tmp_path / "made")
+    started(tmp_path / "place", tmp_path / "again")
+    digests = [
+        {path.name: sha256(path) for path in (tmp_path / each / "model").rglob("*") if path.is_file()}
+        for each in ("made", "again")
+    ]
+    assert digests[0] == digests[1]
+    assert len(digests[0]) > 6
+    elsewhere = SentenceTransformer(str(tmp_path / "made/model"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 12), elsewhere, atol=2e-6)
+
+
+def test_a_step_learns_from_it(tmp_path: Path) -> None:
+    published(tmp_path / "place", "distilbert")
+    store, _ = started(tmp_path / "place", tmp_path / "made")
+    encoder = embed.load_for_tokens(tmp_path / "made/model", store)
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    ids = torch.tensor([[2, 8, 9, 3], [2, 7, 3, 0]])
+    encoder.embed(ids, ids > 0).square().sum().backward()
+    torch.optim.SGD(encoder.parameters(), 0.1).step()
+    checkpoint.save_model(encoder, {}, tmp_path / "trained", tmp_path / "made/tokenizer")
+    after = checkpoint.load_encoder(tmp_path / "trained").state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(value, after[name]) for name, value in encoder.state_dict().items())
+    assert not torch.equal(
+        before["published.embeddings.word_embeddings.weight"], after["published.embeddings.word_embeddings.weight"]
+    )
+
+
+def test_a_lacking_weight_is_refused(tmp_path: Path) -> None:
+    published(tmp_path / "place", "distilbert")
+    config = tmp_path / "place/config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"n_layers": 3}))
+    with pytest.raises(EncoreError, match=r"lacks transformer\.layer\.2"):
+        started(tmp_path / "place", tmp_path / "made")
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    published(tmp_path / "place", "distilbert")
+    pinned = {name: sha256(tmp_path / "place" / name) for name in ("model.safetensors", "tokenizer.json")}
+    checkpoints.refuse_changed(tmp_path / "place", pinned)
+    with (tmp_path / "place/tokenizer.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256 .* and the backbone pins"):
+        checkpoints.refuse_changed(tmp_path / "place", pinned)
+    with pytest.raises(EncoreError, match="has no gone, whose sha256"):
+        checkpoints.refuse_changed(tmp_path / "place", {"gone": "0" * 64})
