@@ -37,9 +37,7 @@ def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
 def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
     """Train an objective; gives the record and all weights."""
     arguments = {
-        key: fields.pop(key)
-        for key in ("validate", "validate_every", "checkpoint_seconds", "checkpoint_steps", "workers")
-        if key in fields
+        key: fields.pop(key) for key in ("validate", "validate_every", "checkpoint_seconds", "workers") if key in fields
     }
     step = objectives.fields({**STEP, "objective": name, **fields})
     store = small_store.random_store(articles)

@@ -1,6 +1,7 @@
 """Some trainings, as one of two processes that train together or alone: ``python two_processes.py OUTPUT``."""
 
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -37,9 +38,7 @@ CASES: dict[str, dict[str, Any]] = {
 WAITING = ["mlm", "ict in parts"]  # cases whose waits for the device are counted
 
 
-def trained(
-    case: str, state: Path, steps: int = 2, checkpoint_steps: int | None = 1
-) -> tuple[Trained, dict[str, Tensor]]:
+def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 0) -> tuple[Trained, dict[str, Tensor]]:
     """Steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
     torch.set_default_dtype(torch.float64)
     options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **CASES[case]}
@@ -56,7 +55,7 @@ def trained(
     if not options["joins"] and launch.rank() == 1:
         _join_only_once_more()
     numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}
-    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_steps=checkpoint_steps)
+    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_seconds=checkpoint_seconds)
     both = nn.ModuleDict({"encoder": model, "heads": heads})
     grads = {f"{name}.grad": value.grad for name, value in both.named_parameters() if value.grad is not None}
     torch.set_default_dtype(torch.float32)
@@ -91,7 +90,7 @@ def waits_of_a_step(case: str, state: Path, gpu: SimulatedGpu) -> Counter[str]:
     for steps in (2, 3):
         gpu.waits.clear()
         with redirect_stdout(None):
-            trained(case, state / str(steps), steps, checkpoint_steps=None)
+            trained(case, state / str(steps), steps, checkpoint_seconds=math.inf)
         found.append(Counter(gpu.waits))
     return found[1] - found[0]
 

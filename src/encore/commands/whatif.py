@@ -28,13 +28,10 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import PRINTED, products_of, read_claims
-from encore.products.claims.plan import cells_of, printed_plan, run_shapes
+from encore.products.claims.plan import cells_of, computed_from, printed_plan, run_shapes
 from encore.products.declared import declared
-from encore.products.figures.claimed import figure_cells
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
-from encore.products.tables.layout import upstream_cells
-from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
@@ -240,18 +237,10 @@ def changed_claims(before: Plan, after: Plan) -> list[str]:
     return found
 
 
-def _reads(plan: Plan, table: str) -> dict[Address, Any]:
+def _reads(plan: Plan, product: str) -> dict[Address, Any]:
     """What each cell of ours reads; nothing for a table or figure that the plan cannot have."""
     try:
-        if table in plan.catalogue.figures:
-            return {Address(table, *at): parts for at, parts in figure_cells(plan, table).items()}
-        content = table_plan(plan, table)
+        found = computed_from(plan, product)
     except EncoreError:
         return {}
-    return {
-        Address(table, row["setting"], row["id"], column): [
-            (cell["reads"], cell["value"]) for cell in upstream_cells(content, row["setting"], row["id"], column)
-        ]
-        for row in content["rows"]
-        for column in row["cells"]
-    }
+    return {cell: [(part["reads"], part["value"]) for part in parts] for cell, parts in found.items()}

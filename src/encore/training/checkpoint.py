@@ -17,16 +17,15 @@ KEPT = 2
 
 
 class Due:
-    """A checkpoint is due some seconds after the last one, and at multiples of a number of steps, if given."""
+    """A checkpoint is due some seconds after the last one."""
 
-    def __init__(self, seconds: float, steps: int | None = None) -> None:
-        self.seconds, self.steps = seconds, steps
-        self.last = time.monotonic()
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.last = seconds, time.monotonic()
 
-    def __call__(self, step: int) -> bool:
-        """True if one is due after this step; the time of the next one then counts from here."""
+    def __call__(self) -> bool:
+        """True if one is due; the time of the next one then counts from here."""
         now = time.monotonic()
-        if now - self.last < self.seconds and not (self.steps and step % self.steps == 0):
+        if now - self.last < self.seconds:
             return False
         self.last = now
         return True

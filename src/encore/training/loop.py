@@ -43,7 +43,6 @@ def train(
     validate: Validate | None = None,
     validate_every: int | None = None,
     checkpoint_seconds: float = 120.0,
-    checkpoint_steps: int | None = None,
     watched: Task | None = None,
     workers: int = 0,
 ) -> Trained:
@@ -64,7 +63,7 @@ def train(
             runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
-        checkpoint_seconds, checkpoint_steps: a checkpoint is due after so much time, and at multiples of so many steps.
+        checkpoint_seconds: a checkpoint is due after so much time.
         watched: examples that are held out: their losses are measured about ten times and change nothing.
         workers: processes that make batches ahead; they change nothing but time.
 
@@ -84,7 +83,7 @@ def train(
         size = _part_size(done, step, len(task), numerics, group)
         micro_batch, watched_at_once = MicroBatch(size, group.largest, group.lead), MicroBatch(size)
         progress = TrainingProgress(done.steps, total, says=group.lead)
-        due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if group.lead else checkpoint.NEVER
+        due = checkpoint.Due(checkpoint_seconds) if group.lead else checkpoint.NEVER
         if not group.lead:
             watched = validate = None
         if watched and not done.held_out:
@@ -106,7 +105,7 @@ def train(
                 _watch(watched, models, step, watched_at_once, done)
             if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
                 best = _validate(validate, encoder, model, done, best)
-            if due(done.steps):
+            if due():
                 # All that a later process needs to resume; chance needs nothing, being a function of the step.
                 content = {"done": done.packed(), "best": best, "model": model.state_dict()}
                 content["optimiser"] = optimiser.state_dict()

@@ -14,7 +14,7 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import table_plan
-from encore.products.tables.sources.derived import MeanSource
+from encore.products.tables.sources.measures import MeanSource
 from encore.products.targets import lineage_targets
 
 ROOT = Path(__file__).parents[3]

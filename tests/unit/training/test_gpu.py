@@ -156,14 +156,15 @@ def test_an_interrupted_training_ends_as_a_whole_one(
     whole = trained("costa", tmp_path / "whole", steps, shape=shape)
     original = checkpoint.save_checkpoint
 
-    def save_and_end(*content: Any) -> None:
-        original(*content)
-        raise InterruptedError
+    def save_and_end(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
+        original(folder, run, step, content)
+        if step == steps // 2:
+            raise InterruptedError
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", save_and_end)
         with pytest.raises(InterruptedError):
-            trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_steps=steps // 2)
+            trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_seconds=0)
     resumed = trained("costa", tmp_path / "cut", steps, shape=shape)
     assert f"resuming after step {steps // 2}" in capsys.readouterr().out
     assert apart("costa", whole, resumed, shape) < SAME

@@ -73,7 +73,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
     watched = watched if points else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "POINTS", points or 1)
-        done = train(task, model, heads, step, 0, state, NUMERICS, watched=watched, checkpoint_steps=1)
+        done = train(task, model, heads, step, 0, state, NUMERICS, watched=watched, checkpoint_seconds=0)
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict(), made
 
 

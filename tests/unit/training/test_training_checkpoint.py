@@ -53,7 +53,7 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Trained.count = count  # type: ignore[method-assign]
-    save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_steps=3)[1], output)
+    save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_seconds=0)[1], output)
 
 
 def going_on(printed: str) -> list[int]:
@@ -72,14 +72,8 @@ def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(
         child.start()
         child.join(timeout=600)
         assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
-    checkpoints = [(deadly - 1) // 3 * 3 for deadly in kills]  # the last one before each kill
-    assert going_on(capfd.readouterr().out) == [step for step in checkpoints if step]
+    assert going_on(capfd.readouterr().out) == [deadly - 1 for deadly in kills]
     assert equal(load_file(tmp_path / "cut"), whole)
-
-
-def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:
-    run(tmp_path, steps=11, checkpoint_steps=4)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000008.pt"]
 
 
 def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -142,12 +136,12 @@ def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole, weights = run(tmp_path / "whole", "mlm", min_tokens=8, steps=20)
-    run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
+    run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_seconds=0)
     before, newest = sorted((tmp_path / "cut").iterdir())
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
-    resumed, again = run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
+    resumed, again = run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_seconds=0)
     assert going_on(capsys.readouterr().out) == [int(before.stem.removeprefix("step-"))]
     assert equal(weights, again)
     assert resumed == whole

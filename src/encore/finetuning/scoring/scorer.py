@@ -76,7 +76,7 @@ class ScoreState:
 
     def save_if_due(self, scores: np.ndarray, done: int) -> None:
         """Note that so many pairs are done; the scores are written if it is time to."""
-        if self.folder is not None and self.due(done):
+        if self.folder is not None and self.due():
             checkpoint.save_checkpoint(self.folder, self.run, done, {"scores": torch.from_numpy(scores)})
 
 

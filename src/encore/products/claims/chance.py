@@ -30,6 +30,12 @@ Floats = NDArray[np.float64]
 Edges = set[tuple[Hashable, Hashable]]
 
 
+def of_mean(origin: Origin, address: Address, parts: Iterable[str]) -> tuple[Hashable, ...]:
+    """What makes the number of a mean of columns: what makes theirs, each once."""
+    each = [origin(address._replace(column=part)) for part in parts]
+    return tuple(tuple(dict.fromkeys(level)) for level in zip(*each, strict=True))
+
+
 class Required(NamedTuple):
     """A test of a claim: its kind, its comparisons, how many of them must hold, and for orders the tau to exceed."""
 

@@ -1,7 +1,7 @@
 """The text of ``encore claims ID``: a claim's comparisons, the folders they read, and its verdicts so far."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,8 @@ from encore.plan.plan import Plan
 from encore.products.claims import printed
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, StatedTest, products_of, read_claims
-from encore.products.claims.plan import cells_of, gap_reasons, run_shapes
+from encore.products.claims.plan import cells_of, computed_from, gap_reasons, run_shapes
 from encore.products.claims.printed_claims import printed_marks, printed_values
-from encore.products.figures.claimed import figure_cells
-from encore.products.tables.layout import upstream_cells
-from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS
 from encore.storage.typed import snakemake
 
@@ -49,16 +46,16 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
 def claim_reads(plan: Plan, claim: Claim) -> tuple[dict[Address, list[dict[str, Any]]], list[str]]:
     """What each cell reads that a claim, its premise or its control is about; why cells of it have no value here."""
     cells = cells_of(claim, run_shapes(plan))
-    reads_of: dict[Address, list[dict[str, Any]]] = {}
+    parts: dict[Address, list[dict[str, Any]]] = {}
     reasons: dict[Address, str] = {}
     lost: list[str] = []
     for product in products_of(claim):
         try:
-            reads_of |= dict(_product(plan, product))
+            parts |= computed_from(plan, product)
             reasons |= gap_reasons(plan, product)
         except EncoreError as error:
             lost.append(str(error))
-    found = {cell: reads_of.get(cell, []) for cell in cells}
+    found = {cell: [read for part in parts.get(cell, []) for read in part["reads"]] for cell in cells}
     return found, [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
 
 
@@ -68,19 +65,6 @@ def judged_line(path: Path, name: str) -> dict[str, str]:
         return {}
     with path.open(newline="", encoding="utf-8") as file:
         return next((line for line in csv.DictReader(file) if line["id"] == name), {})
-
-
-def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[dict[str, Any]]]]:
-    """The cells of a table, or points of a figure, with what each is computed from."""
-    if name in plan.catalogue.figures:
-        for at, parts in figure_cells(plan, name).items():
-            yield Address(name, *at), [read for part in parts for read in part["reads"]]
-        return
-    content = table_plan(plan, name)
-    for row in content["rows"]:
-        for column in row["cells"]:
-            place = row["setting"], row["id"], column
-            yield Address(name, *place), [read for cell in upstream_cells(content, *place) for read in cell["reads"]]
 
 
 def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:

@@ -24,7 +24,7 @@ from encore.products.claims.entries import (
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
 from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, fill_vars
-from encore.products.tables.layout import upstream_places
+from encore.products.tables.layout import upstream_cells, upstream_places
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_path
 from encore.products.tables.sources.kinds import SOURCES
@@ -203,6 +203,19 @@ def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
     """The same as this run scales them."""
     known = all_shapes(plan.catalogue)
     return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
+
+
+def computed_from(plan: Plan, name: str) -> dict[Address, list[dict[str, Any]]]:
+    """What each cell of a table, or point of a figure, is computed from: requests, each with what it reads.
+
+    Raises:
+        EncoreError: this run cannot have it at all.
+    """
+    if name in plan.catalogue.figures:
+        return {Address(name, *at): parts for at, parts in figure_cells(plan, name).items()}
+    content = table_plan(plan, name)
+    places = ((row["setting"], row["id"], column) for row in content["rows"] for column in row["cells"])
+    return {Address(name, *at): list(upstream_cells(content, *at)) for at in places}
 
 
 def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:

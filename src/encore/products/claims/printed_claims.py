@@ -9,7 +9,7 @@ from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.products.catalogue import load_catalogue
 from encore.products.claims import pages, printed
-from encore.products.claims.chance import Origin, Required, chance_of
+from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Tables, copied_from, entries_of
 from encore.products.claims.entries import FILE, AnyTest, Claim, number_tests, on_tables, read_claims
 from encore.products.claims.plan import all_shapes, checkpoint_of, printed_plan
@@ -186,8 +186,7 @@ def _origin(tables: Mapping[str, Table], catalogue: Catalogue) -> Origin:
     def origin(address: Address) -> tuple[Hashable, ...]:
         row, column = entries_of(address, tables)
         if column.mean_of:
-            each = [origin(address._replace(column=part)) for part in column.mean_of]
-            return tuple(tuple(dict.fromkeys(level)) for level in zip(*each, strict=True))
+            return of_mean(origin, address, column.mean_of)
         if column.source != TESTED:
             return (address,)
         queries = tuple(fill_vars(text, row, column) for text in (column.dataset, column.split))

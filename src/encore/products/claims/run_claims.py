@@ -9,7 +9,7 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.products.claims import pages
-from encore.products.claims.chance import Origin, Required, chance_of
+from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
@@ -230,8 +230,7 @@ def _origin(claims: ClaimsSlice) -> Origin:
         if column is None or cell is None:
             return (address,)
         if column.mean_of:
-            each = [origin(address._replace(column=part)) for part in column.mean_of]
-            return tuple(tuple(dict.fromkeys(level)) for level in zip(*each, strict=True))
+            return of_mean(origin, address, column.mean_of)
         if column.source != TESTED:
             return (address,)
         if not cell.system:

@@ -96,7 +96,7 @@ def train(
             raise EncoreError(f"the loss at step {step + 1} is {value}; lower the expansion's `learning_rate`")
         losses.append(value)
         progress.step(step + 1, {"loss": value}, fields["batch"])
-        if due(step + 1):
+        if due():
             content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
             checkpoint.save_checkpoint(state, run, step + 1, content)
     models.save_model(output, model.cpu().eval(), words)
