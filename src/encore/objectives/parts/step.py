@@ -77,13 +77,13 @@ def pretrain(
     if encoder.config.encoders == "separate":
         towers.follow(encoder, checkpoint.load_encoder(weights))
     if launch.leads():
+        write_curve(output / CURVE, trained.losses)
+        write_curve(output / HELD_OUT, trained.held_out)
         others = {
             name: value for name, value in checkpoint.load_heads(weights).items() if checkpoint.owner(name) not in heads
         }
         own = {name: value for name, value in heads.state_dict().items() if checkpoint.owner(name) in kept}
         checkpoint.save_model(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
-        write_curve(output / CURVE, trained.losses)
-        write_curve(output / HELD_OUT, trained.held_out)
     return trained
 
 
