@@ -159,16 +159,15 @@ SNAKEMAKE = str(BIN / "snakemake")
 
 
 def test_results_of_another_user_are_read_and_not_touched(shared: Clone) -> None:
-    before = shared.manifests()
+    before, config = shared.manifests(), (shared.root / "config/nano.yaml").read_text()
     assert "Nothing to be done" in as_nobody(shared, SNAKEMAKE, *NANO).succeeded()
     shared.replace("config/nano.yaml", "ict: {temperature: 0.05", "ict: {temperature: 0.1")
     error = as_nobody(shared, SNAKEMAKE, *NANO).error()
     assert "cannot write results/plan/table1.json: Permission denied" in error
     assert shared.manifests() == before
 
-
-def test_a_job_that_could_not_write_is_not_started(shared: Clone) -> None:
-    """Its log cannot be written either, so this is said before."""
+    # A job that could not write is not started; its log cannot be written either, so this is said before.
+    (shared.root / "config/nano.yaml").write_text(config)
     model = shared.folder("models", NONE_MINED)
     shutil.rmtree(model)
     before = shared.manifests()

@@ -1,7 +1,7 @@
 """Mistakes in what users write, told in one line with file and place before any job is planned."""
 
-import re
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
 from encore.products.tables.entries import Table
+from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[3]
 
@@ -186,23 +188,50 @@ def test_a_text_has_room_for_a_word(make: Callable[..., Plan]) -> None:
             plan.resolve.step(plan.resolve.lineage(f"bert-base+ict~{field}=2").steps[0])
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"tables": {"tabel1": "all"}}, "tables.tabel1: no such table in config/papers; did you mean table1"),
-        ({"tables": {"table1": ["bm52"]}}, "tables.table1: no row 'bm52'; did you mean bm25?"),
-        ({"figures": ["bow/figur2"]}, "figures.bow/figur2: no such figure in config/papers; did you mean bow/figure2"),
-        ({"lineages": ["bert-base+itc"]}, "lineage 'bert-base+itc': unknown step 'itc'; did you mean"),
-        ({"lineages": ["bert-base+ict@hsnw"]}, "unknown index 'hsnw', not in config/indexes.yaml; did you mean hnsw"),
-        ({"references": {"table2": []}}, "references.table2: no such table in `tables:` of this run; did you mean"),
-        ({"datasets": {"own": {"kind": "bier"}}}, "datasets.own: unknown kind of dataset 'bier'; did you mean beir"),
-    ],
-)
-def test_what_a_run_names_is_known_with_its_file(
-    change: dict[str, Any], says: str, nano_config: dict[str, Any], catalogue: Catalogue
+RUN = Path("config/nano.yaml")
+TOLD: list[tuple[str, Any, str]] = [  # a place in the run's file, what is there, and what is said of it
+    ("seedz", [0], "seedz: unknown key; did you mean seeds"),
+    ("execution/shrads", 1, "shrads: unknown key; did you mean shards"),
+    ("seeds", ["zero"], r"seeds\.0: .*'zero'"),
+    ("seeds", [], "seeds"),
+    ("tables/tabel1", "all", "tables.tabel1: no such table in config/papers; did you mean table1"),
+    ("tables/table1", ["bm52"], r"tables.table1: no row 'bm52'; did you mean bm25\?"),
+    ("figures", ["bow/figur2"], "figures.bow/figur2: no such figure in config/papers; did you mean bow/figure2"),
+    ("lineages", ["bert-base+itc"], "lineage 'bert-base[+]itc': unknown step 'itc'; did you mean"),
+    ("lineages", ["bert-base+ict@hsnw"], "unknown index 'hsnw', not in config/indexes.yaml; did you mean hnsw"),
+    ("references", {"table2": []}, "references.table2: no such table in `tables:` of this run; did you mean"),
+    ("datasets", {"own": {"kind": "bier"}}, "datasets.own: unknown kind of dataset 'bier'; did you mean beir"),
+    ("datasets", {"pydocs": {"kind": "beir"}}, "choose another"),
+    ("scale/datasets/msmarco-passage", "pydocs-stdlb", "'pydocs-stdlb'; did you mean pydocs-stdlib"),
+    ("scale/datasets/wikipdia", "pydocs", "did you mean wikipedia"),
+    ("scale/backbones/bert-base", "tinny", "unknown name 'tinny'; did you mean tiny"),
+    ("scale/backbones/bert-bse", "tiny", "did you mean bert-base"),
+    ("scale/steps/itc", {}, r"unknown name 'itc'; did you mean tct or ict\?"),
+    ("scale/steps/ict", {"temprature": 1}, "'ict'.*temprature.*temperature"),
+    ("scale/steps/ict", {"learning_rate": float("inf")}, "learning_rate.*finite"),
+]
+
+
+@pytest.mark.parametrize(("place", "content", "says"), TOLD)
+def test_what_a_run_says_is_told_with_its_file(
+    place: str, content: Any, says: str, nano_config: dict[str, Any], catalogue: Catalogue
 ) -> None:
-    with pytest.raises(EncoreError, match=re.escape(f"config/nano.yaml: {says}")) as refused:
-        Plan(read_run(Path("config/nano.yaml"), nano_config | change), catalogue)
+    changed = fields = deepcopy(nano_config)
+    *parents, last = place.split("/")
+    for parent in parents:
+        fields = fields[parent]
+    fields[last] = content
+    with pytest.raises(EncoreError, match=says) as refused:
+        everything_declared(Plan(read_run(RUN, changed), catalogue))
+    assert str(refused.value).startswith("config/nano.yaml: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_the_catalogue_is_checked_with_file_and_place(bare: Path) -> None:
+    systems = Path("config/systems.yaml")
+    systems.write_text(systems.read_text().replace("k1: 0.9", "kl: 0.9"))
+    with pytest.raises(EncoreError, match=r"config/systems\.yaml: bm25.*kl") as refused:
+        load_plan(RUN)
     assert "\n" not in str(refused.value)
 
 

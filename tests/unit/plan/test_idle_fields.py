@@ -10,14 +10,22 @@ from pydantic import ValidationError
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.catalogue import load_plan
 from encore.products.targets import lineage_targets
+
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 STEP = {
     "kind": "finetune", "collection": "c", "epochs": 1, "batch": 8, "learning_rate": 1e-5, "length": 128,
     "negatives": "mined",
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def default() -> Plan:
+    return load_plan()
 
 
 @pytest.mark.parametrize(
@@ -57,12 +65,9 @@ def test_what_does_something_is_not(fields: dict[str, object]) -> None:
         ("validation_pool=7", "validation_pool"),
     ],
 )
-def test_a_name_overrides_no_field_that_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, override: str, field: str
-) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
+def test_a_name_overrides_no_field_that_changes_nothing(default: Plan, override: str, field: str) -> None:
     with pytest.raises(EncoreError, match=f"{field} changes nothing") as refused:
-        load_plan().resolve.lineage(f"bert-base+marco-bm25~{override}")
+        default.resolve.lineage(f"bert-base+marco-bm25~{override}")
     assert "\n" not in str(refused.value)
 
 
@@ -101,29 +106,25 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("mistake", WRONG)
-def test_what_cannot_be_is_one_line_before_any_job(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_what_cannot_be_is_one_line_before_any_job(catalogue: Catalogue, mistake: str) -> None:
     name, scale, says = WRONG[mistake]
-    monkeypatch.chdir(Path(__file__).parents[3])
     with pytest.raises(EncoreError, match=says) as refused:
-        lineage_targets(changed(scale), name)
+        lineage_targets(changed(catalogue, scale), name)
     assert "\n" not in str(refused.value)
     assert "{" not in str(refused.value), "no dump of the whole entry"
 
 
-def changed(scale: dict[str, dict[str, Any]]) -> Plan:
+def changed(catalogue: Catalogue, scale: dict[str, dict[str, Any]]) -> Plan:
     """The embedded default with other fields of some steps and systems."""
     content = yaml.safe_load(Path("config/config.yaml").read_text())
     for kind, entries in scale.items():
         for name, fields in entries.items():
             content["scale"][kind][name] = content["scale"][kind].get(name, {}) | fields
-    return Plan(RunConfig.model_validate(content), load_catalogue(Path("config")))
+    return Plan(RunConfig.model_validate(content), catalogue)
 
 
-def test_an_index_of_what_has_no_vectors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
-    plan = load_plan()
-    assert lineage_targets(plan, "bert-base+colbert") == [
-        plan.model(plan.resolve.lineage("bert-base+colbert"), 0).manifest
-    ]
+def test_an_index_of_what_has_no_vectors_is_refused(default: Plan) -> None:
+    colbert = default.model(default.resolve.lineage("bert-base+colbert"), 0)
+    assert lineage_targets(default, "bert-base+colbert") == [colbert.manifest]
     with pytest.raises(EncoreError, match="whose texts have no single vector to search"):
-        lineage_targets(plan, "bert-base+colbert@hnsw")
+        lineage_targets(default, "bert-base+colbert@hnsw")

@@ -168,6 +168,9 @@ def test_the_plan_is_plain_json_and_the_same_every_time(make):
         ("bert-base+costa~temprature=0.2", "did you mean temperature"),
         ("bert-base+costa~temperature=0.1", "its value already"),
         ("bert-base+costa~granularities=word", "is a list"),
+        ("bert-base+itc+marco-bm25", "unknown step 'itc'; did you mean tct or ict?"),
+        ("bert-base+ict~length=64~batch=8", "must be spelled 'bert-base[+]ict~batch=8~length=64'"),
+        ("bert-base+ICT", "'ICT' is not `step` or `step~key=value`"),
         ("bert-base+ict~temperature=-1", "temperature"),
         ("bert-base+ict~learning_rate=inf", "finite"),
         ("bert-base+ict~epochs=3", "epochs changes nothing.*override `steps`"),
@@ -175,27 +178,7 @@ def test_the_plan_is_plain_json_and_the_same_every_time(make):
 )
 def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        make().resolve.lineage(lineage)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"tables": {"tabel1": "all"}}, "did you mean table1"),
-        ({"tables": {"table1": ["itc"]}}, "did you mean ict"),
-        ({"scale": NANO["scale"] | {"datasets": {"wikipedia": "pydoc"}}}, "did you mean pydocs"),
-        ({"scale": NANO["scale"] | {"steps": {"ict": {"temprature": 1}}}}, "temprature"),
-        ({"scale": NANO["scale"] | {"steps": {"itc": {}}}}, "did you mean"),
-        ({"scale": NANO["scale"] | {"backbones": {"bert-bse": "tiny"}}}, "did you mean bert-base"),
-        ({"scale": NANO["scale"] | {"datasets": {"wikipdia": "pydocs"}}}, "did you mean wikipedia"),
-        ({"scale": NANO["scale"] | {"steps": {"ict": {"learning_rate": float("inf")}}}}, "learning_rate.*finite"),
-        ({"datasets": {"pydocs": {"kind": "beir"}}}, "choose another"),
-    ],
-)
-def test_a_wrong_configuration_is_explained_in_one_line(make, changes, says):
-    with pytest.raises(EncoreError, match=says) as refused:
-        table_plan(make(changes), next(iter((NANO | changes)["tables"])))
+        lineage_targets(make(), lineage)
     assert "\n" not in str(refused.value)
 
 
@@ -221,20 +204,32 @@ def test_an_undeclared_lineage_is_found_from_its_folder_alone(make):
     assert make().find(run.folder).spec == run.spec
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "results/tables/tabel1.csv",
-        "results/tables/table1.pdf",
-        "results/models/x/manifest.json",
-        "tabel1",
-        "results/plan/table1.json",
-    ],
-)
+UNKNOWN = {
+    "tabel1": ["target 'tabel1' is not a file of results/", "results/tables/table1.csv"],
+    "results/foo": ["target 'results/foo' is not a file of results/"],
+    "results/tables/tabel1.csv": ["there is no table 'tabel1'; did you mean table1 or "],
+    "results/tables/table7.csv": ["there is no table 'table7'; did you mean table2 or table1 or "],
+    "results/tables/table1.doc": ["tables are written as .csv, .json, .md, .tex, .html, .manifest.json"],
+    "results/tables/pretraining.csv": ["there is no table 'pretraining'"],
+    "results/figures/pretraining.pdf": ["figures are written as .png, .svg, .csv, .manifest.json"],
+    "results/models/x/manifest.json": ["is nothing that this configuration makes", "`encore targets`"],
+    "results/models/tiny+itc+marco-bm25-s0-01234567/manifest.json": ["unknown step 'itc'; did you mean tct or ict?"],
+    "results/models/tyni+ict-s0-01234567/manifest.json": ["unknown backbone 'tyni'; did you mean tiny"],
+    "results/models/tiny+ict~temprature=0.1-s0-01234567/manifest.json": ["'temprature'; did you mean temperature?"],
+    "results/models/tiny+ict~temperature=0.10-s0-01234567/manifest.json": ["spelled 'tiny+ict~temperature=0.1'"],
+    "results/models/tiny+ict~temperature=0.05-s0-01234567/manifest.json": ["its value already; leave it out"],
+    "results/models/tiny+ict-s0-01234567/manifest.json": ["was made by another configuration", "tiny+ict-s0-"],
+    "results/logs/audit.log": ["is not a target"],
+    "results/plan/table1.json": ["is not a target"],
+}
+
+
+@pytest.mark.parametrize("target", UNKNOWN)
 def test_an_unknown_target_is_refused_in_one_line(make, target):
     with pytest.raises(EncoreError) as refused:
         check_target(make(), target)
     assert "\n" not in str(refused.value)
+    assert all(part in str(refused.value) for part in UNKNOWN[target]), refused.value
 
 
 def test_a_figure_of_a_table_without_a_control_is_refused_before_any_job(make):

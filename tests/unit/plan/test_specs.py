@@ -12,7 +12,6 @@ from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue
 from encore.products.tables.plan import table_plan
 from tests.support.small_reads import table_scores
 
@@ -22,14 +21,7 @@ STAGE1 = "bert-base+bow+bow-ft-bm25"
 STAGE2 = f"{STAGE1}+bow-ft-hn"
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load_catalogue(ROOT / "config")
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 def plan_of(catalogue: Catalogue, **changes: Any) -> Plan:

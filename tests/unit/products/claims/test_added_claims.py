@@ -1,13 +1,7 @@
 """The claims that were added to the first 49: what a reader found in the printed tables, before they were judged."""
 
-import csv
-from pathlib import Path
-
 import pytest
 
-from encore.products.claims import printed_claims
-
-PAPERS = Path("config/papers")
 FIGURES = {"C70", "C71", "C120", "C121", "C123", *(f"C{number}" for number in range(112, 118))}
 RUNS = {"C55", "C72", "C90", "C101", "C111"}  # printed cells against themselves
 # By hand, from the papers' tables: the claims that do not hold throughout, and the comparisons that fail.
@@ -52,12 +46,9 @@ MARGINAL = {"C94": 14}
 MOST = {"C51": (43, 56), "C92": (48, 60), "C99": (13, 15), "C103": (19, 24)}
 
 
-@pytest.fixture(scope="session")
-def grown(catalogue, tmp_path_factory):
-    path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    printed_claims.write_printed(path, PAPERS, catalogue)
-    with path.open(newline="", encoding="utf-8") as file:
-        return {line["id"]: line for line in csv.DictReader(file) if int(line["id"][1:]) > 49}
+@pytest.fixture
+def grown(lines):
+    return {name: line for name, line in lines.items() if int(name[1:]) > 49}
 
 
 def test_the_list_has_grown_and_every_claim_is_judged(grown):

@@ -8,10 +8,8 @@ import pytest
 import yaml
 
 from encore.commands.__main__ import main
-from encore.products.claims import printed_claims
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import KINDS, Claim, read_claims
-from encore.products.claims.power import Power
 from encore.products.claims.verdict import Evidence, of_inequalities
 from tests.support.simulated_verdicts import every, rates, within
 
@@ -47,8 +45,7 @@ def test_every_claim_of_a_control_is_about_the_control():
         assert all(test.kind == "above" and test.than == ["control"] and "/" not in test.table for test in tests)
 
 
-def test_what_few_queries_show_is_as_the_page_says(catalogue):
-    power = Power(PAPERS, catalogue.tables, printed_claims.printed_values(PAPERS, catalogue.tables))
+def test_what_few_queries_show_is_as_the_page_says(catalogue, power):
     for column, says in (("mrr10", "about 0.012"), ("ndcg10", "about 0.10")):
         costa, bert = (Address("costa/table1", "Static hard negatives", row, column) for row in ("costa", "bert"))
         (one,) = [

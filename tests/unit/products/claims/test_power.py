@@ -1,31 +1,13 @@
 """What difference so many queries could have shown: its formula, against simulation, and where queries are counted."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from encore.evaluation.significance import paired_t
-from encore.products.claims import printed_claims
 from encore.products.claims.contrasts import Address, Contrast, above
-from encore.products.claims.power import Power, family_of
+from encore.products.claims.power import family_of
 
-PAPERS = Path("config/papers")
 COSTA = "costa/table1"
-
-
-@pytest.fixture(scope="session")
-def power(catalogue):
-    return Power(PAPERS, catalogue.tables, printed_claims.printed_values(PAPERS, catalogue.tables))
-
-
-@pytest.fixture(scope="session")
-def lines(catalogue, tmp_path_factory):
-    path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    printed_claims.write_printed(path, PAPERS, catalogue)
-    with path.open(newline="", encoding="utf-8") as file:
-        return {line["id"]: line for line in csv.DictReader(file)}
 
 
 def costa_over(row, column, setting="Static hard negatives"):

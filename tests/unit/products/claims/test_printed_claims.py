@@ -1,6 +1,5 @@
 """Claims on the papers' own printed numbers: what each says of them, what chance would give, what is refused."""
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,14 +48,6 @@ VALUES = {
 def judged(*tests):
     claim = checked(Claim, {"says": "s", "place": "p", "tests": [{"table": "p/t", **test} for test in tests]}, "claim")
     return printed.judge_on_printed(claim.tests, TABLES, VALUES, MARKS)
-
-
-@pytest.fixture(scope="session")
-def lines(catalogue, tmp_path_factory):
-    path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    printed_claims.write_printed(path, PAPERS, catalogue)
-    with path.open(newline="", encoding="utf-8") as file:
-        return {line["id"]: line for line in csv.DictReader(file)}
 
 
 def test_the_printed_numbers_bear_out_what_a_reader_found(lines):
@@ -110,10 +101,9 @@ def test_markers_of_significance_are_read_with_what_they_are_about(catalogue):
     assert marks[Address("costa/table1", "BM25 negatives", "seed", "dl-r1000")] == {"bert", "ict"}
 
 
-def test_two_ledgers_are_the_same_bytes(catalogue, tmp_path):
-    for name in ("one", "two"):
-        printed_claims.write_printed(tmp_path / name, PAPERS, catalogue)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+def test_two_ledgers_are_the_same_bytes(catalogue, ledger, tmp_path):
+    printed_claims.write_printed(tmp_path / "again", PAPERS, catalogue)
+    assert (tmp_path / "again").read_bytes() == ledger.read_bytes()
 
 
 @pytest.mark.parametrize(
