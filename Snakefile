@@ -32,7 +32,10 @@ environment = {
     "ENCORE_CHECKPOINT_SECONDS": EXECUTION.checkpoint_seconds,
     "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
 }
-prefix = f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH "
+prefix = (
+    "unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; "  # left over from another program: a training sets its own
+)
+prefix += f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH "
 prefix += " ".join(f"{name}={quote(str(value))}" for name, value in environment.items()) + "; "
 shell.prefix(prefix.replace("{", "{{").replace("}", "}}"))  # which Snakemake formats
 

@@ -47,9 +47,16 @@ class Job(NamedTuple):
 
 def main(address: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the jobs
-    known = code()
-    warm_up()
-    if job := serve(address, known):
+    known, job = code(), None
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            warm_up()
+            listener.bind(address)
+        except OSError as error:
+            print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
+        else:
+            job = serve(listener, known)
+    if job:
         become(job)
     else:
         shutil.rmtree(Path(address).parent, ignore_errors=True)
@@ -78,43 +85,41 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def serve(address: str, known: list[tuple[str, int, int]]) -> Job | None:
+def serve(listener: socket.socket, known: list[tuple[str, int, int]]) -> Job | None:
     """Answer clients until standard input ends, then give None; in each fork give the job that it is to become."""
     if sys.modules["torch"].cuda.is_available():
         return None  # CUDA survives no fork
     server, (wake, woken) = os.getpid(), wake_when_a_child_ends()
     running: dict[int, socket.socket] = {}
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
-        listener.listen(64)
-        while True:
-            ready = select.select([sys.stdin, listener, wake, *running.values()], [], [])[0]
-            if sys.stdin in ready:
-                return None
-            if wake in ready:
-                os.read(wake, 4096)
-                tell_ends(running)
-            for child in [child for child, client in running.items() if client in ready]:
-                pass_on(child, running)
-            if listener in ready:
-                client = listener.accept()[0]
-                job = received(client)
-                child = fork(job, known)
-                if child == 0:
-                    end_with_parent(server)
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    for end in (wake, woken):
-                        os.close(end)
-                    for other in (client, *running.values()):
-                        other.close()
-                    return job
-                if child is None:
-                    answer(client, AS_TYPED)
-                else:
-                    running[child] = client
-                for stream in job.streams if job else ():
-                    os.close(stream)
+    listener.listen(64)
+    while True:
+        ready = select.select([sys.stdin, listener, wake, *running.values()], [], [])[0]
+        if sys.stdin in ready:
+            return None
+        if wake in ready:
+            os.read(wake, 4096)
+            tell_ends(running)
+        for child in [child for child, client in running.items() if client in ready]:
+            pass_on(child, running)
+        if listener in ready:
+            client = listener.accept()[0]
+            job = received(client)
+            child = fork(job, known)
+            if child == 0:
+                end_with_parent(server)
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for end in (wake, woken):
+                    os.close(end)
+                for other in (client, *running.values()):
+                    other.close()
+                return job
+            if child is None:
+                answer(client, AS_TYPED)
+            else:
+                running[child] = client
+            for stream in job.streams if job else ():
+                os.close(stream)
 
 
 def received(client: socket.socket) -> Job | None:

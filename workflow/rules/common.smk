@@ -34,6 +34,9 @@ def in_one_line(function, *arguments):
 if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.config_settings.config):
     refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
+if {"{", "}"} & {*str(workflow.basedir)}:
+    refuse(f"Snakemake takes braces in a path for names: move {workflow.basedir} to a folder without them, then repeat")
+
 RUN_FILE = Path(workflow.configfiles[-1])
 RUN = in_one_line(read_run, RUN_FILE, config)
 EXECUTION, NUMERICS = RUN.execution, RUN.numerics

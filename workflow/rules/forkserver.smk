@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -19,7 +20,12 @@ def jobs_can_be_forks():
 
 def start_forkserver():
     """Start the server, which takes some seconds; jobs before that start by themselves. It ends with this process."""
-    address = Path(tempfile.mkdtemp(prefix="encore-")) / "socket"
+    try:
+        address = Path(tempfile.mkdtemp(prefix="encore-")) / "socket"
+    except OSError as error:
+        print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
+        return
+    atexit.register(shutil.rmtree, address.parent, ignore_errors=True)  # also where the server was killed
     one_thread = dict.fromkeys(THREADS, "1")  # a job that Snakemake gives more starts by itself
     server = f"{prefix}exec python {quote(str(FORKSERVER / 'server.py'))} {quote(str(address))}"
     started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | one_thread)

@@ -19,6 +19,7 @@ LONGEST_NAME = 80  # characters of an entry; folders have several in theirs, and
 NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entry, as workflow/rules has it
 DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, which no lineage's name holds
 MOST_NESTED = 1000  # brackets, or columns of indentation
+MOST_LEVELS, MOST_REPEATED = 100, 100_000  # of values, and of values once all aliases are written out
 
 UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and pydantic's
 
@@ -42,7 +43,8 @@ def load_yaml(path: Path, called: str = "") -> Any:
         called: what messages call the file, if not by its path.
 
     Raises:
-        EncoreError: it is missing, cannot be read, is not YAML, or has a key twice; with its line.
+        EncoreError: it is missing, cannot be read, is not YAML, has a key twice, or aliases that make it endless or
+            huge; with its line.
     """
     name = called or str(path)
     try:
@@ -51,6 +53,7 @@ def load_yaml(path: Path, called: str = "") -> Any:
         loader = YAML_LOADER(text)
         node = loader.get_single_node()
         _refuse_repetitions_and_nul(node, name)
+        _refuse_expansion(node, name)
         return None if node is None else loader.construct_document(node)
     except FileNotFoundError as error:
         raise EncoreError(f"{name} is missing; restore it from the repository") from error
@@ -96,6 +99,31 @@ def _refuse_repetitions_and_nul(root: yaml.Node | None, name: str) -> None:
                 raise EncoreError(f"{name}, line {line}: the key `{key.value}` is there twice; keep one of them")
             if isinstance(key, yaml.ScalarNode):
                 keys.add((key.tag, key.value))
+
+
+def _refuse_expansion(root: yaml.Node | None, name: str) -> None:
+    """Refuse what aliases make endless, huge or deep, before it is walked: 400 bytes can stand for 10^9 values."""
+    waiting, being_counted = [root] if root else [], (0, 0)
+    counted: dict[int, tuple[int, int]] = {}  # of each node: its values, those of aliases included, and their levels
+    while waiting:
+        node = waiting[-1]
+        inner: list[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        if id(node) not in counted:
+            counted[id(node)] = being_counted
+            if any(counted.get(id(each)) == being_counted for each in inner):
+                raise EncoreError(
+                    f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds"
+                )
+            waiting += inner
+        elif counted[id(waiting.pop())] == being_counted:
+            sizes, levels = zip((1, 0), *(counted[id(each)] for each in inner), strict=True)
+            counted[id(node)] = sum(sizes), 1 + max(levels)
+            if sum(sizes) > max(MOST_REPEATED, len(counted)):
+                raise EncoreError(f"{name}: aliases stand for over {MOST_REPEATED:,} values; write out what is needed")
+            if max(levels) >= MOST_LEVELS:
+                raise ValueError("nested too deeply")
 
 
 def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> None:

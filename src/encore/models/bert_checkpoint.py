@@ -102,7 +102,11 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
     """
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
-        return {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+        found = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+        for name, tensor in found.items():
+            if tensor.nbytes > tensor.untyped_storage().nbytes():  # one value may be told to stand for billions
+                raise ValueError(f"{name[:80]} of {_shape(tensor)} values is larger than what is stored")
+        return found
     except Exception as error:  # a damaged pickle can raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EncoreError(f"{path} is damaged or holds no weights ({reason}); fetch the checkpoint again") from error

@@ -30,6 +30,7 @@ from encore.models.encoder import Encoder
 from encore.models.transformers_encoder import PREFIX, TransformersEncoder, model_config, open_published
 from encore.storage.files import replacing, write_json
 
+LONGEST_LIST = 2**20  # bytes; of empty tensors the list can be the file, and takes half a minute where it is 12 MB long
 WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
 QUERY = "query"  # the folder of the query tower
 LINEAR = "linear."  # how the parameters of a dense layer begin
@@ -188,11 +189,15 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors by name.
 
     Raises:
-        EncoreError: the file is missing or damaged.
+        EncoreError: the file is missing or damaged, or its list of tensors is longer than any model's.
     """
     if not path.is_file():
         raise EncoreError(f"{path} is missing; make the model again")
     try:
+        with path.open("rb") as file:
+            listed = int.from_bytes(file.read(8), "little")  # the bytes of the list, of some 100 for a tensor
+        if LONGEST_LIST < listed < path.stat().st_size:
+            raise EncoreError(f"{path} lists its tensors in {listed:,} bytes, which no model needs; take another file")
         tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
     except (SafetensorError, OSError) as error:
         raise EncoreError(f"{path} is damaged ({error}); make the model again") from error

@@ -5,7 +5,6 @@ whether a file is there, makes nothing again; who needs the vectors later encode
 """
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +12,12 @@ from shutil import rmtree
 from typing import Any
 
 from encore.errors import EncoreError
+from encore.storage import environment
 from encore.storage.files import sha256, write_bytes
 from encore.storage.lock import locked
 from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, verify
 
 Planned = Callable[[], Mapping[str, dict[str, Any]]]
-KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes vectors that are no longer needed
 
 
 @contextmanager
@@ -30,14 +29,16 @@ def vectors_of(shards: Sequence[Path], planned: Planned) -> Iterator[None]:
         planned: reads which folders the plan makes, each with its ``inputs``.
 
     Raises:
-        EncoreError: vectors that had been removed come out otherwise when they are encoded again.
+        EncoreError: vectors that had been removed come out otherwise when they are encoded again; or the variable that
+            says whether vectors are kept is neither 0 nor 1.
     """
+    keeps = environment.number(environment.KEEP_VECTORS)
     for shard in shards:
         if has_no_vectors(shard):
             with locked(shard, patience=math.inf):  # others wait for them too
                 _encode_again(shard)
     yield
-    if os.environ.get(KEEP) == "0":
+    if not keeps:
         _remove_where_all_is_made(shards, planned())
 
 

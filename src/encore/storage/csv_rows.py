@@ -7,6 +7,7 @@ from pathlib import Path
 
 from encore.storage.files import write_text
 
+FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # how one begins
 DIGITS = 12  # beyond them, processors disagree about the last bits of logarithms and sums
 
 
@@ -20,10 +21,24 @@ def number(value: float | None) -> str:
     return "" if value is None else repr(rounded(value))
 
 
+def neutral(text: str) -> str:
+    """A text as a spreadsheet shows it: one that would be calculated there begins with an apostrophe.
+
+    Numbers stay as they are; a carriage return, which would end a line, is a blank. See OWASP, "CSV Injection".
+    """
+    text = text.replace("\r", " ")
+    if not text.startswith(FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write a CSV file, atomically: the header, then the rows, lines ended by LF."""
+    """Write a CSV file, atomically: the header, then the rows, none a formula, lines ended by LF."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([neutral(cell) for cell in row] for row in (header, *rows))
     write_text(path, text.getvalue())

@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 from encore.errors import EncoreError
+from encore.storage import environment
 
 INTERRUPTED = "error: interrupted; the same command continues from here"
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
@@ -65,7 +66,7 @@ def _leave_together() -> None:
 
     They wait for this one, and Python's own end would wait for them, for hours and before anything is printed.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if os.environ.get(environment.SIZE, "1") not in ("", "1"):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

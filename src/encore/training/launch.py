@@ -5,27 +5,39 @@ from __future__ import annotations
 import os
 import sys
 
+from encore.errors import EncoreError
+from encore.storage import environment
 from encore.storage.processes import end_with_parent
 
 
 def rank() -> int:
-    """This process's number among all."""
-    return int(os.environ.get("RANK", "0"))
+    """This process's number among all.
+
+    Raises:
+        EncoreError: there are not so many; a shell may have kept the number from another program.
+    """
+    found = environment.number(environment.RANK)
+    if found >= size():
+        raise EncoreError(
+            f"{environment.RANK} is {found} in the environment and {environment.SIZE} {size()}; unset both, since a "
+            "training starts its processes itself"
+        )
+    return found
 
 
 def size() -> int:
     """The number of processes that train together."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    return environment.number(environment.SIZE)
 
 
 def local_rank() -> int:
     """This process's number on its machine, and that of its GPU."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
+    return environment.number(environment.LOCAL_RANK)
 
 
 def local_size() -> int:
     """The number of them on this machine."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return environment.number(environment.LOCAL_SIZE)
 
 
 def leads() -> bool:
@@ -35,7 +47,7 @@ def leads() -> bool:
 
 def start_processes(processes: int) -> None:
     """Become so many processes: for more than one, torchrun replaces this one and starts the program for each."""
-    if "WORLD_SIZE" in os.environ:
+    if rank() or environment.SIZE in os.environ:
         end_with_parent()
     elif processes > 1:
         torchrun = ["-m", __name__, "--standalone", f"--nproc-per-node={processes}"]

@@ -11,11 +11,11 @@ import torch
 from torch.utils import deterministic
 
 from encore.errors import EncoreError
+from encore.storage import environment
 from encore.storage.machine import cores
 from encore.training import launch
 
 PRECISIONS = ("fp32", "tf32", "bf16")
-ALLOW_CPU = "ENCORE_ALLOW_CPU"  # a variable of the environment
 DRIVER = Path("/dev/nvidia0")  # exists if a machine has a GPU and its driver
 
 
@@ -35,10 +35,10 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     if precision not in PRECISIONS:
         raise EncoreError(f"precision {precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
     given = any(os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))  # of a step, of a batch script
-    if given and not torch.cuda.is_available() and not os.environ.get(ALLOW_CPU):
+    if given and not torch.cuda.is_available() and not environment.number(environment.ALLOW_CPU):
         raise EncoreError(
             "SLURM gave this job a GPU that torch does not see; install the build of torch for GPUs (envs/gpu.txt), "
-            f"look at the node's driver, or compute on the processor all the same with {ALLOW_CPU}=1"
+            f"look at the node's driver, or compute on the processor all the same with {environment.ALLOW_CPU}=1"
         )
     if torch.cuda.is_available() and launch.local_rank() >= torch.cuda.device_count():
         raise EncoreError(

@@ -25,6 +25,12 @@ from encore.products.targets import everything_declared
 ROOT = Path(__file__).parents[3]
 
 
+def billions(form: str) -> str:
+    """Nine levels of aliases, each of ten values of the level below, in 500 bytes."""
+    levels = "".join(f"a{at}: &a{at} {form.replace('{}', ','.join([f'*a{at - 1}'] * 10))}\n" for at in range(1, 9))
+    return f"a0: &a0 {{x: 1}}\n{levels.replace('{{', '{').replace('}}', '}')}seeds: *a8\n"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -41,6 +47,13 @@ ROOT = Path(__file__).parents[3]
         ("a: " + "[" * 100_000, r"run\.yaml is not YAML: nested too deeply"),
         ("- " * 100_000, r"run\.yaml is not YAML: nested too deeply"),
         ("a: " + "[\n{b: " * 50_000, r"run\.yaml is not YAML: nested too deeply"),
+        ("a: " + "[" * 500 + "]" * 500, r"run\.yaml is not YAML: nested too deeply"),
+        ("a: &x [*x]\n", r"run\.yaml, line 1: a value holds itself"),
+        ("a: 1\nb: &x {c: [{d: *x}]}\n", r"run\.yaml, line 2: a value holds itself"),
+        (f"a0: &a0 {'[' * 70}1{']' * 70}\na1: {'[' * 70}*a0{']' * 70}\n", r"run\.yaml is not YAML: nested too deeply"),
+        (billions("[{}]"), r"run\.yaml: aliases stand for over 100,000 values; write out what is needed"),
+        (billions("{{<<: [{}]}}"), r"run\.yaml: aliases stand for over 100,000 values"),
+        (billions("{{b: [{}], c: [{}]}}"), r"run\.yaml: aliases stand for over 100,000 values"),
         ("", r"run\.yaml must hold a mapping"),
         ("- a\n", r"run\.yaml must hold a mapping"),
         ("a: é".encode("latin-1"), r"run\.yaml is not YAML: .*utf-8"),
@@ -69,8 +82,6 @@ def test_keys_of_different_mappings_merges_and_aliases_are_read(tmp_path: Path) 
         1: 0,
         "1": 0,
     }
-    (tmp_path / "a.yaml").write_text("a: &x [*x]\n")
-    assert load_yaml(tmp_path / "a.yaml")["a"]
 
 
 def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_are_there_twice(

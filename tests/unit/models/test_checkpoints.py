@@ -133,7 +133,7 @@ class Harm:
         return os.system, ("touch harmed",)
 
 
-@pytest.mark.parametrize("content", ["harm", "cut short", "none"])
+@pytest.mark.parametrize("content", ["harm", "repeated", "cut short", "none"])
 def test_a_binary_that_is_no_weights_is_refused_and_runs_nothing(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +142,9 @@ def test_a_binary_that_is_no_weights_is_refused_and_runs_nothing(
     path = tmp_path / "bert" / "pytorch_model.bin"
     if content == "harm":
         torch.save({"bert.embeddings.word_embeddings.weight": Harm()}, path)
-    path.write_bytes(path.read_bytes()[: {"harm": None, "cut short": 2000, "none": 0}[content]])
+    if content == "repeated":
+        torch.save({"bert.embeddings.word_embeddings.weight": torch.zeros(1).half().expand(10**6, 10**6)}, path)
+    path.write_bytes(path.read_bytes()[: {"cut short": 2000, "none": 0}.get(content)])
     with pytest.raises(EncoreError, match=r"pytorch_model\.bin is damaged or holds no weights") as caught:
         start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
     assert "\n" not in str(caught.value)

@@ -144,5 +144,10 @@ def test_damage_is_named(tokenizer: Path, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"model\.safetensors is damaged"):
         checkpoint.load_encoder(tmp_path)
+    checkpoint.write_tensors(tmp_path / "model.safetensors", {f"{at:040}": torch.zeros(0) for at in range(12_000)})
+    with pytest.raises(
+        EncoreError, match=r"model\.safetensors lists its tensors in 1,\d{3},\d{3} bytes, which no model"
+    ):
+        checkpoint.load_encoder(tmp_path)
     with pytest.raises(EncoreError, match="is missing"):
         checkpoint.load_encoder(tmp_path / "none")

@@ -8,7 +8,8 @@ from encore.errors import EncoreError
 from encore.plan.index import INDEX, read_entries
 from encore.retrieval import encode
 from encore.retrieval import kept_vectors as vectors
-from encore.retrieval.kept_vectors import KEEP, vectors_of
+from encore.retrieval.kept_vectors import vectors_of
+from encore.storage.environment import KEEP_VECTORS as KEEP
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, problems, record
 

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -158,6 +159,39 @@ def test_a_job_ends_as_a_process_of_its_own(server: Server, ending: str) -> None
     typed, forked = (start(LOADED + ENDINGS[ending]) for start in (server.as_typed, server.forked))
     assert (forked.returncode, forked.stdout) == (typed.returncode, typed.stdout.replace("False", "True"))
     assert forked.stderr.splitlines()[-1:] == typed.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("reason", ["no such folder", "path too long"])
+def test_a_server_without_room_for_its_socket_is_one_line_and_leaves_nothing(reason: str, tmp_path: Path) -> None:
+    place = tmp_path / ("none" if reason == "no such folder" else "a" * 120)
+    if reason == "path too long":
+        place.mkdir()
+    command = [sys.executable, str(ROOT / "workflow/forkserver/server.py"), str(place / "socket")]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False, timeout=600
+    )
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert line.startswith("warning: each job imports by itself, for seconds (")
+    assert line.endswith("); set TMPDIR to a folder with room")
+    assert done.returncode == 0
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("left", ["a socket of nobody", "a file", "a folder"])
+def test_what_an_earlier_server_left_stops_no_job(server: Server, left: str, tmp_path: Path) -> None:
+    """Nobody answers at a socket whose server was killed; the job starts as it is typed."""
+    address = tmp_path / "socket"
+    if left == "a socket of nobody":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(address))
+    elif left == "a file":
+        address.write_text("left")
+    else:
+        address.mkdir()
+    client = server.client(server.write("print('done')"), address=address, **PIPES)
+    assert client.communicate("")[0] == "done\n"
+    assert client.returncode == 0
 
 
 def test_a_job_that_is_done_does_not_take_apart_what_it_shares_with_the_server(server: Server) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from encore.products.tables.grid import Column, Row
 from encore.products.tables.table import Comparison, Table
-from encore.storage.csv_rows import number
+from encore.storage.csv_rows import neutral, number
 from encore.storage.files import replacing
 
 COUNTS = ("seeds", "queries_judged", "queries_answered")
@@ -21,9 +21,12 @@ def tidy_frame(table: Table) -> pd.DataFrame:
 
 
 def write_tidy(path: Path, table: Table) -> None:
-    """Write the frame as CSV; equal tables give equal bytes."""
+    """Write the frame as CSV, without formulas; equal tables give equal bytes."""
+    frame = tidy_frame(table)
+    for name in frame.select_dtypes(object):
+        frame[name] = frame[name].map(neutral, na_action="ignore")
     with replacing(path) as temporary:
-        tidy_frame(table).to_csv(temporary, index=False, lineterminator="\n", float_format=number)
+        frame.to_csv(temporary, index=False, lineterminator="\n", float_format=number)
 
 
 def _line(table: Table, row: Row, column: Column) -> dict[str, Any]:

@@ -160,6 +160,16 @@ def test_every_format_is_what_it_was_before_there_was_data(tmp_path: Path, endin
     assert found == (GOLDEN / f"small_table.{ending}").read_text()
 
 
+def test_no_label_in_the_csv_is_a_formula_and_all_else_is_as_it_was(tmp_path: Path) -> None:
+    table = read_table(GOLDEN_DATA)
+    label = table.rows[0].label
+    table.rows[0] = table.rows[0].model_copy(update={"label": "=HYPERLINK(A1)"})
+    tidy.write_tidy(tmp_path / "small_table.csv", table)
+    golden = (GOLDEN / "small_table.csv").read_text()
+    assert f",{label}," in golden
+    assert (tmp_path / "small_table.csv").read_text() == golden.replace(f",{label},", ",'=HYPERLINK(A1),")
+
+
 def test_the_data_say_what_they_said(tmp_path: Path) -> None:
     """All of it but what a test over queries computes, which is compared with the formulas elsewhere."""
     tested = {"comparisons", "verdict", "verdict_text", "detectable", "interval", "markers", "unconfirmed", "unprinted"}

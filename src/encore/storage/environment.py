@@ -1,0 +1,27 @@
+"""Numbers in the environment: how many processes train together, as torchrun says, and switches of a user's own."""
+
+import os
+
+from encore.errors import EncoreError, quoted
+
+RANK, SIZE, LOCAL_RANK, LOCAL_SIZE = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"
+ALLOW_CPU = "ENCORE_ALLOW_CPU"  # 1: jobs that SLURM gave a GPU, and that see none, compute on the processor
+KEEP_VECTORS = "ENCORE_KEEP_VECTORS"  # 0: vectors that are no longer needed are removed
+# The value without a variable, then the least and the greatest that it can have.
+NUMBERS = {RANK: (0, 0, 10**6), SIZE: (1, 1, 10**6), LOCAL_RANK: (0, 0, 10**6), LOCAL_SIZE: (1, 1, 10**6)}
+NUMBERS |= {ALLOW_CPU: (0, 0, 1), KEEP_VECTORS: (1, 0, 1)}
+
+
+def number(name: str) -> int:
+    """The number that a variable of the environment holds, or what it counts as where it is unset or empty.
+
+    Raises:
+        EncoreError: it holds something else.
+    """
+    default, least, greatest = NUMBERS[name]
+    text = os.environ.get(name) or str(default)
+    value = int(text) if text.isdecimal() and len(text) < 9 else -1
+    if not least <= value <= greatest:
+        numbers = f"{least} or {greatest}" if greatest == 1 else f"a whole number from {least} on"
+        raise EncoreError(f"{name} is {quoted(text)} in the environment, and can be {numbers}; correct or unset it")
+    return value

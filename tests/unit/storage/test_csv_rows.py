@@ -1,0 +1,29 @@
+"""CSV that other programs open: what is a text there, and what is a number."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from encore.storage.csv_rows import neutral, write_rows
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1+1", "-", "=", "-inf+1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_formula_is_a_text(text: str) -> None:
+    assert neutral(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "-0.25", "+1", "-1e-05", "-inf", "a=b", " =1", "'=1", "Δ", "0.5", "BM25 + ICT"])
+def test_numbers_and_other_texts_stay(text: str) -> None:
+    assert neutral(text) == text
+
+
+def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.csv", ["label", "=value"], [[text, "-0.5"] for text in FORMULAS])
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert neutral("a\r=1") == "a =1"
+    assert header == ["label", "'=value"]
+    assert rows == [[f"'{text}", "-0.5"] for text in FORMULAS]

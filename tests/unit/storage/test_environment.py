@@ -1,0 +1,71 @@
+"""What the environment says in numbers: read in one place, and refused in one line where it says something else."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.storage import environment
+from encore.training import launch
+
+ODD = ["x", "-1", "1.5", "0x1", "1 2", "٣x", "9" * 5000, "nan", " ", "1;id"]
+
+
+@pytest.mark.parametrize("text", ODD)
+@pytest.mark.parametrize("name", environment.NUMBERS)
+def test_what_is_no_number_is_one_line_with_the_variable(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(
+        EncoreError, match=rf"^{name} is '.*'…? in the environment, and can be .*; correct or unset it$"
+    ):
+        environment.number(name)
+
+
+def test_what_is_unset_or_empty_counts_as_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1}
+    expected |= {"ENCORE_ALLOW_CPU": 0, "ENCORE_KEEP_VECTORS": 1}
+    for name in expected:
+        monkeypatch.delenv(name, raising=False)
+    assert {name: environment.number(name) for name in expected} == expected
+    for name in expected:
+        monkeypatch.setenv(name, "")
+    assert {name: environment.number(name) for name in expected} == expected
+    monkeypatch.setenv("ENCORE_KEEP_VECTORS", "0")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    assert (environment.number("ENCORE_KEEP_VECTORS"), launch.size()) == (0, 8)
+
+
+@pytest.mark.parametrize("name", ["ENCORE_ALLOW_CPU", "ENCORE_KEEP_VECTORS"])
+def test_a_switch_is_0_or_1(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "2")
+    with pytest.raises(EncoreError, match=f"{name} is '2' in the environment, and can be 0 or 1"):
+        environment.number(name)
+
+
+def test_a_rank_that_was_left_over_is_refused_and_not_trained_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of another rank than 0 writes nothing, and would do so without a word."""
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    with pytest.raises(EncoreError, match="RANK is 3 in the environment and WORLD_SIZE 1; unset both"):
+        launch.leads()
+    with pytest.raises(EncoreError, match="unset both"):
+        launch.start_processes(1)
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert not launch.leads()
+
+
+@pytest.mark.parametrize("left", [{"RANK": "x"}, {"WORLD_SIZE": "abc"}, {"RANK": "2"}])
+def test_a_program_that_trains_ends_in_one_line(left: dict[str, str]) -> None:
+    program = (
+        "from encore.storage.program import run; from encore.training import launch; "
+        "run(lambda: launch.start_processes(1))"
+    )
+    kept = {name: value for name, value in os.environ.items() if name not in environment.NUMBERS}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=kept | left, capture_output=True, text=True, check=False, timeout=600
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {next(iter(left))} is ")
+    assert done.returncode == 1
