@@ -1,5 +1,6 @@
 """From files to a plan: the run's configuration over the catalogue in ``config/``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ from encore.config.run_file import read_run
 from encore.config.validation import checked, explained
 from encore.plan.catalogue import Catalogue, read_catalogue
 from encore.plan.plan import Plan
-from encore.products.figures.base import FigureEntry
 from encore.products.figures.kinds import read_entry
 from encore.products.tables.entries import Table
 from encore.storage.typed import DEFAULT_RUN
@@ -34,12 +34,4 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
-    return read_catalogue(folder, _read_table, _read_figure)
-
-
-def _read_table(value: Any, place: str) -> Table:
-    return checked(Table, value, place)
-
-
-def _read_figure(value: Any, place: str) -> FigureEntry:
-    return explained(read_entry, value, place)
+    return read_catalogue(folder, partial(checked, Table), partial(explained, read_entry))

@@ -139,10 +139,6 @@ class ProductKind:
         return [*(f"{folder}/{MANIFEST}" for folder in self.folders(content)), *self.others(content)]
 
 
-def _has_rows(content: Slice) -> bool:
-    return bool(content["rows"])
-
-
 def _released(content: Slice) -> list[str]:
     """How close a table's runs are to released ones, if the run's file names some."""
     if not content.get("references"):
@@ -171,7 +167,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         PICTURE,
         "Figures",
         lambda plan, name: curves_plan(plan),
-        exists=_has_rows,
+        exists=lambda content: bool(content["rows"]),
         missing="the tables of this run have no pre-training step whose losses could be drawn",
     ),
     ProductKind("draw", "results/figures/{figure}", PICTURE, "Figures", figure_plan),

@@ -1,7 +1,6 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from encore.config.dataset_sets import read_datasets
@@ -35,7 +34,7 @@ ROW_FIELDS, COLUMN_FIELDS = ("id", "setting", "reported_only"), ("id", "source",
 _WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
-def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
+def claims_plan(plan: Plan) -> dict[str, Any]:
     """The claims that the run judges with the tables and figures that they are about, declared by it or not.
 
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
@@ -43,7 +42,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     Raises:
         EncoreError: a claim is wrong, or the run names an unknown one.
     """
-    claims = chosen_claims(plan, read_claims(papers))
+    claims = chosen_claims(plan, read_claims(PAPERS))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
     known = run_shapes(plan)
     tables: dict[str, Any] = {}
@@ -87,7 +86,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
             **{name: _checkpoints_of_lines(plan, name) for name in figures},
         },
         "unavailable": unavailable,
-        "spread": read_yaml(papers / SPREAD)["shares"],
+        "spread": read_yaml(PAPERS / SPREAD)["shares"],
         "missing": [
             {**at._asdict(), "why": why} for name in (*tables, *figures) for at, why in gap_reasons(plan, name).items()
         ],
@@ -95,16 +94,16 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     }
 
 
-def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
+def printed_plan(catalogue: Catalogue) -> dict[str, Any]:
     """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again.
 
     Raises:
         EncoreError: a claim is wrong, or a table's printed numbers are missing.
     """
-    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
+    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(PAPERS).items()}
     tables = catalogue.tables
-    reported = (reported_path(papers, name, table.reported) for name, table in tables.items() if table.reported)
-    datasets = read_datasets(papers.parent / DATASETS)
+    reported = (reported_path(PAPERS, name, table.reported) for name, table in tables.items() if table.reported)
+    datasets = read_datasets(PAPERS.parent / DATASETS)
     expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
     return {
         "name": PRINTED,
@@ -113,8 +112,8 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
         "figures": {
             name: full_digest(axes.names()) for name, entry in catalogue.figures.items() if (axes := entry.axes())
         },
-        "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},
-        "spread": full_digest(read_yaml(papers / SPREAD)),
+        "reported": {str(path.relative_to(PAPERS)): sha256(path) for path in sorted(set(reported))},
+        "spread": full_digest(read_yaml(PAPERS / SPREAD)),
         "expected": full_digest(expected),
     }
 
@@ -146,14 +145,14 @@ def _checkpoints_of_lines(plan: Plan, figure: str) -> dict[str, str]:
     return {line: checkpoint_of(system, plan.catalogue) for line, system in axes.lines.items()} if axes else {}
 
 
-def refuse_unknown_claims(plan: Plan, papers: Path = PAPERS) -> None:
+def refuse_unknown_claims(plan: Plan) -> None:
     """Refuse a run that names an unknown claim.
 
     Raises:
         EncoreError: as ``chosen_claims``.
     """
     if plan.config.claims != "all":
-        chosen_claims(plan, read_claims(papers))
+        chosen_claims(plan, read_claims(PAPERS))
 
 
 def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:

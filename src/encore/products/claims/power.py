@@ -54,7 +54,7 @@ class Power:
         Raises:
             EncoreError: a file is wrong.
         """
-        self._tables, self._values = tables, values
+        self.tables, self.values = tables, values
         self.spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
         entries = read_datasets(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
@@ -96,9 +96,9 @@ class Power:
         weights: dict[Run, float] = {}
         own: list[tuple[Run, float, str]] = []
         for address, weight in contrast.terms:
-            if address not in self._values:
+            if address not in self.values:
                 return None
-            level = self._values[address]
+            level = self.values[address]
             for part, run, measure in self._parts(address, weight):
                 weights[run] = weights.get(run, 0.0) + part
                 own.append((run, part**2 * level * (1 - level), measure))
@@ -116,7 +116,7 @@ class Power:
 
         Passages with and without titles are asked the same queries, so they count as one dataset.
         """
-        row, column = entries_of(address, self._tables)
+        row, column = entries_of(address, self.tables)
         if column.source == TESTED:
             dataset, split, measure = (
                 fill_vars(text, row, column) for text in (column.dataset, column.split, column.measure)

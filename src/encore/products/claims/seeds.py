@@ -8,10 +8,8 @@ Review 19, 1995).
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import NormalDist
 
 from encore.evaluation.significance import SIGNIFICANT, Component, critical_distance
@@ -22,7 +20,6 @@ from encore.products.claims.power import POWER, Power
 from encore.products.claims.printed import printed_difference
 from encore.products.claims.printed_claims import printed_values
 from encore.products.tables.comparisons import ENOUGH_SEEDS
-from encore.products.tables.entries import Table
 from encore.products.tables.reported import PAPERS
 
 TRIED = (ENOUGH_SEEDS, 6, 7, 8, 10, 12, 15, 20, 30, 50)
@@ -54,56 +51,45 @@ class ExpectedDifference:
         return self.mean / (self.of_queries + self.trained / 10 + self.copied) ** 0.5
 
 
-class SeedsNeeded:
-    """The seeds that claims on the papers' own data need."""
+def seeds_needed(claim: Claim, power: Power) -> float | None:
+    """The fewest seeds of ``TRIED`` that are expected to show every test; ``NEVER`` where 50 are too few.
 
-    def __init__(self, papers: Path, tables: Mapping[str, Table]) -> None:
-        """``papers``: the folder of the papers; ``tables``: by name.
-
-        Raises:
-            EncoreError: a file is wrong.
-        """
-        self._tables, self._values = tables, printed_values(papers, tables)
-        self._power = Power(papers, tables, self._values)
-
-    def of_claim(self, claim: Claim) -> float | None:
-        """The fewest seeds of ``TRIED`` that are expected to show every test; ``NEVER`` where 50 are too few.
-
-        None where that is unknown: a test is about no counted queries, or the printed numbers are against it.
-        """
-        found = []
-        for test in number_tests(claim.tests):
-            if not test.by_comparison or not test.table:
-                return None
-            every = test.contrasts(self._tables)
-            most = test.needed(len(every))
-            known = sorted(filter(None, map(self._expected, every)), key=ExpectedDifference.ratio, reverse=True)
-            if len(known) < most or known[most - 1].mean <= 0:
-                return None
-            level = (2 if every[0].equivalence else 1) * SIGNIFICANT / (len(every) - most + 1)
-            weakest = known[most - 1]
-            place = bisect_left(TRIED, True, key=partial(weakest.shown_with, level=level))
-            found.append(TRIED[place] if place < len(TRIED) else NEVER)
-        return max(found, default=None)
-
-    def _expected(self, contrast: Contrast) -> ExpectedDifference | None:
-        mean, of_queries = printed_difference(contrast, self._values), self._power.variance(contrast)
-        counts = [self._power.queries(run) for run in self._power.runs(contrast)]
-        if contrast.printed or mean is None or of_queries is None or None in counts:
+    None where that is unknown: a test is about no counted queries, or the printed numbers are against it.
+    """
+    found = []
+    for test in number_tests(claim.tests):
+        if not test.by_comparison or not test.table:
             return None
-        trained, copied = (
-            math.fsum(
-                (weight * self._power.spread.of_seeds) ** 2
-                for address, weight in contrast.terms
-                if bool(copied_from(address, self._tables)) == is_copied
-            )
-            for is_copied in (False, True)
+        every = test.contrasts(power.tables)
+        most = test.needed(len(every))
+        known = filter(None, (_expected(contrast, power) for contrast in every))
+        ranked = sorted(known, key=ExpectedDifference.ratio, reverse=True)
+        if len(ranked) < most or ranked[most - 1].mean <= 0:
+            return None
+        level = (2 if every[0].equivalence else 1) * SIGNIFICANT / (len(every) - most + 1)
+        place = bisect_left(TRIED, True, key=partial(ranked[most - 1].shown_with, level=level))
+        found.append(TRIED[place] if place < len(TRIED) else NEVER)
+    return max(found, default=None)
+
+
+def _expected(contrast: Contrast, power: Power) -> ExpectedDifference | None:
+    mean, of_queries = printed_difference(contrast, power.values), power.variance(contrast)
+    counts = [power.queries(run) for run in power.runs(contrast)]
+    if contrast.printed or mean is None or of_queries is None or None in counts:
+        return None
+    trained, copied = (
+        math.fsum(
+            (weight * power.spread.of_seeds) ** 2
+            for address, weight in contrast.terms
+            if bool(copied_from(address, power.tables)) == is_copied
         )
-        queries = min(count for count in counts if count is not None)
-        return ExpectedDifference(mean, of_queries, queries, self._power.spread.by_seed, trained, copied)
+        for is_copied in (False, True)
+    )
+    queries = min(count for count in counts if count is not None)
+    return ExpectedDifference(mean, of_queries, queries, power.spread.by_seed, trained, copied)
 
 
-def seeds_text(plan: Plan, papers: Path = PAPERS) -> str:
+def seeds_text(plan: Plan) -> str:
     """Which claims a run's seeds can show, and how many seeds the others need.
 
     Raises:
@@ -113,8 +99,9 @@ def seeds_text(plan: Plan, papers: Path = PAPERS) -> str:
     few = f"\n  This run has {seeds}; a verdict needs {ENOUGH_SEEDS} or more." if seeds < ENOUGH_SEEDS else ""
     if plan.config.proxy_data:
         return f"Seeds that claims need: not known on proxy data, where no printed difference is expected.{few}"
-    finder = SeedsNeeded(papers, plan.catalogue.tables)
-    need = {name: finder.of_claim(claim) for name, (_, claim) in read_claims(papers).items()}
+    tables = plan.catalogue.tables
+    power = Power(PAPERS, tables, printed_values(PAPERS, tables))
+    need = {name: seeds_needed(claim, power) for name, (_, claim) in read_claims(PAPERS).items()}
     known = {name: count for name, count in need.items() if count is not None}
     lines = [f"Seeds that claims need (80 % power, if differences are as printed; this run has {seeds}):"]
     for count in sorted(set(known.values())):

@@ -7,7 +7,9 @@ import pytest
 from encore.evaluation.significance import Component, Difference
 from encore.products.catalogue import load_plan
 from encore.products.claims.entries import Claim, read_claims
-from encore.products.claims.seeds import NEVER, TRIED, ExpectedDifference, SeedsNeeded, seeds_text
+from encore.products.claims.power import Power
+from encore.products.claims.printed_claims import printed_values
+from encore.products.claims.seeds import NEVER, TRIED, ExpectedDifference, seeds_needed, seeds_text
 
 PAPERS = Path("config/papers")
 
@@ -35,15 +37,16 @@ def test_more_seeds_show_more_and_a_copied_training_never_less_than_its_own_luck
 
 
 def test_claims_need_seeds_by_their_weakest_needed_comparison(catalogue):
-    needed = SeedsNeeded(PAPERS, catalogue.tables)
+    tables = catalogue.tables
+    power = Power(PAPERS, tables, printed_values(PAPERS, tables))
     claims = {name: claim for name, (_, claim) in read_claims(PAPERS).items()}
-    assert needed.of_claim(claims["C24"]) == 5  # tens of points on many queries
-    assert needed.of_claim(claims["C38"]) == NEVER  # .001 of nDCG@10 on 43 queries
+    assert seeds_needed(claims["C24"], power) == 5  # tens of points on many queries
+    assert seeds_needed(claims["C38"], power) == NEVER  # .001 of nDCG@10 on 43 queries
     for unknown in ("C02", "C10", "C41", "C48", "C71", "C72", "C108"):  # against, no winner, orders, figures, costs
-        assert needed.of_claim(claims[unknown]) is None
+        assert seeds_needed(claims[unknown], power) is None
     above = {"kind": "above", "table": "costa/table1", "rows": ["costa"], "than": ["bert"], "columns": ["mrr10"]}
     alone = Claim.model_validate({"says": "s", "place": "p", "tests": [above]})
-    assert needed.of_claim(alone) == 5
+    assert seeds_needed(alone, power) == 5
 
 
 @pytest.mark.usefixtures("at_the_root")
