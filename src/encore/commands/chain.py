@@ -1,6 +1,5 @@
 """From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from encore.products.claims.contrasts import Address
 from encore.products.tables.layout import of_unseen, upstream_cells
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
+from encore.storage.csv_rows import read_rows
 from encore.storage.files import sha256
 
 TABLES = "results/tables/"
@@ -243,13 +243,9 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
 def shown_in(table: str, setting: str, row: str, column: str) -> str:
     """What the table's CSV has of a cell, reported and reproduced, or nothing if the table is not made."""
     path = Path(f"{TABLES}{table}.csv")
-    if not path.is_file():
-        return ""
-    with path.open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            if (line["setting"], line["row"], line["column"]) == (setting, row, column):
-                return ", ".join(f"{name} {line[each]}" for name, each in SHOWN.items() if line[each])
-    return ""
+    lines = read_rows(path) if path.is_file() else []
+    found = [line for line in lines if (line["setting"], line["row"], line["column"]) == (setting, row, column)]
+    return ", ".join(f"{name} {line[each]}" for line in found for name, each in SHOWN.items() if line[each])
 
 
 def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:

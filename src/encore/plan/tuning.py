@@ -14,6 +14,7 @@ from statistics import fmean
 from encore.config.lineage import StepName, spelled
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.storage.csv_rows import read_rows
 from encore.storage.files import write_text
 
 TUNING = Path("config/tuning")  # the grids, and the records of their trials
@@ -119,8 +120,7 @@ def read_trials(path: Path) -> list[Trial]:
         EncoreError: the file is missing, or a line is not a trial.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [_trial(path, number, line) for number, line in enumerate(csv.DictReader(file), 2)]
+        return [_trial(path, number, line) for number, line in enumerate(read_rows(path), 2)]
     except FileNotFoundError as error:
         raise EncoreError(f"{path} is missing; run workflow/scripts/tune.py, which writes it") from error
 

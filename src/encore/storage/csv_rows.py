@@ -36,6 +36,12 @@ def neutral(text: str) -> str:
     return text
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, each by the names of its header."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write a CSV file, atomically: the header, then the rows, none a formula, lines ended by LF."""
     text = io.StringIO()

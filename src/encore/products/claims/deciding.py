@@ -1,6 +1,5 @@
 """The text of ``encore claims ID``: a claim's comparisons, the folders they read, and its verdicts so far."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, 
 from encore.products.claims.plan import cells_of, computed_from, gap_reasons, run_shapes
 from encore.products.claims.printed_claims import printed_marks, printed_values
 from encore.products.tables.reported import PAPERS
+from encore.storage.csv_rows import read_rows
 from encore.storage.typed import snakemake
 
 SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
@@ -61,10 +61,8 @@ def claim_reads(plan: Plan, claim: Claim) -> tuple[dict[Address, list[dict[str, 
 
 def judged_line(path: Path, name: str) -> dict[str, str]:
     """What a file of claims has of one; nothing if it was not made."""
-    if not path.is_file():
-        return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        return next((line for line in csv.DictReader(file) if line["id"] == name), {})
+    lines = read_rows(path) if path.is_file() else []
+    return next((line for line in lines if line["id"] == name), {})
 
 
 def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:

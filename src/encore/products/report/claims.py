@@ -1,6 +1,5 @@
 """The claims of the page: what each comes to on printed numbers and on runs, and the cells that this rests on."""
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import NamedTuple
 from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.report.tables import ShownTable
 from encore.products.tables.grid import Column, Row
+from encore.storage.csv_rows import read_rows
 
 ClaimLine = dict[str, str]
 # Each verdict with its tone, which the style sheet gives a colour, and its meaning; in the order of the bars.
@@ -86,7 +86,7 @@ class VerdictCount(NamedTuple):
 
 def read_claims(site: ReportSlice, tables: Sequence[ShownTable]) -> list[ShownClaim]:
     """Every claim, in the order of the ledger."""
-    run = {line["id"]: line for line in _lines("claims")} if site.claims else {}
+    run = {line["id"]: line for line in read_rows(RESULTS / "claims.csv")} if site.claims else {}
     by_name = {shown.name: shown for shown in tables}
     return [
         ShownClaim(
@@ -95,7 +95,7 @@ def read_claims(site: ReportSlice, tables: Sequence[ShownTable]) -> list[ShownCl
             [_product(name, site, by_name) for name in site.about.get(line["id"], [])],
             [_row(site, by_name, *row) for row in site.cells.get(line["id"], [])],
         )
-        for line in _lines("claims_printed")
+        for line in read_rows(RESULTS / "claims_printed.csv")
     ]
 
 
@@ -115,11 +115,6 @@ def tone(verdict: str) -> str:
 def rank(verdict: str) -> int:
     """The place of a verdict in the order of ``VERDICTS``."""
     return list(VERDICTS).index(verdict) if verdict in VERDICTS else len(VERDICTS)
-
-
-def _lines(name: str) -> list[ClaimLine]:
-    with (RESULTS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def _product(name: str, site: ReportSlice, tables: Mapping[str, ShownTable]) -> Place:

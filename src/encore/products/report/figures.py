@@ -1,7 +1,6 @@
 """The figures of the page, with the data of each and what every line of it was computed from."""
 
 import base64
-import csv
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any
 
 from encore.products.figures.crossover import of_lines, sentences
 from encore.products.report.slice import RESULTS, ReportSlice, slug
+from encore.storage.csv_rows import read_rows
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}
 NAMES = ("label", "lineage", "system")  # columns of data that tell whose a line is, by what a slice's row calls it
@@ -82,8 +82,7 @@ def read_figures(site: ReportSlice) -> list[ShownFigure]:
     for name in site.figures:
         stem = RESULTS / f"figures/{name}"
         spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
-        with stem.with_name(f"{stem.name}.csv").open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
+        lines = read_rows(stem.with_name(f"{stem.name}.csv"))
         rows = []
         for row in spec.get("rows", []):
             names = tuple(row[key] for key in NAMES if key in row)

@@ -4,7 +4,6 @@ It shows what the configuration declares, and of the other tables of the catalog
 configuration makes them; it never requests another table.
 """
 
-import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from encore.products.report.slice import ReportSlice
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_file
+from encore.storage.csv_rows import read_rows
 from encore.storage.files import canonical, full_digest, sha256
 from encore.storage.typed import called
 
@@ -119,7 +119,6 @@ def _trials() -> dict[str, dict[str, int]]:
     """How many values of which fields were tried for each step, as the records of tuning say."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(TUNING.glob("*.csv")):
-        with path.open(newline="", encoding="utf-8") as file:
-            for line in csv.DictReader(file):
-                values[line["step"]][line["field"]].add(line["value"])
+        for line in read_rows(path):
+            values[line["step"]][line["field"]].add(line["value"])
     return {step: {field: len(tried) for field, tried in fields.items()} for step, fields in sorted(values.items())}

@@ -3,7 +3,6 @@
 A released run is cut to the ranks of ours and judged as ours were, by both evaluators.
 """
 
-import csv
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from encore.products.tables.grid import Column
 from encore.products.tables.layout import REPRODUCTION, Layout, Reference
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage import manifest
-from encore.storage.csv_rows import number, write_rows
+from encore.storage.csv_rows import number, read_rows, write_rows
 
 HEADER = [
     *("paper", "table", "row", "label", "setting", "column", "dataset", "split", "measure", "seed"),
@@ -69,8 +68,7 @@ def reproduction_notes(path: Path, layout: Layout) -> list[str]:
     if not layout.references:
         return []
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            found = list(csv.DictReader(file))
+        found = read_rows(path)
     except OSError as error:
         raise EncoreError(f"cannot read {path}: {error.strerror}; run snakemake for {path} again") from error
     return [_note(layout, one, found) for one in layout.references]
