@@ -4,7 +4,7 @@ from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.figures.plan import figure_plan
 from encore.products.kinds import BY_RULE
-from encore.products.tables.plan import table_folders, table_plan
+from encore.products.tables.plan import table_plan
 
 
 def figure_reads(plan: Plan, name: str) -> list[Artifact]:
@@ -14,7 +14,7 @@ def figure_reads(plan: Plan, name: str) -> list[Artifact]:
 
 def table_reads(plan: Plan, name: str) -> list[Artifact]:
     """Every artifact that a table reads, once, in the order of its rows and columns."""
-    return [plan.find(folder) for folder in dict.fromkeys(table_folders(table_plan(plan, name)["rows"]))]
+    return list(map(plan.find, BY_RULE["table"].folders(table_plan(plan, name))))
 
 
 def table_scores(plan: Plan, name: str) -> list[Artifact]:

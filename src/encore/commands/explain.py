@@ -13,9 +13,9 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.deciding import claim_reads, judged_line
 from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
-from encore.products.declared import folders
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import curves_plan, figure_plan
+from encore.products.slices import row_folders
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported import PAPERS
 
@@ -116,7 +116,7 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
     if not named:
         raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
     system = named[0].get("system") or named[0].get("lineage", "")
-    read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(folders(each))]
+    read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(row_folders(each))]
     return ProductExplanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
 
 

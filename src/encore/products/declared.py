@@ -8,7 +8,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan, figure_plan
-from encore.products.tables.plan import CURVES, has_figure, table_folders, table_plan
+from encore.products.tables.plan import CURVES, has_figure, table_plan
 from encore.storage.files import canonical, full_digest, write_changed
 
 PLANS = Path("results/plan")
@@ -70,15 +70,6 @@ def is_written(name: str, content: dict[str, Any]) -> bool:
 def slice_digest(content: dict[str, Any]) -> dict[str, str]:
     """The name and the digest of a slice, for a command line, which has no room for a large one."""
     return {"name": content["name"], "sha256": full_digest(content)}
-
-
-def folders(row: dict[str, Any]) -> list[str]:
-    """The folders that a row of a table or of a figure reads."""
-    if "cells" in row:
-        return table_folders([row])
-    if "reads" in row:
-        return list(row["reads"])
-    return [seed["model"] for seed in row["seeds"]]
 
 
 def _made(folder: str) -> list[str]:

@@ -18,10 +18,9 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
-from encore.products.declared import folders
 from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.report.plan import REPORT, report_plan, report_reads
-from encore.products.slices import OURS
+from encore.products.slices import OURS, row_folders
 from encore.products.tables.layout import REPRODUCTION
 from encore.products.tables.plan import CURVES, has_figure, table_plan
 from encore.products.tables.references import reference_folders
@@ -35,13 +34,13 @@ PICTURE, PAGE = ("png", "svg", "csv"), ("csv", "md")
 def row_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
     """The rows of a slice, by label, with the folders that each reads."""
     for row in content.get("rows", []):
-        yield row["label"] + (f" [{row['setting']}]" if row.get("setting") else ""), folders(row)
+        yield row["label"] + (f" [{row['setting']}]" if row.get("setting") else ""), row_folders(row)
 
 
 def claim_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
     """The tables and figures that claims are about, with the folders that each reads."""
     for table, about in content["tables"].items():
-        yield f"about {table}", [folder for row in about["rows"] for folder in folders(row)]
+        yield f"about {table}", [folder for row in about["rows"] for folder in row_folders(row)]
     for figure, points in content["figures"].items():
         parts = (part for point in points for part in point["parts"])
         yield f"about {figure}", [read["folder"] for part in parts for read in part["reads"]]

@@ -75,6 +75,13 @@ class Shape(SlicePart):
     columns: list[Axis]
 
 
+def row_folders(row: dict[str, Any]) -> list[str]:
+    """The folders that a row of a table's or a figure's slice reads."""
+    if "cells" in row:
+        return [read["folder"] for cell in row["cells"].values() for read in cell["reads"]]
+    return list(row["reads"]) if "reads" in row else [seed["model"] for seed in row["seeds"]]
+
+
 def read(path: Path, typed: Callable[[Any], P]) -> tuple[P, Any]:
     """Read a slice of the plan, with types and as it is in the file.
 

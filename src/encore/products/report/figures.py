@@ -5,10 +5,10 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from encore.products.figures.crossover import of_lines, sentences
 from encore.products.report.slice import RESULTS, ReportSlice, slug
+from encore.products.slices import row_folders
 from encore.storage.csv_rows import read_rows
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}
@@ -85,18 +85,7 @@ def read_figures(site: ReportSlice) -> list[ShownFigure]:
         lines = read_rows(stem.with_name(f"{stem.name}.csv"))
         rows = []
         for row in spec.get("rows", []):
-            names = tuple(row[key] for key in NAMES if key in row)
-            rows.append(FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, _reads(row)))
+            names, reads = tuple(row[key] for key in NAMES if key in row), list(dict.fromkeys(row_folders(row)))
+            rows.append(FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, reads))
         shown.append(ShownFigure(name, rows, lines))
     return shown
-
-
-def _reads(row: dict[str, Any]) -> list[str]:
-    """The folders of a row, each once: of its cells, or named at once, or those of each seed."""
-    if "cells" in row:
-        found = [read["folder"] for cell in row["cells"].values() for read in cell["reads"]]
-    elif row.get("reads"):
-        found = row["reads"]
-    else:
-        found = [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]
-    return list(dict.fromkeys(found))

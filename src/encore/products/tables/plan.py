@@ -35,11 +35,6 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
     return content | reported_file(name, table) | _records(content["rows"]) | reference_digests(content)
 
 
-def table_folders(rows: list[dict[str, Any]]) -> list[str]:
-    """The folders that rows of a table's slice read."""
-    return [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
-
-
 def has_figure(table: dict[str, Any]) -> bool:
     """True if a table compares an objective with a control of its setting, so that the difference can be drawn."""
     column = next((column["id"] for column in table["columns"] if column["primary"]), None)
