@@ -21,6 +21,7 @@ rule fetch_source:
     shell:
         "python workflow/scripts/fetch_source.py"
         " --spec {params.spec:q}"
+        ' --config "$ENCORE_RUN"'
         ' --data-root "$ENCORE_DATA_ROOT"'
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"

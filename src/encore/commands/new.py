@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from encore import objectives
+from encore.commands.new_encoder import PAPERS_START, PublishedEncoder, published_encoder
 from encore.config import lineage as naming
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
@@ -31,7 +32,8 @@ from encore.storage.files import write_text
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
-TABLE, ZERO_SHOT = "table1", "zero-shot"
+TABLE, ZERO_SHOT, PUBLISHED = "table1", "zero-shot", "published"
+AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trained
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
 LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
@@ -48,6 +50,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--beir", type=Path, metavar="FOLDER", help="a folder in BEIR's layout")
     source.add_argument("--ir-datasets", metavar="ID", help="what ir_datasets calls it, such as beir/scifact")
     parser.add_argument("--zero-shot", action="store_true", help="only test models that learned from the other run's")
+    parser.add_argument(
+        "--checkpoint", metavar="ENCODER", help="a published encoder to test: a folder, an archive, or an id of the hub"
+    )
+    parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
     parser.add_argument(
         "--drop", action="store_true", help="leave out documents without text and judgments of what does not exist"
     )
@@ -71,11 +77,17 @@ def answer(arguments: argparse.Namespace) -> int:
         found = beir_source(arguments.beir, zero_shot=zero_shot, drop=arguments.drop)
     else:
         found = ir_datasets_source(arguments.ir_datasets, Path(base.execution.data_root), zero_shot=zero_shot)
-    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue)
+    encoder = None
+    if arguments.sha256 and not arguments.checkpoint:
+        raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
+    if arguments.checkpoint:
+        given = arguments.name, arguments.checkpoint, arguments.sha256
+        encoder = published_encoder(*given, Path(base.execution.data_root))
+    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
     everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
     write_text(path, text)
     run = typed.called(path)
-    print("\n".join([f"{path} is written.", *about(found), "Now:"]))
+    print("\n".join([f"{path} is written.", *about(found, encoder), "Now:"]))
     print(f"  {typed.encore('preflight', run=run)}\n  {typed.snakemake(run=run)}")
     return 0
 
@@ -226,23 +238,33 @@ def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
     return {} if text == "text" else {"rename": {"text": text}}
 
 
-def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: Catalogue) -> str:
+def run_text(
+    name: str,
+    source: Source,
+    base: tuple[str, RunConfig],
+    catalogue: Catalogue,
+    encoder: PublishedEncoder | None = None,
+) -> str:
     """The text of ``config/<name>.yaml``: table 1, or zero-shot search if nothing of the collection trains.
 
     Args:
         base: the file of the run that it extends, and its content.
+        encoder: whose table it is instead: as it is, and fine-tuned if anything trains.
     """
     extended, config = base
     kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
     datasets = dict.fromkeys(REPLACED, name) if source.trains else kept | {ZERO_SHOT: name}
+    datasets |= {ZERO_SHOT: name} if encoder else {}
     entry, splits = _entry(source)
+    if encoder:
+        splits["test"]["measures"] = {"nDCG@10": "nDCG@10", **MEASURES}
     lines = [
-        *(f"# {line}" for line in about(source)),
+        *(f"# {line}" for line in about(source, encoder)),
         f"extends: {_flow(extended)}",
         f"title: {_flow(name if source.trains else f'{name}, zero-shot')}",
-        *_tables(source, config.tables.get(TABLE, "all"), catalogue),
-        "scale:",
+        *(_of_encoder(source, config, catalogue, encoder) if encoder else _tables(source, config, catalogue)),
         f"  datasets: {_flow(datasets)}",
+        *(_entries_of(encoder) if encoder else ()),
         "",
         "datasets:",
         f"  {_flow(name)}:",
@@ -253,20 +275,54 @@ def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: 
     return "\n".join(lines) + "\n"
 
 
-def about(source: Source) -> Iterator[str]:
-    """What was found in the collection, in sentences."""
+def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[str]:
+    """What was found in the collection, and of the encoder, in sentences."""
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
+    if encoder:
+        yield encoder.sentence()
 
 
-def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> list[str]:
-    """The line of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
+def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder: PublishedEncoder) -> list[str]:
+    """The lines of tables and scale of a published encoder: BM25 and itself, and rows that are trained from it."""
     if not source.trains:
-        return [f"tables: {_flow({ZERO_SHOT: wanted})}"]
+        backbones = config.scale.backbones | {PAPERS_START: encoder.name}
+        return [f"tables: {_flow({PUBLISHED: list(AS_IT_IS)})}", "scale:", f"  backbones: {_flow(backbones)}"]
+    table = catalogue.tables[PUBLISHED]
+    learned = [row for row in table.rows if row.id not in AS_IT_IS and (encoder.is_bert or row.role == "none")]
+    left_out = {} if source.pairs_of_sentences else _needing(catalogue, table, "pairs_sentences")
+    rows = [*AS_IT_IS, *(row.id for row in learned if row.id not in left_out)]
+    reasons = [] if encoder.is_bert else ["# By Transformers' code, which is not pre-trained further here."]
+    reasons += [f"# Left out, since {LACKING['pairs_sentences']}: {', '.join(left_out.values())}."] if left_out else []
+    steps = {step.name for row in learned for step in naming.parse(row.system or "").steps}
+    scale = encoder.scale(config, steps)
+    return [
+        *reasons,
+        f"tables: {_flow({PUBLISHED: rows})}",
+        "scale: # learning rates are the catalogue's, for published models; choose them with workflow/scripts/tune.py",
+        *(f"  {key}: {_flow(value)}" for key, value in scale.items()),
+    ]
+
+
+def _entries_of(encoder: PublishedEncoder) -> list[str]:
+    """The lines of the encoder's backbone and source."""
+    found = []
+    for section, entry in (("backbones", encoder.backbone), ("sources", encoder.source)):
+        if entry:
+            found += ["", f"{section}:", f"  {_flow(encoder.name)}:"]
+            found += [f"    {key}: {_flow(value)}" for key, value in entry.items()]
+    return found
+
+
+def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str]:
+    """The lines of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
+    wanted = config.tables.get(TABLE, "all")
+    if not source.trains:
+        return [f"tables: {_flow({ZERO_SHOT: wanted})}", "scale:"]
     table = catalogue.tables[TABLE]
     rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
     reasons = []
@@ -275,7 +331,7 @@ def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> li
         left_out = {row: needing[name] for row in rows if (name := row.rpartition(": ")[2]) in needing}
         rows = [row for row in rows if row not in left_out]
         reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
-    return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}"]
+    return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}", "scale:"]
 
 
 def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -228,6 +228,12 @@ class RunConfig(Strict):
     depth: Positive = Field(1000, description="The ranks of every reported run.")
     scale: Scale = Scale()
     datasets: dict[str, dict[str, Any]] = Field({}, description="Datasets of your own, in the form of datasets.yaml.")
+    backbones: dict[str, dict[str, Any]] = Field(
+        {}, description="Backbones of your own, in the form of backbones.yaml."
+    )
+    sources: dict[str, dict[str, Any]] = Field(
+        {}, description="Files of your own to fetch, in the form of sources.yaml."
+    )
     lineages: list[str] = Field([], description="Lineages to train and evaluate in addition to those of the tables.")
     latency: Latency = Latency()
     records: dict[str, str] = Field(

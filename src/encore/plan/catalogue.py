@@ -5,7 +5,7 @@ Every mistake is reported in one line with its file, its place and the nearest r
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
 from encore.config.published_counts import PublishedCount, read_published_counts
+from encore.config.run import RunConfig
 from encore.config.sources import SourceEntry
 from encore.config.validation import explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
@@ -85,6 +86,27 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
         _of_papers(folder, "figures.yaml", read_figure),
         read_published_counts(folder / "published_counts.yaml", kinds_of_steps, sources),
     )
+
+
+def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the backbones and sources that a run has of its own.
+
+    Raises:
+        EncoreError: an entry is wrong, or has the name of one of the catalogue.
+    """
+    for section in ("backbones", "sources"):
+        if taken := sorted(getattr(config, section).keys() & getattr(catalogue, section).keys()):
+            raise EncoreError(config.at(f"{section}.{taken[0]}: the catalogue has one of that name; choose another"))
+    if not (config.backbones or config.sources):
+        return catalogue
+    read = {"backbones": Backbone.model_validate, "sources": SourceEntry.model_validate}
+    own = {
+        section: _entries(Path(config.at(section)), partial(explained, check), getattr(config, section))
+        for section, check in read.items()
+    }
+    merged = {section: getattr(catalogue, section) | entries for section, entries in own.items()}
+    check_starts(merged["backbones"], catalogue.steps, config.at("backbones"))
+    return replace(catalogue, **merged)
 
 
 def read_step(step: dict[str, Any]) -> Step:

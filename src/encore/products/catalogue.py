@@ -6,7 +6,7 @@ from typing import Any
 
 from encore.config.run_file import read_run
 from encore.config.validation import checked, explained
-from encore.plan.catalogue import Catalogue, read_catalogue
+from encore.plan.catalogue import Catalogue, read_catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import read_entry
 from encore.products.tables.entries import Table
@@ -25,7 +25,8 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
     Raises:
         EncoreError: anything in the configuration is wrong; one line with file, place and fix.
     """
-    return Plan(read_run(run, given), load_catalogue())
+    config = read_run(run, given)
+    return Plan(config, with_entries_of(config, load_catalogue()))
 
 
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:

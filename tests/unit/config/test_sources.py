@@ -189,7 +189,16 @@ def test_the_program_fetches_an_entry(tmp_path):
     """Of the catalogue, with a file that a user brought; the terms come first."""
     plan = load_plan(ROOT / "config/nano.yaml")
     made = fetched_source(plan, "bookcorpus")
-    arguments = ["--spec", json.dumps(made.spec), "--data-root", tmp_path / "data", "--output", tmp_path / made.name]
+    arguments = [
+        "--config",
+        "config/nano.yaml",
+        "--spec",
+        json.dumps(made.spec),
+        "--data-root",
+        tmp_path / "data",
+        "--output",
+        tmp_path / made.name,
+    ]
     done = inside.script("fetch_source", *arguments, cwd=ROOT)
     assert done.returncode == 1
     assert done.stdout.startswith("bookcorpus: licence: ")

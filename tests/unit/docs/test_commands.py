@@ -24,7 +24,8 @@ from tests.support import inside
 from tests.support.documented import READERS, ROOT, Command, documented, is_complete, needs_a_run, of_page
 
 DEFAULT = "config/config.yaml"
-WRITTEN = {"config/faq.yaml", "config/own.yaml", "config/own-zero-shot.yaml"}  # files that the page has the reader make
+# Files that the pages have the reader make.
+WRITTEN = {"config/faq.yaml", "config/own.yaml", "config/own-zero-shot.yaml", "config/own-minilm.yaml"}
 SHOWN_ELSEWHERE = {  # what a page has its reader write first, and the test that does so
     "bert-base+halves+marco-bm25": "tests/e2e/test_new_objective.py",
     "config/faq": "tests/e2e/test_new_dataset.py",

@@ -1,0 +1,141 @@
+"""The published encoder of ``encore new --checkpoint``: a folder, an archive or an id of the hub becomes a backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from encore.config import checkpoints
+from encore.config.entries import Backbone
+from encore.config.groups import names_of
+from encore.config.published import SHAPE, said_by
+from encore.config.run import RunConfig
+from encore.config.sources import digest_of
+from encore.datasets.download import checkpoint as hub
+from encore.datasets.download.unpack import Kind, unpack
+from encore.errors import EncoreError
+from encore.storage.files import sha256
+
+PAPERS_START = "bert-base"  # what the rows of our tables begin with, and the encoder replaces
+PACKED: dict[str, Kind] = {
+    ".zip": "zip",
+    ".whl": "zip",
+    ".tar": "tar",
+    ".gz": "tar",
+    ".tgz": "tar",
+    ".bz2": "tar",
+    ".xz": "tar",
+}
+LONGEST = 256  # tokens that a model is fine-tuned with, where its checkpoint says nothing
+
+
+@dataclass
+class PublishedEncoder:
+    """Entries of the encoder's backbone and, of an archive, of its source; and what it says of itself."""
+
+    name: str  # of both
+    backbone: dict[str, Any]
+    said: dict[str, Any]
+    source: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_bert(self) -> bool:
+        """True if it runs by our own code, so that it can be pre-trained further."""
+        return "architecture" not in self.said
+
+    def sentence(self) -> str:
+        """What it is, for the head of a run's file."""
+        prompts = [f"prompt {self.said[name]!r}" for name in ("query_marker", "passage_marker") if self.said.get(name)]
+        known = [f"{name} {self.said[name]}" for name in ("pooling", "similarity", "length") if name in self.said]
+        unsaid = [name for name in ("pooling", "similarity") if name not in self.said]
+        usual = ", ".join(f"{name} {Backbone.model_fields[name].default}" for name in unsaid)
+        told = f"; it does not say {' and '.join(unsaid)}, so {usual}" if unsaid else ""
+        layers, hidden = self.said["layers"], self.said["hidden"]
+        return f"{self.backbone['checkpoint']}: {', '.join([f'{layers} layers of {hidden}', *known, *prompts])}{told}."
+
+    def scale(self, base: RunConfig, steps: Collection[str]) -> dict[str, Any]:
+        """What of a run's scale is other for it: the start, and of steps the lengths and learning rates.
+
+        Learning rates of the other run were chosen for its own start; the catalogue's are for published models.
+
+        Args:
+            steps: the names of those that the rows take.
+        """
+        length = self.said.get("length", min(LONGEST, self.said["max_length"]))
+        lengths = {"length": length, "query_length": self.said.get("query_length", min(64, length))}
+        own = {key: _without_rate(fields) for key, fields in base.scale.steps.items()}
+        return {
+            "backbones": base.scale.backbones | {PAPERS_START: self.name},
+            "pretrain": _without_rate(base.scale.pretrain),
+            "finetune": _without_rate(base.scale.finetune) | lengths,
+            "steps": {key: fields for key, fields in own.items() if fields and set(names_of(key, steps)) & set(steps)},
+        }
+
+
+def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: Path) -> PublishedEncoder:
+    """Look at a checkpoint's files; those of the hub are fetched.
+
+    Args:
+        run: the name of the new run.
+        checkpoint: a folder, an archive, or an id of Hugging Face's hub.
+        pinned: the sha256 of the archive, or of the weights.
+        data_root: where fetched files are kept.
+
+    Raises:
+        EncoreError: it is nothing of these, cannot be read, or has another digest.
+    """
+    name, path = f"{run}-encoder".lower(), Path(checkpoint)
+    with TemporaryDirectory() as place:
+        if path.is_dir():
+            written = checkpoint if path.is_absolute() else f"./{path}"
+            return _of_folder(name, written, path, pinned)
+        if path.is_file():
+            return _of_archive(name, path, pinned, Path(place) / "unpacked")
+        if checkpoints.is_folder(checkpoint):
+            raise EncoreError(f"there is no {checkpoint}; name a folder, an archive, or an id of Hugging Face's hub")
+        hub.fetch(checkpoint, None, data_root, Path(place) / "fetched")
+        found = _of_folder(name, checkpoint, Path(place) / "fetched", pinned)
+        return PublishedEncoder(name, {**found.backbone, **found.said}, found.said)
+
+
+def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> PublishedEncoder:
+    """Of a user's folder, whose values are read whenever a run is planned."""
+    files = checkpoints.chosen(checkpoints.names_in(folder), written)
+    digests = {file: sha256(folder / file) for file in files}
+    if pinned and pinned not in (
+        weights := {digests[each] for each in files if "safetensors" in each or "bin" in each}
+    ):
+        raise EncoreError(f"{written}: the sha256 of its weights is {', '.join(sorted(weights))}, not {pinned}")
+    entry = {"start": "checkpoint", "checkpoint": written, "sha256": digests}
+    return PublishedEncoder(name, entry, _whole(folder))
+
+
+def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> PublishedEncoder:
+    digest = digest_of(archive, "sha256")
+    if pinned and digest != f"sha256:{pinned}":
+        raise EncoreError(f"{archive} has the {digest}, not {pinned}; download it again")
+    if archive.suffix not in PACKED:
+        raise EncoreError(
+            f"{archive} is no archive that is known ({', '.join(PACKED)}); unpack it, and name its folder"
+        )
+    kind = PACKED[archive.suffix]
+    unpack(archive, kind, (), place)
+    said = _whole(checkpoints.inside(place))
+    address = archive.resolve().as_uri()
+    file = {"url": address, "digest": digest, "bytes": archive.stat().st_size, "unpack": kind}
+    source = {"licence": "see its publisher", "terms": address, "files": [file]}
+    return PublishedEncoder(name, {"start": "checkpoint", "checkpoint": name, **said}, said, source)
+
+
+def _whole(folder: Path) -> dict[str, Any]:
+    said = said_by(folder).values
+    if lacking := [theirs[0] for ours, theirs in SHAPE.items() if ours not in said]:
+        raise EncoreError(f"{folder}/config.json does not say {lacking[0]}; name a checkpoint of an encoder")
+    return said
+
+
+def _without_rate(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "learning_rate"}
