@@ -18,11 +18,11 @@ from encore.config.run import RunConfig
 from encore.config.validation import checked
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.evaluation.scores import Scored
 from encore.plan import tuning
 from encore.products.catalogue import load_plan
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
+from tests.support import small_claims
 from tests.support.small_grid import VALUES, grid
 
 ROOT = Path(__file__).parents[3]
@@ -94,7 +94,7 @@ def quality(artifact):
 def pretend(artifact, value):
     with manifest.record(Path(artifact.folder), stage="evaluate", spec=artifact.spec, inputs=[]):
         found = np.array([value, value])
-        scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]), np.zeros(2, np.int8))
+        scored = small_claims.scored(["q", "r"], found)
         scores.write_scores(Path(artifact.folder), {("valid", "RR@10"): scored})
 
 

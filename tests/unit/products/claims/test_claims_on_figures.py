@@ -15,7 +15,6 @@ from encore.commands.whatif import changed_claims
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.evaluation.scores import Scored
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
@@ -24,6 +23,7 @@ from encore.products.claims.plan import all_shapes, claims_plan
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
 from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
+from tests.support import small_claims
 from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
@@ -150,8 +150,7 @@ def scored(folder, truth, salt):
     """A measure of 60 queries around a truth, as a folder of scores has it."""
     values = np.clip(np.random.default_rng(salt).normal(truth, 0.1, len(QUERIES)), 0, 1)
     folder.mkdir(parents=True)
-    one = Scored(QUERIES, QUERIES, values, values, values, np.ones(len(QUERIES), bool), np.zeros(len(QUERIES), np.int8))
-    scores.write_scores(folder, {("test", "RR@10"): one})
+    scores.write_scores(folder, {("test", "RR@10"): small_claims.scored(QUERIES, values)})
 
 
 def judged(tmp_path, claim, points, *, proxy_data=False):

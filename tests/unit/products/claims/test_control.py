@@ -7,18 +7,15 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from encore.evaluation.scores import Scored
 from encore.products.claims import pages, run_claims
 from encore.products.claims.contrasts import Address, Contrast
-from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.slices import NOT_BUILT
-from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
 from encore.products.tables.sources.base import CellValues
+from tests.support.small_claims import SEEDS, cell_values, claim
 
-QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]
 COPIED = [{"id": name, "label": name, "reported_only": "Others 2020"} for name in ("c", "d")]
 TABLE = Table.model_validate(
@@ -37,28 +34,9 @@ ABOVE = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["b"], "columns
 COMPARED = {**ABOVE, "than": ["c"]}
 
 
-def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
-    """Scores around a truth; ``drift`` moves a seed as a whole."""
-    generator = np.random.default_rng(salt)
-    scored = [
-        Scored(
-            queries=QUERIES,
-            clusters=QUERIES,
-            values=(own := truth + drift * (place - 2) + generator.normal(0, 0.2, len(QUERIES))),
-            low=own,
-            high=own,
-            answered=np.ones(len(QUERIES), dtype=bool),
-            shared=np.zeros(len(QUERIES), dtype=np.int8),
-        )
-        for place, _ in enumerate(seeds)
-    ]
-    measured = CellScores(list(seeds), scored)
-    return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
-
-
-def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=MappingProxyType({})):
+def runs(truths, *, proxy_data=False, seeds=SEEDS, drift=0.0, missing=MappingProxyType({})):
     known = {
-        (row, column): [WeightedValues(1.0, values(truth, seeds, salt, drift))]
+        (row, column): [WeightedValues(1.0, cell_values(truth, seeds, salt=salt, spread=0.2, drift=drift))]
         for salt, (row, truth) in enumerate(truths.items())
         for column in ("x", "cost")
     }
@@ -71,10 +49,6 @@ def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=
     )
 
 
-def claim(*tests, **more):
-    return Claim.model_validate({"says": "s", "place": "p", "tests": list(tests), **more})
-
-
 @pytest.mark.parametrize(("truth", "word"), [(0.7, "reproduced"), (0.3, "contradicted")])
 def test_a_copied_row_is_its_printed_number(truth, word):
     assert judge_on_runs(claim(COMPARED), runs({"a": truth})).verdict == word
@@ -84,7 +58,7 @@ def test_a_copied_number_is_one_training_on_queries_that_err_in_part_alike():
     """Its training varies as one of ours, and a share of both systems' variance over queries does not cancel."""
     near = replace(runs({"a": 0.54}, drift=0.01), shares=lambda address: 0.26)
     (tested,) = judge_on_runs(claim(COMPARED), near).tested
-    ours = values(0.54, salt=0, drift=0.01)
+    ours = cell_values(0.54, spread=0.2, drift=0.01)
     of_seeds, of_queries = tested.estimates[0].difference.components
     assert of_seeds == pytest.approx((np.var(ours.means, ddof=1) * (1 + 1 / 5), 4))
     mean = np.mean([one.values for one in ours.queries.scored], axis=0)
@@ -97,7 +71,7 @@ def test_our_own_printed_number_was_taken_on_the_same_queries(monkeypatch):
     monkeypatch.setitem(PRINTED, ("a", "x"), 0.54)
     value = {"kind": "close", "table": "p/t", "rows": ["a"], "to": "printed", "columns": ["x"], "within": 0.1}
     (tested,) = judge_on_runs(claim(value), runs({"a": 0.54}, drift=0.001)).tested
-    ours = values(0.54, salt=0, drift=0.001).means
+    ours = cell_values(0.54, spread=0.2, drift=0.001).means
     assert tested.estimates[0].difference.components == (pytest.approx((np.var(ours, ddof=1) * (1 + 1 / 5), 4)),)
 
 

@@ -6,39 +6,18 @@ import numpy as np
 import pytest
 
 from encore.errors import EncoreError
-from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
 from encore.products.claims.contrasts import Address, Contrast
-from encore.products.claims.entries import Claim
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_on_runs
 from encore.products.claims.verdict import Evidence, of_inequalities
-from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
 from encore.products.tables.sources.base import CellValues
+from tests.support.small_claims import QUERIES, claim
+from tests.support.small_claims import cell_values as values
 
-QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")
 COLUMNS = ("x", "y")
-
-
-def values(truth, seeds=(0, 1, 2, 3, 4), queries=QUERIES, salt=0):
-    """A cell's values around a truth, the same for the same salt."""
-    generator = np.random.default_rng(salt)
-    scored = [
-        Scored(
-            queries=queries,
-            clusters=queries,
-            values=(own := truth + generator.normal(0, 0.05, len(queries))),
-            low=own,
-            high=own,
-            answered=np.ones(len(queries), dtype=bool),
-            shared=np.zeros(len(queries), dtype=np.int8),
-        )
-        for _ in seeds
-    ]
-    measured = CellScores(list(seeds), scored)
-    return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
 
 
 def cell(row, column="x"):
@@ -152,20 +131,13 @@ TABLE = Table.model_validate(
 
 
 def verdict(tests, truths, *, premise=(), proxy_data=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
-    claim = Claim.model_validate(
-        {
-            "says": "s",
-            "place": "p",
-            "tests": [{"table": "p/t", **test} for test in tests],
-            "premise": [{"table": "p/t", **test} for test in premise],
-        }
-    )
     cells = {
         (row, column): values(truth, seeds=seeds, salt=salt)
         for salt, (row, truth) in enumerate(truths.items())
         for column in COLUMNS
     }
-    return judge_on_runs(claim, RunValues({"p/t": TABLE}, given(cells), printed, proxy_data))
+    judged = claim(*tests, premise=[{"table": "p/t", **test} for test in premise])
+    return judge_on_runs(judged, RunValues({"p/t": TABLE}, given(cells), printed, proxy_data))
 
 
 ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
@@ -197,11 +169,10 @@ def test_a_claim_needs_five_seeds():
 
 @pytest.mark.parametrize("few", ["b", "c"])
 def test_the_test_with_the_fewest_seeds_decides_whether_they_are_enough(few):
-    tests = [{"kind": "above", "table": "p/t", "rows": ["a"], "than": [other], "columns": ["x"]} for other in "bc"]
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": tests})
+    both = claim(*({"kind": "above", "rows": ["a"], "than": [other], "columns": ["x"]} for other in "bc"))
     cells = {("a",): values(0.6), ("b",): values(0.4, salt=1), ("c",): values(0.3, salt=2)}
     words = [
-        judge_on_runs(claim, RunValues({"p/t": TABLE}, given(cells | fewer), no_number, False)).verdict
+        judge_on_runs(both, RunValues({"p/t": TABLE}, given(cells | fewer), no_number, False)).verdict
         for fewer in ({}, {(few,): values(0.4, seeds=(0, 1), salt=3)})
     ]
     assert words == ["reproduced", "too few seeds"]
@@ -224,8 +195,8 @@ def test_what_was_not_run_is_not_testable_here():
 
 
 def test_what_a_paper_only_states_is_not_testable_here():
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"kind": "stated", "needs": "a scale"}]})
-    found = judge_on_runs(claim, RunValues({}, lambda address: None, no_number, False))
+    stated = claim({"kind": "stated", "needs": "a scale"})
+    found = judge_on_runs(stated, RunValues({}, lambda address: None, no_number, False))
     assert (found.verdict, "nothing here measures a scale" in found.why) == ("not testable here", True)
 
 
@@ -253,8 +224,7 @@ def test_orders_are_compared():
     table = TABLE.model_copy(
         update={"rows": [row.model_copy(update={"setting": each}) for each in ("one", "two") for row in TABLE.rows]}
     )
-    test = {"kind": "alike", "table": "p/t", "rows": list(ROWS), "settings": ["one", "two"]}
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+    alike = claim({"kind": "alike", "rows": list(ROWS), "settings": ["one", "two"]})
 
     def cells(address, turned):
         truth = {"a": 0.6, "b": 0.5, "c": 0.4}[address.row]
@@ -263,7 +233,7 @@ def test_orders_are_compared():
 
     for turned, word in ((False, "reproduced"), (True, "contradicted")):
         runs = RunValues({"p/t": table}, lambda address, turned=turned: cells(address, turned), no_number, False)
-        assert judge_on_runs(claim, runs).verdict == word
+        assert judge_on_runs(alike, runs).verdict == word
 
 
 @pytest.mark.parametrize(("or_equal", "evidence"), [(True, Evidence.SHOWN), (False, Evidence.OPEN)])

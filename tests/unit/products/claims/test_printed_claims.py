@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore.config.validation import checked
 from encore.errors import EncoreError
-from encore.products.catalogue import CATALOGUE, load_catalogue
 from encore.products.claims import chance, printed, printed_claims
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import Claim, read_claims
+from encore.products.claims.entries import read_claims
 from encore.products.tables.entries import Table
+from tests.support.small_claims import claim
 
 PAPERS = Path("config/papers")
 # What was found by reading the tables, before any of this was written: all others hold.
@@ -46,8 +45,7 @@ VALUES = {
 
 
 def judged(*tests):
-    claim = checked(Claim, {"says": "s", "place": "p", "tests": [{"table": "p/t", **test} for test in tests]}, "claim")
-    return printed.judge_on_printed(claim.tests, TABLES, VALUES, MARKS)
+    return printed.judge_on_printed(claim(*tests).tests, TABLES, VALUES, MARKS)
 
 
 def test_the_printed_numbers_bear_out_what_a_reader_found(lines):
@@ -155,22 +153,20 @@ def test_each_kind_of_test(test, verdict):
 
 
 def test_orders_that_disagree_are_not_alike():
-    test = {"kind": "alike", "table": "p/t", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+    alike = claim({"kind": "alike", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]})
     turned = VALUES | {Address("p/t", "two", row, "x"): value for row, value in {"a": 0.1, "b": 0.2, "c": 0.3}.items()}
-    assert printed.judge_on_printed(claim.tests, TABLES, turned).verdict == "fails"
+    assert printed.judge_on_printed(alike.tests, TABLES, turned).verdict == "fails"
 
 
-def test_what_a_paper_only_states_is_not_judged():
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"kind": "stated", "needs": "a scale"}]})
-    assert printed.judge_on_printed(claim.tests, TABLES, VALUES).verdict == "not printed"
-    assert printed_claims.chance_on_print(claim.tests, TABLES, load_catalogue()) is None
+def test_what_a_paper_only_states_is_not_judged(catalogue):
+    tests = claim({"kind": "stated", "needs": "a scale"}).tests
+    assert printed.judge_on_printed(tests, TABLES, VALUES).verdict == "not printed"
+    assert printed_claims.chance_on_print(tests, TABLES, catalogue) is None
 
 
 def test_what_is_not_printed_is_not_judged():
-    test = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["c"]}
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
-    assert printed.judge_on_printed(claim.tests, TABLES, {}).verdict == "not printed"
+    tests = claim({"kind": "above", "rows": ["a"], "than": ["c"]}).tests
+    assert printed.judge_on_printed(tests, TABLES, {}).verdict == "not printed"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +198,7 @@ def test_a_claim_about_nothing_is_refused(test, message):
 )
 def test_a_test_compares_two_things(test, message):
     with pytest.raises(ValidationError, match=message):
-        Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
+        claim(test)
 
 
 @pytest.mark.parametrize(
@@ -216,15 +212,14 @@ def test_a_test_compares_two_things(test, message):
 )
 def test_what_says_that_little_parts_two_is_tested_as_an_equivalence(test):
     """Docs: shown when the 90 % interval lies inside the margin, not the 95 % one."""
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
-    assert {one.equivalence for one in claim.tests[0].contrasts(TABLES)} == {True}
+    assert {one.equivalence for one in claim(test).tests[0].contrasts(TABLES)} == {True}
 
 
 def rate(test, needed=None):
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
-    found = claim.tests[0].contrasts(TABLES)
+    (made,) = claim(test).tests
+    found = made.contrasts(TABLES)
     splits = {column.id: column.split for column in TABLE.columns}
-    required = chance.Required(claim.tests[0].kind, found, needed or len(found))
+    required = chance.Required(made.kind, found, needed or len(found))
     return chance.chance_of([required], lambda address: (address.row, address[:3], splits[address.column]))
 
 
@@ -268,17 +263,23 @@ def test_chance_has_no_say_in_amounts():
     assert rate({"kind": "above", "rows": ["a"], "than": ["b"], "by": 0.1}) is None
 
 
-def test_chance_of_many_systems_is_counted():
+def test_chance_of_many_systems_is_counted(catalogue):
     rows = [{"id": str(number), "label": "l", "system": str(number)} for number in range(10)]
     column = {"id": "x", "label": "x", "dataset": "d", "split": "test", "measure": "x"}
     tables = {"p/t": Table.model_validate({"title": "Large", "rows": rows, "columns": [column]})}
-    above = {"kind": "above", "table": "p/t", "rows": ["0"], "than": [str(number) for number in range(1, 10)]}
-    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [above]})
-    catalogue = replace(load_catalogue(CATALOGUE), tables=tables, systems={})
-    assert printed_claims.chance_on_print(claim.tests, tables, catalogue) == pytest.approx(1 / 10)
+    above = claim({"kind": "above", "rows": ["0"], "than": [str(number) for number in range(1, 10)]})
+    own = replace(catalogue, tables=tables, systems={})
+    assert printed_claims.chance_on_print(above.tests, tables, own) == pytest.approx(1 / 10)
 
 
-def test_chance_of_the_papers_claims():
+@pytest.fixture(scope="module")
+def of_paper(catalogue):
+    """The chance of a claim of the papers."""
+    claims = read_claims(PAPERS)
+    return lambda name: printed_claims.chance_on_print(claims[name][1].tests, catalogue.tables, catalogue)
+
+
+def test_chance_of_the_papers_claims(of_paper):
     """C06: one of three checkpoints is best, C20: three are in order, whatever they are tested on. C42: six rounds."""
     assert of_paper("C06") == pytest.approx(1 / 3)
     assert of_paper("C20") == pytest.approx(1 / 6)
@@ -287,16 +288,11 @@ def test_chance_of_the_papers_claims():
     assert of_paper("C10") is None
 
 
-def test_bm25_is_one_system_whatever_its_parameters():
+def test_bm25_is_one_system_whatever_its_parameters(of_paper):
     """C50: seven dense models, all above BM25, which three tables tune."""
     assert of_paper("C50") == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize("name", ["C30", "C35", "C92", "C103"])
-def test_claims_of_some_comparisons_have_a_chance(name):
+def test_claims_of_some_comparisons_have_a_chance(of_paper, name):
     assert 0 < of_paper(name) < 1
-
-
-def of_paper(name):
-    catalogue = load_catalogue(CATALOGUE)
-    return printed_claims.chance_on_print(read_claims(PAPERS)[name][1].tests, catalogue.tables, catalogue)

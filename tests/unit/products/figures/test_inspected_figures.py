@@ -10,7 +10,6 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.evaluation.scores import Scored
 from encore.products import slices
 from encore.products.figures import curve, heat, style
 from encore.products.figures import kinds as drawings
@@ -19,6 +18,7 @@ from encore.products.figures.curves import CurvesSlice
 from encore.products.report import figures
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST
+from tests.support import small_claims
 
 COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "proxy_data": True}
 ENDINGS = ("png", "svg", "csv")
@@ -59,7 +59,7 @@ def points(folder, role, seeds):
     for seed, (size, value) in product(seeds, enumerate(VALUES[role])):
         own = folder / f"{role}-{seed}-{size}"
         values = np.full(2, value + 0.01 * seed)
-        scored = Scored(["a", "b"], ["a", "b"], values, values, values, np.ones(2, bool), np.zeros(2, np.int8))
+        scored = small_claims.scored(["a", "b"], values)
         scores.write_scores(own, {("test", "RR@10"): scored})
         write_json(own / MANIFEST, {"spec": {}, "results": {"flops": 1e9 * 10**size}, "inputs": {}, "outputs": {}})
         about = {"measured": 0, "seed": seed, "sample": 0, "size": size, "scores": str(own), "models": [str(own)]}

@@ -1,0 +1,44 @@
+"""Claims on made-up cells: how one is written, and what a cell of a few queries holds."""
+
+from typing import Any
+
+import numpy as np
+
+from encore.evaluation.scores import Scored
+from encore.products.claims.entries import Claim
+from encore.products.tables.cell_scores import CellScores
+from encore.products.tables.sources.base import CellValues
+
+QUERIES = [f"q{number}" for number in range(40)]
+SEEDS = (0, 1, 2, 3, 4)
+
+
+def claim(*tests: dict[str, Any], **more: Any) -> Claim:
+    """A claim with these tests, on the table p/t where they name nothing else."""
+    about = [test if {"table", "figure"} & test.keys() or test["kind"] == "stated" else {"table": "p/t", **test}
+             for test in tests]  # fmt: skip
+    return Claim.model_validate({"says": "s", "place": "p", "tests": about, **more})
+
+
+def scored(queries: list[str], values: np.ndarray) -> Scored:
+    """Values of queries that are their own clusters, without ties; all are answered, and training met none of them."""
+    size = len(queries)
+    return Scored(queries, queries, values, values, values, np.ones(size, bool), np.zeros(size, np.int8))
+
+
+def cell_values(
+    truth: float,
+    seeds: Any = SEEDS,
+    queries: list[str] = QUERIES,
+    salt: int = 0,
+    spread: float = 0.05,
+    drift: float = 0.0,
+) -> CellValues:
+    """A cell's values around a truth, the same for the same salt; ``drift`` moves a seed as a whole."""
+    generator = np.random.default_rng(salt)
+    found = [
+        scored(queries, truth + drift * (place - 2) + generator.normal(0, spread, len(queries)))
+        for place, _ in enumerate(seeds)
+    ]
+    measured = CellScores(list(seeds), found)
+    return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
