@@ -25,7 +25,7 @@ def main() -> None:
         collection = Collection(args.collection)
         plain = ((name, " ".join(text)) for name, text in collection.texts())
         passages = expanded(collection, args.predicted_queries) if args.predicted_queries else plain
-        count = build_lucene_index(passages, args.output, args.memory_mb)
+        count = build_lucene_index(passages, args.output, args.memory_mb, collection.language)
         facts["results"] = {"passages": count}
     print(f"lucene_index: {count} passages in {time.time() - started:.1f} s")
 

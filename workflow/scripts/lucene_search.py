@@ -28,7 +28,8 @@ def main() -> None:
         texts = collection.queries()
         queries = {query: texts[query] for query in chosen}
         model = Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
-        found = search_bm25(args.index, queries, model, threads=args.threads, memory_mb=args.memory_mb)
+        how = {"threads": args.threads, "memory_mb": args.memory_mb, "language": collection.language}
+        found = search_bm25(args.index, queries, model, **how)
         stages = [
             {"name": "bm25", "method": "Lucene BM25Similarity", "k1": model.k1, "b": model.b, "hits": model.depth}
         ]

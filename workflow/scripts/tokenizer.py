@@ -29,8 +29,9 @@ def main() -> None:
         if checkpoint:
             tokenizer = checkpoint_vocabulary.save_checkpoint_tokenizer(checkpoint, args.output)
         else:
-            texts = VocabularyTexts(Collection(args.collection))
-            tokenizer = vocabulary.build_tokenizer(vocabulary.train(texts, args.spec["vocabulary"]))
+            collection = Collection(args.collection)
+            pieces = vocabulary.train(VocabularyTexts(collection), args.spec["vocabulary"], collection.language)
+            tokenizer = vocabulary.build_tokenizer(pieces, collection.language)
             vocabulary.save_tokenizer(tokenizer, args.output)
         facts["results"] = {"pieces": tokenizer.get_vocab_size()}
 

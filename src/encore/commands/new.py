@@ -13,6 +13,7 @@ import yaml
 from encore import objectives
 from encore.commands.new_encoder import PAPERS_START, PublishedEncoder, published_encoder
 from encore.config import lineage as naming
+from encore.config.languages import ENGLISH
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, nearest, refuse_odd_name
@@ -49,6 +50,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--beir", type=Path, metavar="FOLDER", help="a folder in BEIR's layout")
     source.add_argument("--ir-datasets", metavar="ID", help="what ir_datasets calls it, such as beir/scifact")
+    parser.add_argument(
+        "--language", help="of the texts, by ISO 639's code; en, or what ir_datasets says, if nothing is given"
+    )
     parser.add_argument("--zero-shot", action="store_true", help="only test models that learned from the other run's")
     parser.add_argument(
         "--checkpoint", metavar="ENCODER", help="a published encoder to test: a folder, an archive, or an id of the hub"
@@ -74,9 +78,10 @@ def answer(arguments: argparse.Namespace) -> int:
     base = read_run(arguments.config)
     zero_shot = arguments.zero_shot
     if arguments.beir:
-        found = beir_source(arguments.beir, zero_shot=zero_shot, drop=arguments.drop)
+        found = beir_source(arguments.beir, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop)
     else:
-        found = ir_datasets_source(arguments.ir_datasets, Path(base.execution.data_root), zero_shot=zero_shot)
+        root = Path(base.execution.data_root)
+        found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
     encoder = None
     if arguments.sha256 and not arguments.checkpoint:
         raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
@@ -119,10 +124,11 @@ class Source:
         return len({grade for grade in self.grades if grade > 0}) > 1
 
 
-def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
+def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop: bool) -> Source:
     """Read a folder in BEIR's layout whole, as its job will.
 
     Args:
+        language: of its texts, by ISO 639's code.
         zero_shot: nothing of it trains.
         drop: leave out documents without text and judgments of what does not exist, instead of refusing them.
 
@@ -134,7 +140,7 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
         raise EncoreError(f"{folder}/qrels holds no .tsv of judgments; give it a test.tsv, and a train.tsv to train on")
     named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
     given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
-    fields: dict[str, Any] = {"kind": "beir", "path": str(folder)}
+    fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **_named_language(language)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
     with TemporaryDirectory() as place:
         splits = {role: {"role": role, **where} for role, where in given.items()}
@@ -147,7 +153,7 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
         grades = {grade for judged in made.qrels("test").values() for grade in judged.values()}
-        pairs = any(len(split(row["text"])) > 1 for row in made.corpus())
+        pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
         overlap = overlap_with_training(made, "test")
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
@@ -157,7 +163,7 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
     )
 
 
-def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source:
+def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
     """What ir_datasets knows of a dataset, without downloading anything.
 
     Raises:
@@ -177,12 +183,18 @@ def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source
     named = _named(list(loaded), f"ir_datasets' {name}", zero_shot=zero_shot)
     terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
     fields = {"kind": "ir-datasets", "id": name, "licence": "see its terms", "terms": terms, **_renamed(whole, name)}
+    fields |= _named_language(language or whole.docs_lang() or ENGLISH)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
     judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
     given = {split: {"id": known[found]} for split, found in named.items()}
     passages = int(whole.metadata().get("docs", {}).get("count", 0))
     return _with_validation(Source(fields, given, passages, queries, {int(grade) for grade in judged}))
+
+
+def _named_language(language: str) -> dict[str, str]:
+    """The field of an entry that says its language, unless that is English."""
+    return {} if language == ENGLISH else {"language": language}
 
 
 def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:

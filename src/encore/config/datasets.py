@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from encore.config.languages import ENGLISH
 from encore.config.measures import parse_measure
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
@@ -164,6 +165,13 @@ class CollectionFields(Strict):
     apart_from: tuple[str, ...] = Field(
         (), exclude=True, description="datasets that it shares no query with, though both are of one"
     )
+    language: str = Field(
+        ENGLISH,
+        exclude=True,
+        pattern=r"^[a-z]{2,3}$",
+        description="of its texts, by ISO 639's code: it decides BM25's analyser, where sentences end, and what a "
+        "vocabulary that is trained on it keeps; that of the base where it is derived",
+    )
     ignore_identical_ids: bool = Field(
         False, exclude=True, description="ignore a retrieved document with the query's own id, as BEIR's scores do"
     )
@@ -249,6 +257,14 @@ class CollectionFields(Strict):
         """Its size as it follows from that of the dataset that it is derived from, or whose queries it has, or None."""
         return base
 
+    @property
+    def language_spec(self) -> dict[str, str]:
+        """Its language's part of a collection's spec: nothing for English, so folders keep their names."""
+        return {} if self.language == ENGLISH else {"language": self.language}
+
     def resolve(self) -> dict[str, Any]:
-        """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""
+        """All that decides the collection's content but its language: the spec that its digest is taken of.
+
+        Measures do not.
+        """
         raise NotImplementedError

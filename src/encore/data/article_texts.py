@@ -12,7 +12,7 @@ def articles(collection: Collection) -> Iterator[Row]:
         yield from collection.articles()
         return
     for row in collection.corpus():
-        section = {"title": "", "sentences": split(row["text"])}
+        section = {"title": "", "sentences": split(row["text"], collection.language)}
         yield {"_id": row["_id"], "title": row.get("title", ""), "sections": [section], "links": []}
 
 

@@ -6,17 +6,20 @@ where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]
 there is structure
 ``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
 "origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``. Where a
-document's text is not its title and text, ``form.json`` says which fields it is (``text_fields.py``).
+document's text is not its title and text, ``form.json`` says which fields it is (``text_fields.py``); where texts are
+not English, ``language.json`` names their language.
 """
 
 import hashlib
 import heapq
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
 from encore.config.datasets import role_of, same_draw
+from encore.config.languages import ENGLISH
 from encore.data.articles import write_articles
 from encore.data.judgments import Judging, Judgment, Unknown, unjudged
 from encore.data.text_fields import Form
@@ -36,6 +39,7 @@ from encore.storage.processes import in_background
 USES = {"train": "train", "valid": "validate"}  # what queries are used for before they are tested, by role
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
+LANGUAGE = "language.json"  # of texts that are not English
 QUESTIONS = "questions"
 NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
 
@@ -52,6 +56,12 @@ class Collection:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @property
+    def language(self) -> str:
+        """The language of its texts, by ISO 639's code."""
+        path = self.folder / LANGUAGE
+        return json.loads(path.read_text(encoding="utf-8"))["language"] if path.is_file() else ENGLISH
 
     def corpus(self) -> Iterator[dict[str, str]]:
         """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""

@@ -1,10 +1,19 @@
 """Splitting text into sentences by rule: deterministic, no model, no data to download.
 
-A sentence ends at ``.``, ``!`` or ``?`` (with closing quotes or brackets) before white space and a capital letter, a
-digit or an opening mark, unless the word before the full stop is an abbreviation, an initial or a list number.
+In English a sentence ends at ``.``, ``!`` or ``?`` (with closing quotes or brackets) before white space and a capital
+letter, a digit or an opening mark, unless the word before the full stop is an abbreviation, an initial or the number of
+a list.
+
+In other languages it ends at any character that Unicode calls a terminal of sentences (among them danda and the Arabic
+question mark), before white space that no small letter follows; at an ideographic one also without white space.
 """
 
 import re
+from itertools import pairwise
+
+import regex
+
+from encore.config.languages import ENGLISH
 
 RULES = "encore-1"  # the name and the version of what follows; another number where a boundary moves
 _BOUNDARY = re.compile(r"""(?<=[.!?])[)\]"'’”]*\s+(?=[("'\[‘“`*]*[^\W_a-z]|[("'\[‘“`*]+\w)""")
@@ -21,13 +30,19 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBERS = frozenset({"no", "nr", "p", "art"})
 
 
-def split(text: str) -> list[str]:
+_ELSEWHERE = regex.compile(
+    r"""(?<=\p{Sentence_Terminal})[\p{Pe}\p{Pf}"']*\s+(?!\p{Ll})|(?<=[。．！？｡])[\p{Pe}\p{Pf}"']*(?![。．！？｡])"""
+)
+
+
+def split(text: str, language: str = ENGLISH) -> list[str]:
     """The sentences of ``text`` in order, each on one line with single blanks; none is empty.
 
     Joined with blanks they give the text back, up to white space. A blank line always ends a sentence.
     """
     paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(text))
-    return [sentence for paragraph in paragraphs for sentence in _split_paragraph(paragraph)]
+    split_one = _split_paragraph if language == ENGLISH else _split_at_terminals
+    return [sentence for paragraph in paragraphs for sentence in split_one(paragraph)]
 
 
 def spans(text: str) -> list[tuple[int, int]]:
@@ -49,6 +64,12 @@ def _split_paragraph(paragraph: str) -> list[str]:
             start = boundary.end()
     rest = paragraph[start:].strip()
     return [*sentences, rest] if rest else sentences
+
+
+def _split_at_terminals(paragraph: str) -> list[str]:
+    ends = [0, *(boundary.end() for boundary in _ELSEWHERE.finditer(paragraph)), len(paragraph)]
+    sentences = (paragraph[start:end].strip() for start, end in pairwise(ends))
+    return [sentence for sentence in sentences if sentence]
 
 
 def _is_abbreviated(before: str, following: str) -> bool:

@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from encore.config.languages import DOTLESS, ENGLISH
 from encore.errors import EncoreError
 from encore.storage.files import write_json, write_text
 
 CONFIG = "tokenizer_config.json"
 FILES = ("tokenizer.json", CONFIG, "vocab.txt")
-CHARACTERS = 1000  # the most frequent ones; others become [UNK], as in BERT's vocabulary
+CHARACTERS = 1000  # of English texts, the most frequent ones; others become [UNK], as in BERT's vocabulary
+COVERAGE = 0.9995  # of the characters of other texts, by SentencePiece's default for many characters
 TOGETHER = 256  # texts whose characters are counted at once
 CONTINUES = "##"
 PAD, UNK, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -40,27 +42,28 @@ class SpecialTokens(NamedTuple):
     mask: int
 
 
-def train(texts: Iterable[str], size: int) -> list[str]:
+def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]:
     """The pieces of a WordPiece vocabulary by id: special tokens, characters, then merges from frequent to rare.
 
     Equal texts give equal pieces, whatever their order. Texts are not held, but their distinct words are.
 
     Args:
         texts: read twice, for their characters and for their words; so no iterator, which ends once.
+        language: of the texts, which says how they are normalised and how many characters are kept.
 
     Raises:
         EncoreError: ``size`` is too small for the characters of the texts.
     """
     if isinstance(texts, Iterator):
         raise TypeError("texts are read twice; give what can be iterated again")
-    characters = _characters(texts)
+    characters = _characters(texts, language)
     fixed = [*SPECIAL, *characters, *(CONTINUES + character for character in characters if _continues(character))]
     if size < len(fixed):
         raise EncoreError(
             f"a vocabulary of {size} cannot hold the {len(fixed)} special tokens and characters of its texts; "
             "raise the backbone's `vocabulary`"
         )
-    tokenizer = _untrained()
+    tokenizer = _untrained(language)
     # The trainer numbers "##" characters in the order of a hash table and breaks ties by those numbers. Declared as
     # special tokens they are numbered first and in our order, so that nothing is left to chance.
     trainer = trainers.WordPieceTrainer(
@@ -75,9 +78,9 @@ def train(texts: Iterable[str], size: int) -> list[str]:
     return pieces(tokenizer)
 
 
-def build_tokenizer(ordered: Sequence[str]) -> Tokenizer:
-    """BERT's uncased tokenizer with these pieces by id."""
-    tokenizer = _untrained()
+def build_tokenizer(ordered: Sequence[str], language: str = ENGLISH) -> Tokenizer:
+    """BERT's uncased tokenizer with these pieces by id; accents and vowel signs of other languages stay."""
+    tokenizer = _untrained(language)
     numbers = {piece: number for number, piece in enumerate(ordered)}
     tokenizer.model = models.WordPiece(numbers, unk_token=UNK, continuing_subword_prefix=CONTINUES)
     tokenizer.decoder = decoders.WordPiece(prefix=CONTINUES)
@@ -102,8 +105,9 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, special: Mapping[str, str
     kind: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast"}
     if is_wordpiece(tokenizer):
         write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in pieces(tokenizer)))
-        lower = bool(getattr(tokenizer.normalizer, "lowercase", False))
-        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower, "model_max_length": 512}
+        normal = tokenizer.normalizer.normalize_str("Aé") if tokenizer.normalizer else "Aé"
+        read = {"do_lower_case": normal.startswith("a"), **({"strip_accents": False} if normal == "aé" else {})}
+        kind = {"tokenizer_class": "BertTokenizer", **read, "model_max_length": 512}
     write_json(folder / CONFIG, {**kind, **special})
 
 
@@ -179,25 +183,38 @@ def pieces(tokenizer: Tokenizer) -> list[str]:
     return sorted(numbers, key=numbers.__getitem__)
 
 
-def _untrained() -> Tokenizer:
+def _untrained(language: str) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token=UNK, continuing_subword_prefix=CONTINUES))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.normalizer = _normalizer(language)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
-def _characters(texts: Iterable[str]) -> list[str]:
+def _normalizer(language: str) -> Any:
+    """Lower case; in English, accents and all other marks go, as in BERT's uncased vocabulary."""
+    if language == ENGLISH:
+        return normalizers.BertNormalizer(lowercase=True)
+    marked = normalizers.BertNormalizer(lowercase=True, strip_accents=False)
+    if language not in DOTLESS:
+        return marked
+    return normalizers.Sequence([normalizers.Replace("İ", "i"), normalizers.Replace("I", "ı"), marked])
+
+
+def _characters(texts: Iterable[str], language: str) -> list[str]:
     """The most frequent characters of normalised texts, in code-point order; ties by code point.
 
     BERT's normaliser takes each character by itself, so it is asked once for each that occurs.
     """
-    normalizer = normalizers.BertNormalizer(lowercase=True)
+    normalizer = _normalizer(language)
     counts: Counter[str] = Counter()
     for code, count in _code_points(texts).items():
         for character in normalizer.normalize_str(chr(code)):
             counts[character] += count
     seen = sorted((character for character in counts if not character.isspace()), key=lambda c: (-counts[c], c))
-    return sorted(seen[:CHARACTERS])
+    if language == ENGLISH:
+        return sorted(seen[:CHARACTERS])
+    covered = np.cumsum([counts[character] for character in seen])
+    return sorted(seen[: int(np.searchsorted(covered, COVERAGE * covered[-1])) + 1] if seen else [])
 
 
 def _code_points(texts: Iterable[str]) -> dict[int, int]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from encore.config.datasets import CollectionFields
 from encore.config.validation import nearest
-from encore.data.collection import Collection
+from encore.data.collection import LANGUAGE, Collection
 from encore.errors import EncoreError
+from encore.storage.files import write_json
 
 STAGE = "collection."
 
@@ -132,4 +133,7 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
     """
-    return load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))
+    counts = load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))
+    if "language" in spec:
+        write_json(folder / LANGUAGE, {"language": spec["language"]})
+    return counts

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
+from encore.config.languages import ANALYSED, ENGLISH
 from encore.config.run import RunConfig
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
@@ -28,8 +29,7 @@ class Dataset:
     @cached_property
     def content(self) -> dict[str, Any]:
         """What decides its content: its fields, and digests of the files that are read."""
-        found: dict[str, Any] = self.fields.resolve()
-        return found
+        return self.fields.resolve() | self.fields.language_spec
 
     @property
     def questions(self) -> Any:
@@ -126,12 +126,16 @@ class Datasets:
         return reason
 
     def notes_behind(self, read: Iterable[Artifact]) -> Iterator[str]:
-        """The sentence about each dataset that replaces a withdrawn one and that some artifacts were built from."""
+        """Sentences about the datasets that some artifacts were built from.
+
+        They say which replaces a withdrawn one, and how BM25 reads those that are not English.
+        """
         collections = (artifact for artifact in upstream(read) if artifact.stage.startswith("collection."))
         used = {artifact.name.rpartition("-")[0] for artifact in collections}
         for name in self:
-            if name in used and self.named(name).fields.note:
-                yield self.named(name).fields.note
+            if name in used:
+                fields = self.named(name).fields
+                yield from filter(None, (fields.note, _analysed(name, fields.language)))
 
     def in_use(self) -> list[str]:
         """Datasets that systems are tested on: those that replace others, the run's own, those of its tables."""
@@ -153,6 +157,33 @@ def _inheriting(entries: dict[str, Any]) -> dict[str, Any]:
             found[name] = fields  # before its base is read: a circle is refused where it is planned
             if (base := fields.made_from.base) in entries:
                 found[name] = fields.inheriting(read(base))
+            origins = [read(each) for each in (base, *fields.made_from.parts) if each in entries]
+            found[name] = _in_their_language(name, found[name], origins)
         return found[name]
 
     return {name: read(name) for name in entries}
+
+
+def _in_their_language(name: str, fields: Any, origins: list[Any]) -> Any:
+    """The fields with the language of what the dataset is derived from, unless they have one.
+
+    Raises:
+        EncoreError: it is joined from texts of several languages.
+    """
+    languages = sorted({each.language for each in origins})
+    if not languages or "language" in fields.model_fields_set:
+        return fields
+    if len(languages) > 1:
+        raise EncoreError(
+            f"dataset {name!r} joins texts of several languages ({', '.join(languages)}); give it a `language`"
+        )
+    return fields.model_copy(update={"language": languages[0]})
+
+
+def _analysed(name: str, language: str) -> str | None:
+    """How BM25 reads texts of a language, in a sentence; None of English."""
+    if language == ENGLISH:
+        return None
+    if language in ANALYSED:
+        return f"BM25 reads {name} with Lucene's analyser of its language ({language})."
+    return f"BM25 reads {name} ({language}) in lower case, without stems or stop words: Lucene has no analyser of it."

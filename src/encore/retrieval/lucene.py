@@ -1,7 +1,8 @@
 """BM25 by Lucene through Anserini: one process indexes, one searches.
 
 Anserini's defaults: the English analyser (lower case, stop words, Porter stems) and Lucene's BM25 (Robertson and
-Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded down to 4 significant bits.
+Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded down to 4 significant bits. Texts of other
+languages go through Anserini's analyser of theirs.
 """
 
 import heapq
@@ -17,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from encore.config.languages import ANALYSED, ENGLISH
 from encore.data.rankings import Run, checked_column
 from encore.data.trec_runs import read_lines
 from encore.errors import EncoreError
@@ -39,12 +41,14 @@ class Bm25Parameters:
     depth: int = 1000
 
 
-def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memory_mb: int = 1024) -> int:
+def build_lucene_index(
+    documents: Iterable[tuple[str, str]], output: Path, memory_mb: int = 1024, language: str = ENGLISH
+) -> int:
     """Index (id, text) pairs into the folder ``lucene`` of ``output`` and return their number.
 
-    Equal documents give equal bytes, in whatever order they come: they are sorted by descending id, so that among
-    equal scores Lucene, which goes by position, cuts where ``rankings.rank`` would. That takes some hundred
-    megabytes, and for a while twice the space of the texts on the disk.
+    ``language`` is that of the texts, by its code. Equal documents give equal bytes, in whatever order they come: they
+    are sorted by descending id, so that among equal scores Lucene, which goes by position, cuts where ``rankings.rank``
+    would. That takes some hundred megabytes, and for a while twice the space of the texts on the disk.
 
     Raises:
         EncoreError: an id has blanks, Lucene left documents out, the disk is full, or as ``java.run``.
@@ -54,7 +58,7 @@ def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memor
         count = _write_corpus(scratch / "corpus" / "corpus.jsonl", documents)
         options = {"collection": "JsonCollection", "input": scratch / "corpus", "index": scratch / INDEX}
         options |= {"threads": 1, "memoryBuffer": memory_mb // 2}
-        log = java.run(_INDEXER, [*_options(options), "-optimize"], memory_mb)
+        log = java.run(_INDEXER, [*_options(options), *_analyser(language), "-optimize"], memory_mb)
         indexed = re.search(r"indexed: +([\d,]+)", log)
         if indexed is None or int(indexed[1].replace(",", "")) != count:
             raise EncoreError(
@@ -67,7 +71,13 @@ def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memor
 
 
 def search_bm25(
-    index: Path, queries: Mapping[str, str], bm25: Bm25Parameters, *, threads: int = 1, memory_mb: int = 1024
+    index: Path,
+    queries: Mapping[str, str],
+    bm25: Bm25Parameters,
+    *,
+    threads: int = 1,
+    memory_mb: int = 1024,
+    language: str = ENGLISH,
 ) -> Run:
     """Rank the documents of an index folder (the one that holds ``lucene``) for queries by id.
 
@@ -87,7 +97,7 @@ def search_bm25(
     options = {"index": index / INDEX, "topicReader": "TsvString", "hits": bm25.depth, "bm25.k1": bm25.k1}
     options |= {"bm25.b": bm25.b, "threads": threads, "parallelism": 1}
     # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
-    flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak"]
+    flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language)]
     try:
         with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
             file.writelines(f"{query}\t{text}\n" for query, text in topics.items())
@@ -102,6 +112,13 @@ def search_bm25(
             raise
         longest = max(topics, key=lambda query: len(set(topics[query].split())))  # Lucene does not name the query
         raise EncoreError(f"{error}; the longest query is {longest}: shorten it in the collection") from error
+
+
+def _analyser(language: str) -> list[str]:
+    """Anserini's options for texts of a language; one without an analyser of its own is neither stemmed nor stopped."""
+    if language == ENGLISH:
+        return []
+    return ["-language", language] if language in ANALYSED else ["-stemmer", "none", "-keepStopwords"]
 
 
 def _options(values: Mapping[str, object]) -> list[str]:

@@ -37,6 +37,23 @@ def test_known_texts(text: str, expected: list[str]) -> None:
     assert split(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("zh", "今天下雨。我们留下！你呢？好。", ["今天下雨。", "我们留下！", "你呢？", "好。"]),
+        ("ja", "「行く。」と言った。次。", ["「行く。」", "と言った。", "次。"]),
+        ("hi", "वह घर गया। वह सोया॥ क्या वह उठा? हाँ।", ["वह घर गया।", "वह सोया॥", "क्या वह उठा?", "हाँ।"]),
+        ("ar", "هل جاء؟ نعم. ثم ذهب!", ["هل جاء؟", "نعم.", "ثم ذهب!"]),
+        ("ur", "وہ آیا۔ وہ گیا۔", ["وہ آیا۔", "وہ گیا۔"]),
+        ("de", "Das kostet 3.5 Euro, z.B. heute. Morgen nicht.", ["Das kostet 3.5 Euro, z.B. heute.", "Morgen nicht."]),
+        ("zh", "一句。\n\n又一句", ["一句。", "又一句"]),
+        ("zh", "什么？！真的。。。是", ["什么？！", "真的。。。", "是"]),
+    ],
+)
+def test_known_texts_of_other_languages(language: str, text: str, expected: list[str]) -> None:
+    assert split(text, language) == expected
+
+
 def test_nothing_is_lost() -> None:
     text = "A b. C d! (E f?) 'G.' h i. J. K. L m\tn.  O.\n\nP q… R [s]. T"
     assert " ".join(split(text)) == " ".join(text.split())

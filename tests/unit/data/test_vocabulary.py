@@ -168,3 +168,42 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")).to_str())
     with pytest.raises(EncoreError, match=r"lacks \[PAD\]"):
         vocabulary.special_tokens(vocabulary.load_tokenizer(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "normal"),
+    [
+        ("en", "Élan कल कुल", "elan कल कल"),
+        ("hi", "Élan कल कुल", "élan कल कुल"),
+        ("tr", "ISI İSİ", "ısı isi"),
+        ("de", "ISI", "isi"),
+    ],
+)
+def test_marks_and_letters_are_kept_as_the_language_needs_them(language: str, text: str, normal: str) -> None:
+    tokenizer = vocabulary.build_tokenizer(vocabulary.train([text] * 9, 200, language), language)
+    assert tokenizer.normalizer.normalize_str(text) == normal
+    assert vocabulary.UNK not in tokenizer.encode(text).tokens
+
+
+def test_an_alphabet_covers_nearly_all_characters_of_other_languages() -> None:
+    """3,500 ideographs by Zipf's law: English's 1,000 characters leave a fifth of them unknown."""
+    rng = random.Random(0)
+    signs = [chr(0x4E00 + number) for number in range(3500)]
+    weights = [1 / (number + 1) for number in range(3500)]
+    texts = ["".join(rng.choices(signs, weights, k=60)) for _ in range(1000)]
+    unknown = {}
+    for language in ("en", "zh"):
+        tokenizer = vocabulary.build_tokenizer(vocabulary.train(texts, 8000, language), language)
+        tokens = [token for encoding in tokenizer.encode_batch(texts) for token in encoding.tokens[1:-1]]
+        unknown[language] = tokens.count(vocabulary.UNK) / len(tokens)
+    assert unknown["en"] > 0.05
+    assert 0 < unknown["zh"] < 0.001
+
+
+def test_other_libraries_read_the_same_of_a_vocabulary_with_marks(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    text = "घर कुल été"
+    tokenizer = vocabulary.build_tokenizer(vocabulary.train([text] * 9, 200, "hi"), "hi")
+    vocabulary.save_tokenizer(tokenizer, tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path)(text)["input_ids"] == tokenizer.encode(text).ids

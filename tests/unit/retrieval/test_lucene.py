@@ -300,3 +300,52 @@ def test_importing_lucene_is_cheap() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+WORDS_OF = {
+    "zh": ["北京", "天气", "今天", "明天", "下雨", "出门", "学校", "老师", "学生", "读书"],
+    "hi": ["घर", "घरों", "लड़का", "लड़के", "किताब", "किताबें", "पानी", "दिन", "रात", "शहर"],
+    "ar": ["كتاب", "الكتاب", "كتب", "مدرسة", "المدرسة", "بيت", "البيت", "يوم", "ليل", "مدينة"],
+    "sw": ["nyumba", "mtoto", "watoto", "kitabu", "vitabu", "maji", "siku", "usiku", "mji", "shule"],
+}
+
+
+def by_anserini(texts: dict[str, str], queries: dict[str, str], folder: Path, options: list[str]) -> Run:
+    """What Anserini's own programs answer with these options."""
+    (folder / "corpus").mkdir(parents=True)
+    rows = [json.dumps({"id": name, "contents": text}) + "\n" for name, text in sorted(texts.items(), reverse=True)]
+    (folder / "corpus" / "all.jsonl").write_text("".join(rows), encoding="utf-8")
+    (folder / "topics.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in queries.items()), encoding="utf-8")
+    index = folder / "index"
+    indexing = ["io.anserini.index.IndexCollection", "-collection", "JsonCollection", "-input", folder / "corpus"]
+    indexing += ["-index", index, "-threads", "1", "-optimize", *options]
+    searching = ["io.anserini.search.SearchCollection", "-index", index, "-topics", folder / "topics.tsv", "-bm25"]
+    searching += ["-topicReader", "TsvString", "-output", folder / "run.txt", "-hits", "10", "-arbitraryScoreTieBreak"]
+    for program in (indexing, [*searching, "-bm25.k1", "0.9", "-bm25.b", "0.4", *options]):
+        subprocess.run([java.java(), "-cp", java.jar(), *program], check=True, capture_output=True)
+    found: dict[str, dict[str, float]] = {name: {} for name in queries}
+    for line in (folder / "run.txt").read_text(encoding="utf-8").splitlines():
+        query, _, document, _, score, _ = line.split()
+        found[query][document] = float(score)
+    return found
+
+
+@pytest.mark.parametrize("language", WORDS_OF)
+def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path: Path) -> None:
+    """Scores of a hundred passages are those of Anserini's programs; without an analyser, words are as they are."""
+    generator = np.random.default_rng(0)
+    joined = "" if language == "zh" else " "
+    texts = {f"d{i:03}": joined.join(generator.choice(WORDS_OF[language], 12)) for i in range(100)}
+    queries = {f"q{i}": joined.join(generator.choice(WORDS_OF[language], 2)) for i in range(20)}
+    build_lucene_index(texts.items(), tmp_path, memory_mb=256, language=language)
+    found = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256, language=language)
+    options = ["-stemmer", "none", "-keepStopwords"] if language == "sw" else ["-language", language]
+    expected = by_anserini(texts, queries, tmp_path / "anserini", options)
+    for query, ranking in found.items():
+        assert dict(zip(ranking.documents, ranking.scores.tolist(), strict=True)) == pytest.approx(
+            expected[query], abs=2e-6
+        )
+    assert sum(map(len, expected.values())) == 200
+    as_english = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256)
+    same = all(name in as_english and np.array_equal(as_english[name].scores, found[name].scores) for name in found)
+    assert language == "sw" or not same

@@ -181,9 +181,10 @@ def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
 def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.retrieval.lucene import Bm25Parameters, search_bm25
 
-    texts = Collection(inputs["collections"][0]).queries()
-    bm25 = Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
-    return search_bm25(inputs["indexes"][0], {query: texts[query] for query in chosen}, bm25)
+    collection, bm25 = Collection(inputs["collections"][0]), Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
+    texts = collection.queries()
+    asked = {query: texts[query] for query in chosen}
+    return search_bm25(inputs["indexes"][0], asked, bm25, language=collection.language)
 
 
 def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from encore.config.languages import ANALYSED, ENGLISH
 from encore.data.collection import Collection, topics
 from encore.data.rankings import Ranking
 from encore.data.runs import read_run
@@ -73,7 +74,8 @@ class LatencyInputs:
 def lucene(given: LatencyInputs) -> Measurement:
     """BM25: a searcher that stays in memory, in a Java virtual machine that has compiled what it needs."""
     folder, texts, run = given.folder("index"), given.texts(), given.run
-    with Resident(folder, run["k1"], run["b"], given.memory_mb) as searcher:
+    language = Collection(given.folder("collection")).language
+    with Resident(folder, run["k1"], run["b"], given.memory_mb, language) as searcher:
         times = measure(lambda number: searcher.search(texts[number], run["depth"]), len(texts), given.warm_up)
         passages = searcher.documents()
     how = "Anserini's searcher on one thread of a warm Java process, called through JNI"
@@ -219,7 +221,7 @@ class Resident:
     (pyjnius, which Pyserini brings), so that neither its start nor reading the index counts.
     """
 
-    def __init__(self, index: Path, k1: float, b: float, memory_mb: int = 1024) -> None:
+    def __init__(self, index: Path, k1: float, b: float, memory_mb: int = 1024, language: str = ENGLISH) -> None:
         from encore.retrieval.lucene import INDEX
 
         if not (index / INDEX).is_dir():
@@ -228,6 +230,8 @@ class Resident:
         self._list = load("java.util.ArrayList")
         self._searcher: Any = load("io.anserini.search.SimpleSearcher")(str(index / INDEX))
         self._searcher.set_bm25(k1, b)
+        if language in ANALYSED:
+            self._searcher.set_language(language)
 
     def search(self, text: str, depth: int) -> None:
         """Answer a query of plain words; the answer stays in Java, as bringing it here would take long."""
