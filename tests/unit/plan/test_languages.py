@@ -1,0 +1,69 @@
+"""The language of a dataset: who has it, what depends on it, and what stays as it was."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from encore.data.article_texts import articles
+from encore.data.collection import Collection
+from encore.datasets.kinds import build_collection, load_kind
+from encore.errors import EncoreError
+from encore.plan.artifacts.collections import named_collection
+from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
+from tests.unit.commands.test_new import folder, judged, new
+
+
+def plan(**changed: Any) -> Plan:
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    run["datasets"]["own"] |= changed
+    run["datasets"]["part"] = {"kind": "subset", "of": "own", "passages": 20}
+    return load_plan(Path("config/own.yaml"), run)
+
+
+def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="वह घर गया। वह सोया।")
+    new("own", "--beir", "data/own", "--language", "hi")
+    assert "ict" in yaml.safe_load(Path("config/own.yaml").read_text())["tables"]["table1"], "texts of two sentences"
+    planned = plan()
+    assert planned.resolve.dataset("own").fields.language == planned.resolve.dataset("part").fields.language == "hi"
+    english = plan(language="en")
+    names = [{each: one.resolve.dataset(each).content for each in ("own", "part")} for one in (planned, english)]
+    assert names[0]["own"] == {**names[1]["own"], "language": "hi"}
+    assert names[0]["part"] == {**names[1]["part"], "language": "hi"}
+    assert notes(planned) == ["BM25 reads own with Lucene's analyser of its language (hi)."]
+    assert ["Lucene has no analyser of it" in note for note in notes(plan(language="sw"))] == [True]
+    assert notes(english) == []
+
+
+def notes(one: Plan) -> list[str]:
+    return list(one.resolve.datasets.notes_behind([named_collection(one, "own")]))
+
+
+def test_texts_of_several_languages_are_joined_only_under_a_language_of_their_own(bare: Path) -> None:
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", str(place), "--language", "hi")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    run["datasets"]["other"] = {**run["datasets"]["own"], "language": "bn"}
+    run["datasets"]["both"] = {"kind": "concat", "of": ["own", "other"]}
+    with pytest.raises(EncoreError, match="'both' joins texts of several languages \\(bn, hi\\); give it a `language`"):
+        load_plan(Path("config/own.yaml"), run)
+    run["datasets"]["both"]["language"] = "hi"
+    assert load_plan(Path("config/own.yaml"), run).resolve.datasets.own("both").fields.language == "hi"
+
+
+def test_a_collection_says_its_language_and_is_split_by_it(tmp_path: Path) -> None:
+    place = folder({"test": judged(0, 9)}, str(tmp_path / "own"), "वह घर गया। वह सोया।")
+    fields = {"kind": "beir", "path": str(place), "splits": {"test": {"role": "test"}}}
+    found = {}
+    for language in ("en", "hi"):
+        read = load_kind("beir").fields.model_validate({**fields, "language": language})
+        build_collection("beir", read.resolve() | read.language_spec, tmp_path / language, source=place)
+        made = Collection(tmp_path / language)
+        assert made.language == language
+        found[language] = len(next(articles(made))["sections"][0]["sentences"])
+    assert found == {"en": 1, "hi": 3}
+    with pytest.raises(ValueError, match="language"):
+        load_kind("beir").fields.model_validate({**fields, "language": "Hindi"})
