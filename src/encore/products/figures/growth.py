@@ -23,8 +23,6 @@ from encore.products.figures.base import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Page
-
     from encore.plan.plan import Plan
 
 
@@ -123,18 +121,11 @@ def _points(
     return found
 
 
-def draw_growth(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:
-    """A line of data a point, seed and sample; a panel a measure."""
-    from encore.products.figures import curve
-
-    return curve.draw(figure)
-
-
 KIND = FigureKind(
     GrowthFigure,
     plan_growth,
     curves.CurvesSlice,
     curves.HEADER,
-    draw_growth,
+    curves.draw_curves,
     lambda content, axes: curves.points(content, axes, str),
 )
