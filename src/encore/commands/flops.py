@@ -3,9 +3,8 @@
 import argparse
 
 from encore.commands.plan import plan_of
-from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.products.tables.budgets import RowFlops, models_behind, off_budget, operations
+from encore.products.tables.budgets import RowFlops, models_behind, off_budget, operations, trained_scores
 from encore.products.tables.plan import table_plan
 
 
@@ -32,12 +31,7 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """
     found = []
     for row in table_plan(plan, table)["rows"]:
-        runs: dict[str, Artifact] = {}  # the first scores of each trained system, under the first seed
-        for cell in row["cells"].values():
-            for read in cell["reads"][:1]:
-                artifact = plan.find(read["folder"])
-                if artifact.stage == "evaluate" and read["seed"] is not None:
-                    runs.setdefault(cell["system"], artifact)
+        runs = trained_scores(row, plan.find)
         for system, scores in runs.items():
             models, name = models_behind(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
             spent = [operations(models[kind]) for kind in ("pretrain", "finetune")]

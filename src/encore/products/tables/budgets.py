@@ -110,14 +110,19 @@ def compared_models(rows: list[dict[str, Any]], find: Callable[[str], Artifact])
     """The rows of a table's slice; where a control is among them, with the models behind each under the first seed."""
     if all(row["role"] != "control" for row in rows):
         return rows
-    return [row | {"models": models_behind(first)} if (first := _first_scores(row, find)) else row for row in rows]
+    first = [next(iter(trained_scores(row, find).values()), None) for row in rows]
+    return [row | {"models": models_behind(own)} if own else row for row, own in zip(rows, first, strict=True)]
 
 
-def _first_scores(row: dict[str, Any], find: Callable[[str], Artifact]) -> Artifact | None:
-    """The first scores of a row that has learned something, under the first seed."""
-    reads = (read for cell in row["cells"].values() for read in cell["reads"][:1] if read["seed"] is not None)
-    found = (find(read["folder"]) for read in reads)
-    return next((artifact for artifact in found if artifact.stage == "evaluate"), None)
+def trained_scores(row: dict[str, Any], find: Callable[[str], Artifact]) -> dict[str, Artifact]:
+    """The first scores of each system of a row that has learned something, under the first seed."""
+    found: dict[str, Artifact] = {}
+    for cell in row["cells"].values():
+        for read in cell["reads"][:1]:
+            artifact = find(read["folder"])
+            if artifact.stage == "evaluate" and read["seed"] is not None:
+                found.setdefault(cell["system"], artifact)
+    return found
 
 
 def _last_models(run: Artifact) -> Iterator[Artifact]:
