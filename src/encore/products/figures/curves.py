@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from encore.products.figures.base import FigurePoint, FigureSlice, PointAxes, Points
 from encore.products.slices import SlicePart
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Page
 
 STATISTICS = "statistics.json"
 HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
@@ -99,10 +96,3 @@ def points(content: dict[str, Any], axes: PointAxes, place: Callable[[Any], str]
                 part["reads"].append({"seed": point["seed"], "folder": point["scores"]})
     for where, samples in found.items():
         yield where, list(samples.values())
-
-
-def draw_curves(figure: CurvesSlice) -> tuple[list[list[str]], Page]:
-    """A line of data a point, seed and sample, then the ends of advantages; a panel a measure and what it is over."""
-    from encore.products.figures import curve
-
-    return curve.draw(figure)

@@ -23,6 +23,8 @@ from encore.products.figures.base import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
+
     from encore.plan.plan import Plan
 
 
@@ -121,11 +123,18 @@ def _points(
     return found
 
 
+def draw_growth(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:
+    """A line of data a point, seed and sample; a panel a measure."""
+    from encore.products.figures import curve
+
+    return curve.draw(figure)
+
+
 KIND = FigureKind(
     GrowthFigure,
     plan_growth,
     curves.CurvesSlice,
     curves.HEADER,
-    curves.draw_curves,
+    draw_growth,
     lambda content, axes: curves.points(content, axes, str),
 )

@@ -22,6 +22,8 @@ from encore.products.figures.base import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Page
+
     from encore.plan.plan import Plan
 
 
@@ -158,11 +160,18 @@ def _topics(plan: Plan, dataset: str, panel: PanelEntry) -> str:
     return plan.resolve.dataset(dataset).fields.splits[panel.split].topics or panel.split
 
 
+def draw_labels(figure: curves.CurvesSlice) -> tuple[list[list[str]], Page]:
+    """A line of data a point, seed and sample, then the ends of advantages; a panel a measure and what it is over."""
+    from encore.products.figures import curve
+
+    return curve.draw(figure)
+
+
 KIND = FigureKind(
     LabelsFigure,
     plan_labels,
     curves.CurvesSlice,
     curves.HEADER,
-    curves.draw_curves,
+    draw_labels,
     lambda content, axes: curves.points(content, axes, axes.places.__getitem__),
 )
