@@ -3,7 +3,9 @@
 import atexit
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import cache
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,12 @@ def make(name: str, store: Any = None, **fields: Any) -> Any:
     step = objectives.fields({**STEP, "objective": name, **SMALL.get(name, {}), **fields})
     store = store or small_store.random_store()
     return objectives.load(name)(step, store, prepared(name, step, store))
+
+
+def given_states(states: torch.Tensor, mask: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """An encoder's ``forward`` that gives texts, which come in parts by length, their rows of states [B, L, H]."""
+    rows = cycle(torch.argsort(mask.sum(1), stable=True).tolist())
+    return lambda ids, _: states[list(islice(rows, len(ids))), : ids.shape[1]]
 
 
 def prepared(name: str, step: Any, store: Any) -> Path | None:

@@ -14,7 +14,8 @@ import numpy as np
 from encore.finetuning.queries import Example
 from encore.finetuning.retrieval_task import RetrievalTask, padded_parts
 from encore.models import flops
-from encore.training.task import Arrays, ForwardOutput, blank, in_parts, part_numbers
+from encore.models.inputs import in_parts
+from encore.training.task import Arrays, ForwardOutput, blank, part_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

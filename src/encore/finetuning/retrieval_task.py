@@ -11,8 +11,8 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
-from encore.models.inputs import Special
-from encore.training.task import Arrays, Task, blank, in_parts, part_numbers, quantiles
+from encore.models.inputs import Special, in_parts
+from encore.training.task import Arrays, Task, blank, part_numbers, quantiles
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -7,7 +7,10 @@ norms and activations are left out (below 2 % at BERT's shapes). All states are 
 
 from __future__ import annotations
 
+import numpy as np
+
 from encore.models.config import EncoderConfig
+from encore.models.inputs import parts_by_length
 
 PRODUCTS = {"none": 0, "linear": 1, "nonlinear": 2}  # of a projector
 TRAINING = 3.0  # times the forward pass: a backward pass has two products for each of its products
@@ -26,6 +29,17 @@ def forward(config: EncoderConfig, batch: int, length: int) -> float:
     projector = PRODUCTS[config.projector] * product(batch, config.hidden, config.hidden)
     head = product(batch, config.hidden, config.projection_dim) if config.projection_dim else 0.0
     return config.layers * (projections + scores_and_mixing + feed_forward) + projector + head
+
+
+def forward_in_parts(config: EncoderConfig, ids: np.ndarray, mask: np.ndarray | None) -> float:
+    """One forward pass of texts of unlike length, ids [B, L], as ``packing.in_parts`` runs it.
+
+    Args:
+        mask: bool [B, L], true at real tokens; None where only the shape of the ids is known.
+    """
+    if mask is None:
+        return forward(config, *ids.shape)
+    return sum(forward(config, len(rows), longest) for rows, longest in parts_by_length(mask))
 
 
 def embedding(config: EncoderConfig, batch: int, length: int) -> float:

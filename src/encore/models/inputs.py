@@ -11,6 +11,22 @@ from encore.data.vocabulary import SpecialTokens
 from encore.models.config import EncoderConfig
 
 Special = EncoderConfig | SpecialTokens  # what knows the ids of [CLS], [SEP] and padding
+PARTS = 4  # that texts of a batch come in, from short to long, each padded to its own longest
+
+
+def in_parts(texts: np.ndarray) -> list[np.ndarray]:
+    """Texts [n], ordered from short to long by the caller, as ``PARTS`` arrays of like size, or n where n is less."""
+    return np.array_split(texts, min(PARTS, len(texts)))
+
+
+def parts_by_length(mask: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """The parts of a batch of texts in any order: the rows of each, int64 [n], and tokens of its longest text.
+
+    Args:
+        mask: bool [B, L], true at real tokens.
+    """
+    lengths = mask.sum(axis=1)
+    return [(rows, int(lengths[rows[-1]])) for rows in in_parts(np.argsort(lengths, kind="stable"))]
 
 
 def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from encore.models.inputs import parts_by_length
 
 AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAttention needs
 
@@ -202,6 +205,27 @@ def layout(mask: Tensor | None, device: torch.device) -> Layout:
         return Rectangle(None if bool(mask.all()) else mask)
     packing = Packing(mask, device)
     return Rectangle(None) if len(packing.places) == mask.numel() else packing
+
+
+def in_parts(run: Callable[..., Tensor], ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
+    """What an encoder makes of texts of unlike length.
+
+    On a CPU in parts of texts of like length, each padded to its own longest; elsewhere at once, since none is padded.
+
+    Args:
+        run: ``Encoder.forward`` or ``Encoder.embed``; the other arguments are theirs.
+
+    Returns:
+        [B, L, H], 0 behind the longest text of a part, or [B, D].
+    """
+    texts = [each for each in (ids, mask, segments) if each is not None]
+    if ids.device.type != "cpu":
+        return run(*texts)
+    parts, found = parts_by_length(mask.numpy()), []
+    for rows, longest in parts:
+        made = run(*(each[rows, :longest] for each in texts))
+        found.append(F.pad(made, (0, 0, 0, ids.shape[1] - longest)) if made.dim() == 3 else made)
+    return torch.cat(found)[np.argsort(np.concatenate([rows for rows, _ in parts]))]
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, visible: Visible, rate: float) -> Tensor:

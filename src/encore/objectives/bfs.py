@@ -25,7 +25,7 @@ class Bfs(Pairs[BfsFields]):
     Fields = BfsFields
     reads_articles = True
     needed = "articles with a first section and others"
-    impl = 2  # 2: the last layer computes [CLS] alone
+    impl = 3  # 2: the last layer computes [CLS] alone; 3: batches are random samples
 
     def find_pairs(self) -> np.ndarray:
         """The chunks of sections but the first, of articles whose first section has text."""

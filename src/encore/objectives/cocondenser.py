@@ -41,6 +41,7 @@ class Cocondenser(Headed[CocondenserFields]):
     """
 
     Fields = CocondenserFields
+    impl = 2  # 2: batches are random samples
 
     def __init__(self, fields: CocondenserFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)

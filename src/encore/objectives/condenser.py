@@ -56,7 +56,12 @@ class Headed(MaskedTexts[F]):
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The losses of the head and of the encoder, scalars, and ``texts`` [B, H], the pooled representations."""
-        early, late = encoder.early_and_late(batch["ids"], batch["mask"], self.fields.early_layers)
+        import torch
+
+        def run(ids: Tensor, mask: Tensor) -> Tensor:
+            return torch.cat(encoder.early_and_late(ids, mask, self.fields.early_layers), dim=-1)
+
+        early, late = self.states(run, batch).chunk(2, dim=-1)
         texts = encoder.pooled(late, batch["ids"], batch["mask"])
         states = heads["head"](texts, early, batch["mask"])
         terms = {name: self.masked_lm(encoder, heads, read, batch) for name, read in (("head", states), ("mlm", late))}

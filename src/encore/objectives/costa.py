@@ -107,7 +107,7 @@ class Costa(MaskedTexts[CostaFields]):
     """
 
     Fields = CostaFields
-    impl = 2  # 2: [UNK] is not a word span
+    impl = 3  # 2: [UNK] is not a word span; 3: batches are random samples
 
     def __init__(self, fields: CostaFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
@@ -144,7 +144,7 @@ class Costa(MaskedTexts[CostaFields]):
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss of MLM; ``texts`` [B, H], ``spans`` [B, K, H] and ``drawn`` [B, K] bool for the contrast."""
-        hidden = encoder(batch["ids"], batch["mask"])
+        hidden = self.states(encoder, batch)
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         spans = span_means(hidden, batch["spans"])

@@ -117,6 +117,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     Fields = CpdaeFields
     Prepares = Idf
+    impl = 2  # 2: batches are random samples
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
@@ -160,7 +161,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
         from encore.training import losses
 
-        hidden = encoder(batch["ids"], batch["mask"])
+        hidden = self.states(encoder, batch)
         vectors = encoder.pooled(hidden, batch["ids"], batch["mask"])
         logits = heads["decoder"](vectors)
         weights = None if self.idf is None else torch.from_numpy(self.idf).to(logits.device)

@@ -26,7 +26,7 @@ class Ict(Pairs[IctFields]):
     Fields = IctFields
     pairs_sentences = True
     needed = "texts of two or more sentences"
-    impl = 2  # 2: the last layer computes [CLS] alone
+    impl = 3  # 2: the last layer computes [CLS] alone; 3: batches are random samples
 
     def find_pairs(self) -> np.ndarray:
         """The chunks of two sentences or more."""

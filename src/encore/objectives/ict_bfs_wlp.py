@@ -26,7 +26,7 @@ class Mixture(Pairs[MixtureFields]):
 
     Fields = MixtureFields
     reads_articles = True
-    impl = 3  # 2: examples do not share pairs; 3: the last layer computes [CLS] alone
+    impl = 4  # 2: examples do not share pairs; 3: the last layer computes [CLS] alone; 4: batches are random samples
 
     def find_pairs(self) -> np.ndarray:
         """The tasks, whose examples come in turn."""

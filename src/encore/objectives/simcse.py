@@ -47,6 +47,7 @@ class Simcse(Texts[SimcseFields]):
     """
 
     Fields = SimcseFields
+    impl = 2  # 2: batches are random samples
 
     def example(self, index: int, rng: np.random.Generator) -> np.ndarray:
         """The pieces of a text."""
@@ -74,7 +75,7 @@ class Simcse(Texts[SimcseFields]):
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """``views`` [B, 2, H]: both readings of each text."""
         with dropout(encoder, self.fields.dropout):
-            hidden = encoder(batch["ids"], batch["mask"])
+            hidden = self.states(encoder, batch)
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
@@ -98,8 +99,7 @@ class Simcse(Texts[SimcseFields]):
         views, width = len(batch["ids"]), encoder.config.hidden
         head = flops.product(views, width, width)
         similarities = flops.product(views / VIEWS, width, views / VIEWS)
-        encoded = flops.forward(encoder.config, *batch["ids"].shape)
-        return flops.TRAINING * (encoded + head + similarities)
+        return flops.TRAINING * (self.encoded(encoder, batch) + head + similarities)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Wlp(Pairs[WlpFields]):
     Fields = WlpFields
     reads_articles = True
     needed = "links between sections of articles"
-    impl = 2  # 2: the last layer computes [CLS] alone
+    impl = 3  # 2: the last layer computes [CLS] alone; 3: batches are random samples
 
     def find_pairs(self) -> np.ndarray:
         """The links between different sections with text: the linking one and the linked one, [n, 2]."""

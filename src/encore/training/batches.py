@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Window(NamedTuple):
-    """Consecutive batches of an epoch, before their examples are redistributed so that those of like length share one.
+    """Consecutive batches of an epoch: rows of one permutation of all examples, before they are ordered by size.
 
     ``rows``: the numbers of their examples, int64 [W, B]. ``first``: the number of the first batch in its epoch.
     ``step``: the step that reads it. ``skip``: batches that an earlier process has trained on.
@@ -108,7 +108,11 @@ class BatchMaker:
             yield from self.deal(window)
 
     def windows(self, start: int) -> Iterator[Window]:
-        """Runs of batches; the last batch of an epoch, filled up with examples of the first ones, stays alone."""
+        """Runs of batches; the last batch of an epoch, filled up with examples of the first ones, stays alone.
+
+        An epoch's permutation is of all examples, wherever they lie. It and their numbers are held, 16 bytes an
+        example, and 24 while they are drawn: 212 MB of 8.84 million.
+        """
         indices = self.task.indices()
         per_epoch = -(-len(indices) // min(self.batch, len(indices)))
         epoch, skip = divmod(start, per_epoch)
@@ -121,14 +125,14 @@ class BatchMaker:
             epoch, skip = epoch + 1, 0
 
     def deal(self, window: Window) -> list[Draw]:
-        """The draws of a window's steps: its examples in the order of their lengths, cut into batches, these shuffled.
+        """The draws of a window's steps: its examples in the order of their sizes, cut into batches, these shuffled.
 
         Every process deals alike, so that it needs to make no example but its own.
         """
-        indices = window.rows.ravel()
+        indices, shape = window.rows.ravel(), window.rows.shape
         sizes = self.task.sizes(indices, partial(self.chance, window.epoch))
-        order, shape = np.argsort(sizes, kind="stable"), window.rows.shape
-        batches = list(zip(indices[order].reshape(shape), sizes[order].reshape(shape), strict=True))
+        order = by_size(self.task, sizes, shape[1]).reshape(shape)
+        batches = list(zip(indices[order], sizes[order], strict=True))
         shuffled = generator(self.seed, "window", window.epoch, window.first).permutation(len(batches))
         draws = [Draw(step, window.epoch, *batches[place]) for step, place in enumerate(shuffled, window.step)]
         return draws[window.skip :]
@@ -153,6 +157,20 @@ class BatchMaker:
     def _of_window(self, work: tuple[Window, PartSize]) -> list[Batch]:
         window, size = work
         return [self.make(draw, size) for draw in self.deal(window)]
+
+
+def by_size(task: Task, sizes: np.ndarray, batch: int) -> np.ndarray:
+    """The order of examples from small to large, int64 [n]: of all, so that those of like size share a batch.
+
+    Where a task contrasts them it is that of each batch alone: negatives of a batch's own size would be other ones than
+    those that chance gives, as the papers' trainers draw them.
+
+    Args:
+        sizes: of the examples as they were drawn, [n].
+        batch: how many of them are a batch.
+    """
+    batches = np.arange(len(sizes)) // batch if task.contrasts else np.zeros(len(sizes))
+    return np.lexsort((sizes, batches))
 
 
 def split_batch(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from encore.training.batches import split_batch
+from encore.training.batches import by_size, split_batch
 from encore.training.distributed import ALONE
 from encore.training.gradients import TrainingModels, measure_losses
 from encore.training.memory import MicroBatch, PartSize
@@ -51,12 +51,14 @@ def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch:
     """The mean of the loss and of its terms over all examples of a task, by name.
 
     The same chance is drawn at every call, whatever the seed, so that losses differ by the weights alone. A contrast
-    is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
+    is within random batches of ``batch`` examples, as in training; the last one may be smaller.
     """
     chance = partial(generator, 0, "held out")
     indices = task.indices()
+    if task.contrasts:
+        indices = chance("order").permutation(indices)
     sizes = task.sizes(indices, chance)
-    order = np.argsort(sizes, kind="stable")
+    order = by_size(task, sizes, batch)
     indices, sizes = indices[order], sizes[order]
     found: dict[str, list[float]] = {}
     counts = []

@@ -24,10 +24,11 @@ def generator(seed: int, *key: str | int) -> np.random.Generator:
 def epoch_order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     """The examples of an epoch in order, [batches, batch] int64: a function of the seed and the epoch.
 
-    A permutation; the last batch is filled up from its beginning, so that every contrast has as many negatives as the
-    others and no example is twice in a batch. With fewer examples than a batch holds, a batch is all of them.
+    A permutation of all, wherever they lie on disk. The last batch is filled up from its beginning, so that every
+    contrast has as many negatives as the others and no example is twice in a batch. With fewer examples than a batch
+    holds, a batch is all of them.
     """
     batch = min(batch, length)
     permutation = generator(seed, "order", epoch).permutation(length)
     rows = -(-length // batch)
-    return np.resize(permutation, (rows, batch))
+    return np.append(permutation, permutation[: rows * batch - length]).reshape(rows, batch)

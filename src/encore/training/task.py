@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 Arrays = dict[str, np.ndarray]
-PARTS = 4  # that texts of a batch come in, from short to long, each padded to its own longest
 
 
 class ForwardOutput(NamedTuple):
@@ -56,8 +55,9 @@ class Task(ABC):
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """Tokens of the longest text of each example: those of like size share a batch, so that little is padding.
 
-        All processes that train together ask for those of a whole batch, and then make their own examples alone; so
-        this should need no text where lengths are known. The default is 0: sizes do not matter.
+        Where examples are contrasted, sizes only order those of a batch. All processes that train together ask for
+        those of a whole batch, and then make their own examples alone; so this should need no text where lengths are
+        known. The default is 0: sizes do not matter.
 
         Args:
             indices: int64 [n], numbers of examples.
@@ -114,6 +114,11 @@ class Task(ABC):
             progress: the share of the training that is done, from 0 to 1.
         """
 
+    @property
+    def contrasts(self) -> bool:
+        """True if a batch's examples are each other's negatives, so that a batch must be a random sample of all."""
+        return type(self).batch_loss is not Task.batch_loss
+
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
         """Counts that terms of ``forward`` are means over, by term, if not over examples: masked positions."""
         return {}
@@ -143,11 +148,6 @@ def quantiles(ordered: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """The numbers, of ascending ones, that such shares of all are below; NumPy's quantiles take ten times as long."""
     found: np.ndarray = ordered[np.minimum(shares * len(ordered), len(ordered) - 1).astype(int)]
     return found
-
-
-def in_parts(texts: np.ndarray) -> list[np.ndarray]:
-    """Texts [n], ordered from short to long by the caller, as ``PARTS`` arrays of like size, or n where n is less."""
-    return np.array_split(texts, min(PARTS, len(texts)))
 
 
 def part_numbers(batch: Mapping[str, Any], kind: str) -> range:
@@ -198,6 +198,11 @@ class Subset(Task):
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """As of the task."""
         return self.task.batch_loss(embeddings)
+
+    @property
+    def contrasts(self) -> bool:
+        """As of the task."""
+        return self.task.contrasts
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         """As of the task."""

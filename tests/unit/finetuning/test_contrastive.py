@@ -11,9 +11,9 @@ from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
+from encore.models.inputs import PARTS
 from encore.training.batches import BatchMaker
 from encore.training.memory import PartSize
-from encore.training.task import PARTS
 from tests.support.small_finetuning import (
     NEGATIVES,
     PASSAGES,

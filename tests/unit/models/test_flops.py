@@ -12,6 +12,7 @@ from encore.models import flops, heads
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
+from encore.models.packing import in_parts
 from tests.support.small_models import random_batch, random_encoder
 
 
@@ -47,6 +48,14 @@ def test_the_encoder_is_counted_as_torch_does(head: int | None) -> None:
 def test_padding_is_counted() -> None:
     encoder = random_encoder()
     assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == flops.forward(encoder.config, 2, 12)
+
+
+def test_texts_in_parts_by_length_are_counted_as_torch_does() -> None:
+    encoder = random_encoder()
+    ids, mask = random_batch(encoder.config, [12, 3, 4, 9, 2, 12])
+    computed = counted(encoder, [12, 3, 4, 9, 2, 12], embed=lambda *texts: in_parts(encoder.forward, *texts[1:]))
+    assert computed == flops.forward_in_parts(encoder.config, ids.numpy(), mask.numpy())
+    assert computed < flops.forward_in_parts(encoder.config, ids.numpy(), None) == flops.forward(encoder.config, 6, 12)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

@@ -44,6 +44,25 @@ def test_packed_states_are_the_padded_ones_and_zero_at_padding(segmented: bool) 
         assert (own - in_a_row(encoder, ids, mask)).abs().max() > 0.01
 
 
+@pytest.mark.parametrize("segmented", [False, True])
+def test_texts_in_parts_by_length_have_the_states_and_vectors_of_the_batch_with_less_padding(segmented: bool) -> None:
+    encoder, lengths = random_encoder().eval(), [9, 4, 12, 2, 3, 11]
+    ids, mask = random_batch(encoder.config, lengths)
+    segments = (torch.arange(ids.shape[1]) > 2).long().expand_as(ids) if segmented else None
+    shapes: list[torch.Size] = []
+
+    def run(ids: Tensor, *others: Tensor) -> Tensor:
+        shapes.append(ids.shape)
+        return encoder(ids, *others)
+
+    states, whole = packing.in_parts(run, ids, mask, segments), encoder(ids, mask, segments)
+    torch.testing.assert_close(states[mask], whole[mask], atol=1e-5, rtol=0)
+    assert states.shape == whole.shape
+    assert shapes == [(2, 3), (2, 9), (1, 11), (1, 12)]
+    vectors = packing.in_parts(encoder.embed, ids, mask, segments)
+    torch.testing.assert_close(vectors, encoder.embed(ids, mask, segments), atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
 def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = random_encoder(pooling=pooling, projection_dim=5)

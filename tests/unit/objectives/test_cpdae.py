@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.objectives.cpdae import Idf
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
-from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
+from tests.support.small_objective import STEP, batch_of, encoder, given_states, heads_of, make
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "cpdae": {},
@@ -95,7 +95,7 @@ class Case:
         self.arrays, self.batch = batch_of(self.objective, range(2))
         shape = (*self.batch["ids"].shape, 8)
         self.hidden = torch.tensor(np.random.default_rng(0).normal(size=shape), requires_grad=True)
-        self.model.forward = lambda ids, mask: self.hidden
+        self.model.forward = given_states(self.hidden, self.batch["mask"])
         self.oracle = Oracle(name, self.objective, self.heads, self.model.word_embeddings, 2)
 
     def terms(self) -> dict[str, torch.Tensor]:

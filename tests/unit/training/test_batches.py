@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encore import objectives
 from encore.errors import EncoreError
 from encore.training.batches import WINDOW, Batch, BatchMaker
 from encore.training.distributed import ProcessGroup
@@ -18,7 +19,7 @@ from encore.training.task import ForwardOutput, Subset, Task
 
 
 class Drawn(Task):
-    """Examples that remember who they are and what was drawn for them."""
+    """Examples that remember who they are and what was drawn for them, and are sorted by it."""
 
     def __init__(self, length: int, sized: bool = True) -> None:
         self.length, self.sized = length, sized
@@ -48,6 +49,16 @@ class Drawn(Task):
         raise NotImplementedError
 
     def flops(self, encoder: Any, batch: Any) -> float:
+        raise NotImplementedError
+
+
+class Contrasted(Drawn):
+    """The same as each other's negatives; two that are neighbours on disk have one size, as texts of an article do."""
+
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        return indices // 2
+
+    def batch_loss(self, embeddings: Any) -> Any:
         raise NotImplementedError
 
 
@@ -91,10 +102,11 @@ def test_every_epoch_of_batches_holds_every_example_and_none_twice_in_a_batch(le
         assert chance == expected  # whatever the batch and whatever was drawn before
 
 
-def test_batches_go_on_anywhere_as_if_never_stopped() -> None:
-    whole = taken(Drawn(300), 8, 5, 100)
+@pytest.mark.parametrize("task", [Drawn(300), Contrasted(300)])
+def test_batches_go_on_anywhere_as_if_never_stopped(task: Task) -> None:
+    whole = taken(task, 8, 5, 100)
     for start in (1, 7, WINDOW, WINDOW + 1, 37, 38, 75, 99):
-        assert alike(taken(Drawn(300), 8, 5, 100 - start, start), whole[start:])
+        assert alike(taken(task, 8, 5, 100 - start, start), whole[start:])
 
 
 def test_only_examples_of_the_batch_are_made() -> None:
@@ -121,6 +133,38 @@ def test_examples_of_like_size_share_a_batch() -> None:
 def test_batches_of_a_window_are_not_in_the_order_of_their_sizes() -> None:
     means = [np.mean(drawn(batch)) for batch in taken(Drawn(8 * WINDOW * 2), 8, 0, WINDOW)]
     assert abs(np.corrcoef(means, np.arange(WINDOW))[0, 1]) < 0.6
+
+
+# Examples that are each other's negatives
+
+
+def pairs(found: list[Batch], others: Callable[[np.ndarray], np.ndarray]) -> int:
+    """How often an example and the one that belongs to it are in one batch; each pair counts twice."""
+    return sum(int(np.isin(others(batch.draw.indices), batch.draw.indices).sum()) for batch in found)
+
+
+def test_neighbours_on_disk_meet_in_a_batch_no_more_often_than_by_chance() -> None:
+    count, batch, epochs = 8 * WINDOW * 2, 8, 40
+    found = taken(Contrasted(count), batch, 0, epochs * count // batch)
+    met = pairs(found, lambda indices: indices ^ 1) / 2
+    expected = epochs * count / 2 * (batch - 1) / (count - 1)
+    assert abs(met - expected) < 4 * np.sqrt(expected)
+    assert pairs(taken(Drawn(count), batch, 0, count // batch), lambda indices: indices) == count  # what `pairs` counts
+
+
+def test_contrasted_examples_of_one_size_share_no_batch_and_each_batch_is_sorted() -> None:
+    count = 8 * WINDOW * 2
+    found = taken(Contrasted(count), 8, 0, count // 8)
+    spreads = [np.std(batch.draw.sizes) / (count / 2) for batch in found]
+    assert np.mean(spreads) == pytest.approx(1 / np.sqrt(12), rel=0.1)  # a uniform distribution's, as over all examples
+    assert all((np.diff(batch.draw.sizes) >= 0).all() for batch in found)
+
+
+@pytest.mark.parametrize("name", objectives.names())
+def test_objectives_contrast_examples_where_they_have_a_loss_of_the_batch(name: str) -> None:
+    kind = objectives.load(name)
+    whole = Subset(object.__new__(kind), np.arange(3))
+    assert whole.contrasts == (name in {"bfs", "cocondenser", "costa", "cpdae", "ict", "ict_bfs_wlp", "simcse", "wlp"})
 
 
 # Several processes

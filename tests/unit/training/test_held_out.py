@@ -110,8 +110,8 @@ def test_an_interruption_leaves_the_same_curve(tmp_path: Path, monkeypatch: pyte
 def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
     task, model = make("ict"), encoder()
     models = TrainingModels(task, model, heads_of(task, model), torch.device("cpu"), NUMERICS)
-    examples = [task.example(index, generator(0, "held out", index)) for index in range(len(task))]
-    examples.sort(key=lambda pair: len(pair.document))
+    order = generator(0, "held out", "order").permutation(len(task)).tolist()
+    examples = [task.example(index, generator(0, "held out", index)) for index in order]
     sizes, losses = [], []
     for first in range(0, len(examples), 10):
         batch = task.collate(examples[first : first + 10])

@@ -16,10 +16,14 @@ from pydantic import Field
 from encore.config.entries import PretrainStep
 from encore.config.strict import Positive, Share, Strict
 from encore.errors import EncoreError
-from encore.objectives.base import Objective
+from encore.models import flops
+from encore.objectives.base import Arrays, Objective
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from encore.data.tokens import Sequences, TokenStore
+    from encore.models.encoder import Encoder
 
 PIECES = 2**23  # of a block of texts, which takes about 1 GB while its words are counted
 SECTIONS = 2**16  # that are packed at once
@@ -210,6 +214,17 @@ class Texts(Objective[F]):
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """Word pieces of each text."""
         return self.lengths[indices]
+
+    def states(self, run: Callable[..., Tensor], batch: dict[str, Tensor]) -> Tensor:
+        """The states [B, L, H] that ``run``, an encoder, gives a batch; contrasted texts are of unlike length."""
+        from encore.models.packing import in_parts
+
+        return in_parts(run, batch["ids"], batch["mask"]) if self.contrasts else run(batch["ids"], batch["mask"])
+
+    def encoded(self, encoder: Encoder, batch: Arrays) -> float:
+        """The operations of ``states``, forward."""
+        mask = batch.get("mask") if self.contrasts else None
+        return flops.forward_in_parts(encoder.config, batch["ids"], mask)
 
 
 def document_chunks(store: TokenStore, length: int, titles: bool) -> Chunks:

@@ -101,9 +101,8 @@ class MaskedTexts(Texts[F]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the encoder over all positions, the vocabulary head over the masked ones."""
-        return flops.TRAINING * (
-            flops.forward(encoder.config, *batch["ids"].shape) + flops.mlm_head(encoder.config, len(batch["masked"]))
-        )
+        head = flops.mlm_head(encoder.config, len(batch["masked"]))
+        return flops.TRAINING * (self.encoded(encoder, batch) + head)
 
 
 def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:

@@ -18,7 +18,7 @@ from encore.objectives.parts.chunks import document_chunks, title_rooms
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.training.randomness import number
-from encore.training.task import in_parts, part_numbers
+from encore.training.task import part_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,7 +184,7 @@ class Pairs(Objective[F]):
         ids, mask = texts.pad([pair.read for pair in pairs], self.fields.length, special)
         kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
         batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
-        for place, part in enumerate(in_parts(np.arange(len(pairs)))):
+        for place, part in enumerate(texts.in_parts(np.arange(len(pairs)))):
             padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
             batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
         if self.fields.segments:
@@ -196,7 +196,7 @@ class Pairs(Objective[F]):
     def outline(self, length: int, query_length: int) -> Arrays:
         """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of queries, ``masked`` [M] if any."""
         batch = self.fields.batch
-        parts = in_parts(np.arange(batch))
+        parts = texts.in_parts(np.arange(batch))
         masked = {"masked": blank(batch * self.fields.mask_ratio * (length - 2))} if self.fields.mlm_weight else {}
         return {
             "kind": blank(batch),
@@ -217,14 +217,16 @@ class Pairs(Objective[F]):
         """The loss of MLM, if any; ``queries`` and ``documents`` [B, D] and ``kind`` [B] for the contrast."""
         import torch
 
+        from encore.models.packing import in_parts
+
         parts = part_numbers(batch, "query")
         tower = encoder.query_tower
         queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
         ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
         if not self.fields.mlm_weight:
-            documents = encoder.embed(ids, mask, segments)
+            documents = in_parts(encoder.embed, ids, mask, segments)
             return ForwardOutput({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
-        hidden = encoder(ids, mask, segments)
+        hidden = in_parts(encoder, ids, mask, segments)
         documents = encoder.pool(hidden, ids, mask)
         means = {"mlm": masked_lm(encoder, heads, hidden, batch)}
         return ForwardOutput(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
@@ -255,9 +257,9 @@ class Pairs(Objective[F]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the queries, the documents, their scores, the vocabulary head if any."""
-        inputs = [array.shape for name, array in batch.items() if "_ids" in name]
-        pairs = len(batch["kind"])
-        forward = sum(flops.forward(encoder.config, *shape) for shape in inputs)
+        pairs, queries = len(batch["kind"]), [batch[f"query_ids_{i}"].shape for i in part_numbers(batch, "query")]
+        forward = sum(flops.forward(encoder.config, *shape) for shape in queries)
+        forward += flops.forward_in_parts(encoder.config, batch["document_ids"], batch.get("document_mask"))
         scores = flops.product(pairs, encoder.dimension, pairs)
         head = flops.mlm_head(encoder.config, len(batch["masked"])) if self.fields.mlm_weight else 0.0
         return flops.TRAINING * (forward + scores + head)
