@@ -137,7 +137,11 @@ def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop:
     """
     found = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
     if not found:
-        raise EncoreError(f"{folder}/qrels holds no .tsv of judgments; give it a test.tsv, and a train.tsv to train on")
+        there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
+        raise EncoreError(
+            f"{folder}/qrels holds no .tsv of judgments (there: {', '.join(there[:8]) or 'nothing'}); give it a "
+            "test.tsv, and a train.tsv to train on"
+        )
     named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
     given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
     fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **_named_language(language)}
@@ -225,7 +229,7 @@ def _with_validation(source: Source) -> Source:
     if held_out < LEAST:
         raise EncoreError(
             f"{source.queries['train']} training queries are too few to hold out {LEAST} of ten times as many for "
-            "validation; give more, or evaluate models that learned elsewhere, with --zero-shot"
+            "validation; give more, move some to a dev.tsv, or evaluate models that learned elsewhere, with --zero-shot"
         )
     source.held_out = held_out
     source.queries |= {"train": source.queries["train"] - held_out, "valid": held_out}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.storage.files import contents, sha256
+from encore.storage.files import remembered_contents, sha256
 
 CONFIG = "config.json"
 SHARDS = "model.safetensors.index.json"  # which of several files has which weight
@@ -76,7 +76,7 @@ def content(folder: Path) -> dict[str, str]:
     """
     if not folder.is_dir():
         return {"absent": folder.name}
-    return contents({name: folder / name for name in chosen(names_in(folder), str(folder))})
+    return remembered_contents({name: folder / name for name in chosen(names_in(folder), str(folder))})
 
 
 def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from encore.config.strict import Positive, Share, Strict
 from encore.config.validation import by_kind
 from encore.errors import EncoreError
-from encore.storage.files import contents
+from encore.storage.files import remembered_contents
 
 
 class Expansion(Strict):
@@ -77,7 +77,7 @@ class T5(Expansion):
 
 def content(path: Path) -> str:
     """A file's identity, whatever it is called."""
-    return contents({"predictions": path})["predictions"]
+    return remembered_contents({"predictions": path})["predictions"]
 
 
 SAMPLING = ("per_passage", "top_k")  # the fields of T5 that its training does not depend on

@@ -81,13 +81,14 @@ def says_something(text: str) -> bool:
 
 def _fault(row: Row, what: str) -> str | None:
     name, texts = row["_id"], [value for key, value in row.items() if key != "_id" and isinstance(value, str)]
+    searched = texts if what == "corpus" else [row["text"]]  # a query's title is not
     if name.split() != [name]:
         return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
     if _CONTROL.search(name):
         return f"id {quoted(name)} holds a control character, which no TREC run can say; rename it"
     if what == "queries" and name.startswith("#"):
         return f"id {quoted(name)} starts like a comment of a TREC run; rename it"
-    if not any(map(says_something, texts)):
+    if not any(map(says_something, searched)):
         drop = ", or set `empty_documents: drop`" if what == "corpus" else " with its judgments"
         return f"{quoted(name)} has no text; give it one or remove the row{drop}"
     try:

@@ -19,7 +19,7 @@ from encore.config.datasets import CollectionFields, MadeFrom
 from encore.datasets.kinds import BuildInputs
 from encore.datasets.source_files import refuse_changed
 from encore.errors import EncoreError
-from encore.storage.files import contents, write_json
+from encore.storage.files import remembered_contents, write_json
 
 EMBEDDED = "{embedded}/"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
@@ -88,14 +88,14 @@ def _located(path: str) -> Path:
 def _digests(source: Path, folders: tuple[str, ...]) -> dict[str, str]:
     """Digests of what is read: of the archive as a whole, or of every file in the folders."""
     if source.is_file():
-        return contents({"archive": source})
+        return remembered_contents({"archive": source})
     files = dict[str, Path]()
     for folder in folders:
         found = [each for each in sorted((source / folder).rglob("*")) if each.is_file() and each.name not in _OF_A_RUN]
         if not found:
             raise EncoreError(f"{source / folder} is missing or empty; name another `path` or `folder`")
         files |= {each.relative_to(source).as_posix(): each for each in found}
-    return contents(files)
+    return remembered_contents(files)
 
 
 def _unpack(archive: Path, place: Path, folders: tuple[str, ...]) -> None:

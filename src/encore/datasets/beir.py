@@ -24,7 +24,7 @@ from encore.data.validation import Located, Row, says_something
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
-from encore.storage.files import contents
+from encore.storage.files import contents, remembered_contents
 from encore.storage.text_files import numbered_objects
 
 READ = 16 * 2**20  # bytes of a file that are counted, packed or not; the rest of a larger one is taken to be alike
@@ -94,9 +94,6 @@ class BeirFields(JudgedFields):
     def resolve(self) -> dict[str, Any]:
         """The content's identity: digests of the files that are read, whatever the folder is called.
 
-        Up to 64 MiB together the files are hashed whole; above, each counts by its size and its first and last
-        MiB, since this runs whenever the workflow is parsed.
-
         A folder that is brought by hand and not there yet counts by its name, so that a run with it can be planned.
 
         Raises:
@@ -111,7 +108,7 @@ class BeirFields(JudgedFields):
             "files": files,
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
-            "content": {"absent": Path(self.path).name} if self.missing else contents(self.paths()),
+            "content": {"absent": Path(self.path).name} if self.missing else remembered_contents(self.paths()),
             **({"grades": grades} if grades else {}),
             **self.to_spec(),
             **self.form.to_spec(),
@@ -204,7 +201,11 @@ def _data_file(folder: Path, name: str) -> Path:
 def _existing(path: Path) -> Path:
     if not path.is_file():
         fault = "is not a file" if path.exists() else "is missing"
-        raise EncoreError(f"{path} {fault}; a collection of kind beir needs it, so name the right folder or split file")
+        there = sorted(each.name for each in path.parent.iterdir())[:8] if path.parent.is_dir() else []
+        raise EncoreError(
+            f"{path} {fault} ({path.parent} has {', '.join(there) or 'nothing'}); a collection of kind beir needs it, "
+            "so name the right folder or split file"
+        )
     return path
 
 
@@ -217,12 +218,13 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
     texts = ("_id", "title", "text", *others)
     for number, read in numbered_objects(path):
         row = {key: value for key, value in read.items() if value is not None or key in ("_id", "text")}
+        for key in ("_id", "text"):
+            if row.get(key) is None:
+                raise EncoreError(f'{path}, line {number}: "{key}" is missing or null; add it, or remove the row')
         if not all(isinstance(row.get(key, ""), str) for key in texts):
             raise EncoreError(
                 f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
             )
-        if "_id" not in row or "text" not in row:
-            raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
         yield number, row
 
 

@@ -18,7 +18,7 @@ from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import refuse_changed
 from encore.errors import EncoreError
-from encore.storage.files import contents
+from encore.storage.files import remembered_contents
 from encore.storage.text_files import numbered_lines
 
 Section = list[str]  # of sentences
@@ -136,7 +136,9 @@ def _files(own: Path) -> list[Path]:
 def _content(own: Path) -> dict[str, str]:
     if not own.exists():
         return {"absent": own.name}
-    return contents({path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)})
+    return remembered_contents(
+        {path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)}
+    )
 
 
 KIND = Kind(BooksFields, build_books, impl=2)

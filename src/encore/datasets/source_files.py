@@ -11,12 +11,12 @@ from typing import Any
 
 from encore.data.collection import Judgment, smallest
 from encore.errors import EncoreError
-from encore.storage.files import contents
+from encore.storage.files import contents, remembered_contents
 
 
 def content_of(path: Path, name: str) -> dict[str, str]:
     """What identifies a user's file: its digest, under a name; its file name if it is missing, to plan with."""
-    return contents({name: path}) if path.is_file() else {"absent": path.name}
+    return remembered_contents({name: path}) if path.is_file() else {"absent": path.name}
 
 
 def refuse_changed(source: Path | None, found: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ def identity(places: Iterable[str], own: str | None) -> dict[str, Any]:
         EncoreError: such a file is missing, or the dataset has no ``path``.
     """
     paths = {place: _own(place, own) for place in places if not _split(place)[0]}
-    return {"content": contents(paths)} if paths else {}
+    return {"content": remembered_contents(paths)} if paths else {}
 
 
 def located(

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +18,8 @@ from encore.errors import EncoreError
 
 DIGEST_LENGTH = 8
 GZIP_LEVEL = 1  # of ISA-L: a sixteenth of the time of zlib's usual 6, for a fifth more bytes
-HASHED_WHOLE = 64 * 2**20
-_SAMPLED = 2**20
+REMEMBERED = 64 * 2**20  # bytes of a file; a larger one is not read at each start of Snakemake
+MEMORY = Path("results/plan/digests.json")
 _ROW = '{"_id":"'  # how our rows begin
 
 
@@ -44,25 +44,39 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def contents(paths: Mapping[str, Path]) -> dict[str, str]:
-    """Digests of the user's own files, which the workflow takes whenever it is parsed.
-
-    Up to 64 MiB together they are hashed whole; above, each counts by its size and its first and last MiB.
-    """
+def contents(paths: Mapping[str, Path], digest_of: Callable[[Path], str] = sha256) -> dict[str, str]:
+    """Digests of the user's own files by name."""
     try:
-        whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
-        return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
+        return {name: digest_of(path) for name, path in paths.items()}
     except OSError as error:
         raise EncoreError(f"{error.filename}: {error.strerror}; give a file that can be read") from error
 
 
-def _sampled_digest(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        ends = file.read(_SAMPLED)
-        file.seek(max(0, size - _SAMPLED))
-        ends += file.read()
-    return f"{size}:{hashlib.sha256(ends).hexdigest()}"
+def remembered_contents(paths: Mapping[str, Path]) -> dict[str, str]:
+    """As ``contents``, for whenever the workflow is parsed.
+
+    A file above 64 MiB is read again only if its size or its time of change is another than when it was read last,
+    which ``results/plan/digests.json`` remembers.
+    """
+    return contents(paths, _remembered)
+
+
+def _remembered(path: Path) -> str:
+    about = path.stat()
+    if about.st_size <= REMEMBERED:
+        return sha256(path)
+    name, state = str(path.resolve()), [about.st_size, about.st_mtime_ns]
+    try:
+        known = dict(json.loads(MEMORY.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        known = {}
+    match known.get(name):
+        case [size, changed, str(found)] if [size, changed] == state:
+            return found
+    found = sha256(path)
+    with suppress(EncoreError):  # where it cannot be remembered it is read each time
+        write_json(MEMORY, {**known, name: [*state, found]})
+    return found
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Users' files, line by line: in bounded memory, and every error with file and line.
 
-What is read past: a UTF-8 byte order mark, and ``CR LF`` at a line's end. What is refused: other encodings, a line that
-is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage return alone; of JSON also a key that
-occurs twice in an object, half of a surrogate pair, NaN and infinities, nesting that never ends.
+What is read past: a UTF-8 byte order mark, ``CR LF`` at a line's end, and blank lines at the end of records. What is
+refused: other encodings, a line that is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage
+return alone; of JSON also a key that occurs twice in an object, half of a surrogate pair, NaN and infinities, nesting
+that never ends.
 """
 
 import codecs
@@ -40,12 +41,18 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are records, without characters that an editor would not show.
+    """Numbered lines that are records, without characters that an editor would not show, or blank lines at the end.
 
     Raises:
         EncoreError: as the module says.
     """
+    blank = None  # the first of the blank lines since the last record
     for number, line in numbered_lines(path):
+        if not line.strip(" \t"):
+            blank = blank or number
+            continue
+        yield from ((empty, "") for empty in range(blank or number, number))
+        blank = None
         if "\r" in line:
             raise EncoreError(
                 f"{path}, line {number}: a carriage return within the line; end lines as Unix does, e.g. with "

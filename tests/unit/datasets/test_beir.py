@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from encore.datasets import kinds
 from encore.errors import EncoreError
+from encore.storage.files import sha256
 from tests.support import inside
 from tests.support.small_beir import CORPUS, QUERIES, SPLITS, build, fields, refusal, write
 
@@ -47,7 +48,8 @@ def test_packed_files_are_read(tmp_path):
             {"corpus": [CORPUS[0], '{"_id": 2, "text": "x"}']},
             'line 2: needs an object with "_id" and "text" as strings',
         ),
-        ({"corpus": [CORPUS[0], '{"_id": "d2"}']}, 'line 2: "_id" or "text" is missing'),
+        ({"corpus": [CORPUS[0], '{"_id": "d2"}']}, 'line 2: "text" is missing or null; add it, or remove the row'),
+        ({"corpus": [CORPUS[0], '{"_id": null, "text": "x"}']}, 'line 2: "_id" is missing or null'),
         ({"queries": [QUERIES[0], '{"_id": "q 2", "text": "x"}']}, "queries.jsonl, line 2: id 'q 2' is empty or holds"),
         ({"test": ["q2\td2\t1", "q9\td1\t1"]}, "test.tsv, line 3: query 'q9' is not among the queries"),
         ({"test": ["q2\td9\t1"]}, "test.tsv, line 2: document 'd9' is not in the corpus"),
@@ -90,9 +92,8 @@ def test_an_empty_field_may_be_null_as_in_beirs_own_files(tmp_path):
     assert next(collection.corpus()) == {"_id": "d1", "title": "", "text": "of a wing", "url": ""}
     for key in ("_id", "text"):
         rows[0] = json.dumps({"_id": "d1", "text": "x", key: None})
-        assert 'line 1: needs an object with "_id" and "text"' in refusal(
-            write(tmp_path / key, corpus=rows), tmp_path / "out"
-        )
+        said = refusal(write(tmp_path / key, corpus=rows), tmp_path / "out")
+        assert f'line 1: "{key}" is missing or null; add it, or remove the row' in said
 
 
 BEFORE_ANY_JOB = [
@@ -166,14 +167,49 @@ def test_identity_is_the_content_not_the_place(tmp_path):
     assert spec != fields(write(tmp_path / "c", test=["q2\td2\t1"])).resolve()
 
 
-def test_large_sources_are_identified_by_size_and_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.storage.files.HASHED_WHOLE", 0)
-    content = fields(write(tmp_path / "a")).resolve()["content"]
-    assert content["corpus"].startswith(f"{(tmp_path / 'a/corpus.jsonl').stat().st_size}:")
-    assert (
-        content
-        != fields(write(tmp_path / "b", corpus=[CORPUS[0], CORPUS[1].replace("drag", "grad")])).resolve()["content"]
+def test_a_large_source_is_read_whole_when_its_size_or_time_of_change_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("encore.storage.files.REMEMBERED", 0)
+    monkeypatch.chdir(tmp_path)
+    path, reads = write(tmp_path / "a") / "corpus.jsonl", []
+    monkeypatch.setattr("encore.storage.files.sha256", lambda each: reads.append(each.name) or sha256(each))
+    first = fields(tmp_path / "a").resolve()["content"]
+    assert first["corpus"] == sha256(path)
+    count = len(reads)
+    assert fields(tmp_path / "a").resolve()["content"] == first
+    assert len(reads) == count, "nothing is read again"
+    path.write_text(path.read_text().replace("drag", "grad"))  # in the middle, of equal size
+    assert fields(tmp_path / "a").resolve()["content"]["corpus"] == sha256(path) != first["corpus"]
+    assert reads[count:] == ["corpus.jsonl"]
+    Path("results/plan/digests.json").write_text("[1")
+    assert fields(tmp_path / "a").resolve()["content"]["corpus"] == sha256(path)
+
+
+def test_a_remembered_digest_is_not_believed_by_the_job(tmp_path, monkeypatch):
+    monkeypatch.setattr("encore.storage.files.REMEMBERED", 0)
+    monkeypatch.chdir(tmp_path)
+    folder = write(tmp_path / "in")
+    fields(folder).resolve()
+    memory = Path("results/plan/digests.json")
+    known = {name: [*state[:2], "f" * 64] for name, state in json.loads(memory.read_text()).items()}
+    memory.write_text(json.dumps(known))
+    with pytest.raises(EncoreError, match="changed since; run snakemake again"):
+        kinds.build_collection("beir", fields(folder).resolve(), tmp_path / "out", source=folder)
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\n \t\n\n"])
+def test_blank_lines_at_the_end_and_grades_as_pandas_writes_them_are_read(tmp_path, end):
+    folder = write(tmp_path / "in")
+    spec = fields(folder).resolve()
+    for path in (folder / "corpus.jsonl", folder / "qrels/test.tsv"):
+        path.write_text(path.read_text().rstrip("\n") + end)
+    path = folder / "qrels/test.tsv"
+    path.write_text(path.read_text().replace("\t1\n", "\t1.0\n"))
+    kinds.build_collection(
+        "beir", spec | {"content": fields(folder).resolve()["content"]}, tmp_path / "b", source=folder
     )
+    kinds.build_collection("beir", spec, tmp_path / "a", source=write(tmp_path / "again"))
+    for name in ("corpus.jsonl.gz", "qrels/test.tsv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_a_source_changed_after_planning_is_refused(tmp_path):

@@ -9,7 +9,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts.collections import collection, fetched_source
 from encore.plan.planner import Planner
-from encore.storage.files import contents, digest
+from encore.storage.files import digest, remembered_contents
 
 BM25 = "bm25"
 
@@ -115,7 +115,7 @@ def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
             f"the file of negatives {source} is missing; put it there, or name another, or a source, in the step"
             f"{nearest(source, plan.catalogue.sources)}"
         )
-    return {}, {"content": contents({"file": Path(source)})["file"]}
+    return {}, {"content": remembered_contents({"file": Path(source)})["file"]}
 
 
 def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifact:

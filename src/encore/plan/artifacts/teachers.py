@@ -8,7 +8,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts.collections import collection, fetched_source, tokenizer, tokens
 from encore.plan.planner import Planner
-from encore.storage.files import contents
+from encore.storage.files import remembered_contents
 
 PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # the model's name in folders, where scores come from files
@@ -112,5 +112,5 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
         inputs["fetched"] = fetched_source(plan, step.teacher_scores)
         return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
-    spec["content"] = contents(explained(score_files, step.teacher_scores, place))
+    spec["content"] = remembered_contents(explained(score_files, step.teacher_scores, place))
     return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
