@@ -40,7 +40,7 @@ test: $(READY) ## Everything that guards the code: formatters, linters, types, u
 APART = log=$$(mktemp) && { ( $(1) ) >"$$log" 2>&1; code=$$?; cat "$$log"; rm "$$log"; exit $$code; }
 
 lint: $(READY)
-	@$(call APART, set -ex; ruff check .; ruff format --check .; lint-imports; mypy; snakefmt --check Snakefile workflow; snakemake --lint)
+	@$(call APART, set -ex; ruff check .; ruff format --check .; lint-imports; mypy; snakefmt --check workflow; snakemake --lint)
 
 test-slurm: $(READY)
 	@$(call APART, set -x; pytest tests/slurm)
@@ -55,7 +55,7 @@ test-all: test ## The same, everything of the catalogue at nano scale, and all o
 format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .
 	ruff format .
-	snakefmt Snakefile workflow
+	snakefmt workflow
 
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py

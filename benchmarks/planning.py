@@ -24,7 +24,7 @@ from encore.products.targets import everything_declared, reads_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-LINKED = ("Snakefile", "workflow", "config", "profiles", "local", "src", "benchmarks")
+LINKED = ("workflow", "config", "profiles", "local", "src", "benchmarks")
 OURS, BARE = "Encore", "bare Snakemake"
 MOST = 4.0  # seconds of the processor for a thousand jobs
 PRODUCTS = ("results/tables/", "results/figures/", "results/claims", "results/report/")

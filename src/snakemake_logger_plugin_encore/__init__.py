@@ -1,8 +1,9 @@
-"""Looks at a run's file before Snakemake does; it logs nothing.
+"""Looks at the file of one of Encore's runs before Snakemake does; it logs nothing.
 
 Snakemake tells mistakes in a file of ``--configfile`` without its name and line, and executes Python that stands in one
 which says ``__use_yte__``. Both happen before the Snakefile is read. What comes earlier still is that Snakemake imports
-its plugins: every package with a name such as this one's.
+its plugins: every package with a name such as this one's. Each Snakemake of this environment does so; nothing is done
+unless the Snakefile is Encore's.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 TEMPLATES = "__use_yte__"
+SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")  # in the order of Snakemake
 
 
 class LogHandler(LogHandlerBase):
@@ -21,14 +23,22 @@ class LogHandler(LogHandlerBase):
 
 
 def run_files(words: list[str]) -> list[Path]:
-    """The files that a command line of Snakemake's gives as configuration."""
+    """The files that a command line of Snakemake's gives as configuration; none where it runs another workflow."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("--configfile", "--configfiles", nargs="*", type=Path, default=[], action="extend")
+    parser.add_argument("--snakefile", "-s", type=Path)
     try:
-        found: list[Path] = parser.parse_known_args(words)[0].configfile
+        given = parser.parse_known_args(words)[0]
     except argparse.ArgumentError:
         return []  # which is for Snakemake to say
-    return found
+    snakefile = given.snakefile or next((path for path in map(Path, SNAKEFILES) if path.is_file()), None)
+    return given.configfile if snakefile is not None and is_ours(snakefile) else []
+
+
+def is_ours(snakefile: Path) -> bool:
+    """Whether a Snakefile is Encore's: in a clone next to the library, or in the installed package."""
+    program = snakefile.resolve().parents[1]
+    return (program / "src/encore").is_dir() or (program.name, program.parent.name) == ("program", "encore")
 
 
 def refuse(path: Path) -> None:
@@ -51,11 +61,13 @@ def main() -> None:
 
     What it imports of the library for that is forgotten: the Snakefile imports that of its own clone.
     """
-    known = set(sys.modules)
+    files, known = run_files(sys.argv[1:]), set(sys.modules)
+    if not files:
+        return
     from encore.errors import EncoreError
 
     try:
-        for path in run_files(sys.argv[1:]):
+        for path in files:
             refuse(path)
     except EncoreError as error:
         sys.exit(f"error: {error}")

@@ -11,8 +11,9 @@ from trials import SEED, Count
 from encore.commands import ledger
 from encore.errors import EncoreError
 from encore.products import targets
-from encore.products.catalogue import CATALOGUE, load_plan
+from encore.products.catalogue import load_plan
 from encore.products.claims.plan import refuse_unknown_claims
+from encore.storage.beside import CATALOGUE
 from tests.support.clones import Clone
 
 OF_EACH_CLASS = 12

@@ -87,7 +87,6 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with the configuration alone, nothing made."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / "Snakefile").touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -34,7 +34,7 @@ def parsed(clone: Clone, **given: Any) -> Any:
         return api.workflow(
             ResourceSettings(cores=1, overwrite_resources=given),
             ConfigSettings(configfiles=[clone.root / "config/nano.yaml"]),
-            snakefile=clone.root / "Snakefile",
+            snakefile=clone.root / "workflow/Snakefile",
             workdir=clone.root,
         )._workflow
 

@@ -24,10 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import encore
 from encore.storage import manifest
 from encore.storage.processes import end_with_parent, wake_when_a_child_ends
 
-ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = Path(encore.__file__).parent
 PRODUCTS = ("commands", "plan", "products")  # packages for a few jobs a run
 SLOW = "encore.retrieval.doc2query.model"  # imports Transformers, for two rules
 LATE = ("ir_measures", "pandas")  # imported where they are used
@@ -65,7 +66,7 @@ def main(address: str) -> None:
 def code() -> list[tuple[str, int, int]]:
     """Name, size and time of every file of the library."""
     found = []
-    for path in (path for kind in ("*.py", "*.yaml") for path in (ROOT / "src/encore").rglob(kind)):
+    for path in (path for kind in ("*.py", "*.yaml") for path in LIBRARY.rglob(kind)):
         with contextlib.suppress(FileNotFoundError):  # an editor's
             found.append((str(path), path.stat().st_size, path.stat().st_mtime_ns))
     return sorted(found)
@@ -75,7 +76,7 @@ def warm_up() -> None:
     """Import what jobs do, look up what all of them note, and keep Python's collector from touching, and so copying,
     the memory that jobs share.
     """
-    found = (module.name for module in pkgutil.walk_packages([str(ROOT / "src/encore")], "encore."))
+    found = (module.name for module in pkgutil.walk_packages([str(LIBRARY)], "encore."))
     for name in (*LATE, *found):
         if name.partition("encore.")[2].split(".")[0] not in PRODUCTS and name != SLOW:
             with contextlib.suppress(ImportError):  # the job that needs it says so

@@ -13,7 +13,8 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.commands import ledger
-from encore.products.catalogue import CATALOGUE, load_plan
+from encore.products.catalogue import load_plan
+from encore.storage.beside import CATALOGUE, beside
 from encore.products.targets import find
 
 
@@ -34,9 +35,14 @@ def in_one_line(function, *arguments):
 if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.config_settings.config):
     refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
-if {"{", "}"} & {*str(workflow.basedir)}:
-    refuse(f"Snakemake takes braces in a path for names: move {workflow.basedir} to a folder without them, then repeat")
+if not workflow.configfiles:
+    refuse("no config/config.yaml is here; name a run's file: --configfile FILE, or `configfile:` above the module")
 
+# What rules call lies beside them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
+PROGRAMS = beside("workflow", "scripts/make_product.py") / "scripts"
+PROGRAM = f"python {quote(str(PROGRAMS))}/"
+if {"{", "}"} & {*str(PROGRAMS.resolve())}:
+    refuse(f"Snakemake takes braces in a path for names: move {PROGRAMS.resolve()} to a folder without them, then repeat")
 RUN_FILE = Path(workflow.configfiles[-1])
 RUN = in_one_line(read_run, RUN_FILE, config)
 EXECUTION, NUMERICS = RUN.execution, RUN.numerics

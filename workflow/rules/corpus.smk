@@ -20,7 +20,7 @@ rule collection:
     params:
         spec=spec_of("collections/{collection}"),
     shell:
-        "python workflow/scripts/collection.py"
+        f"{PROGRAM}collection.py"
         " --spec {params.spec:q}"
         " --source {input.source:q}"
         " --collection {input.collection:q}"
@@ -52,7 +52,7 @@ rule tokenizer:
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:
-        "python workflow/scripts/tokenizer.py"
+        f"{PROGRAM}tokenizer.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --checkpoint {input.checkpoint:q}"
@@ -79,7 +79,7 @@ rule tokens:
     params:
         spec=spec_of("tokens/{tokens}"),
     shell:
-        "python workflow/scripts/tokens.py"
+        f"{PROGRAM}tokens.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --parts {input.parts:q}"

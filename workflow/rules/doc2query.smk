@@ -21,7 +21,7 @@ rule train_doc2query:
     params:
         spec=spec_of("doc2query_models/{doc2query_model}"),
     shell:
-        "python workflow/scripts/train_doc2query.py"
+        f"{PROGRAM}train_doc2query.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --tokenizer {input.tokenizer:q}"
@@ -53,7 +53,7 @@ rule predict_queries:
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
-        "python workflow/scripts/predict_queries.py"
+        f"{PROGRAM}predict_queries.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --doc2query-model {input.doc2query_model:q}"

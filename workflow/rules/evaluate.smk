@@ -22,7 +22,7 @@ rule evaluate:
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:
-        "python workflow/scripts/evaluate.py"
+        f"{PROGRAM}evaluate.py"
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"

@@ -19,7 +19,7 @@ rule fetch_source:
     params:
         spec=spec_of("sources/{source}"),
     shell:
-        "python workflow/scripts/fetch_source.py"
+        f"{PROGRAM}fetch_source.py"
         " --spec {params.spec:q}"
         ' --config "$ENCORE_RUN"'
         ' --data-root "$ENCORE_DATA_ROOT"'
@@ -43,7 +43,7 @@ rule fetch_ir_datasets:
     params:
         spec=spec_of("ir_datasets/{downloaded}"),
     shell:
-        "python workflow/scripts/fetch_ir_datasets.py"
+        f"{PROGRAM}fetch_ir_datasets.py"
         " --spec {params.spec:q}"
         ' --config "$ENCORE_RUN"'
         ' --data-root "$ENCORE_DATA_ROOT"'
@@ -67,7 +67,7 @@ rule fetch_checkpoint:
     params:
         spec=spec_of("checkpoints/{checkpoint}"),
     shell:
-        "python workflow/scripts/fetch_checkpoint.py"
+        f"{PROGRAM}fetch_checkpoint.py"
         " --spec {params.spec:q}"
         ' --data-root "$ENCORE_DATA_ROOT"'
         " --output {output.manifest:q}"

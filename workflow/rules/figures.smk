@@ -21,7 +21,7 @@ rule inspect_model:
     params:
         spec=spec_of("inspections/{model}/{inspection}"),
     shell:
-        "python workflow/scripts/inspect_model.py"
+        f"{PROGRAM}inspect_model.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

@@ -20,7 +20,7 @@ rule negatives:
     params:
         spec=spec_of("negatives/{system}/{topics}"),
     shell:
-        "python workflow/scripts/negatives.py"
+        f"{PROGRAM}negatives.py"
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"
@@ -48,7 +48,7 @@ rule negatives_from_file:
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
-        "python workflow/scripts/negatives_from_file.py"
+        f"{PROGRAM}negatives_from_file.py"
         " --spec {params.spec:q}"
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
@@ -75,7 +75,7 @@ rule negatives_from_dataset:
     params:
         spec=spec_of("negatives/{published}/{topics}"),
     shell:
-        "python workflow/scripts/negatives_from_dataset.py"
+        f"{PROGRAM}negatives_from_dataset.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --output {output.manifest:q}"
@@ -101,7 +101,7 @@ rule merged_negatives:
     params:
         spec=spec_of("negatives/{merged}/{topics}"),
     shell:
-        "python workflow/scripts/merged_negatives.py"
+        f"{PROGRAM}merged_negatives.py"
         " --spec {params.spec:q}"
         " --bm25 {input.bm25:q}"
         " --mined {input.mined:q}"
@@ -130,7 +130,7 @@ rule teacher_scores:
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
-        "python workflow/scripts/teacher_scores.py"
+        f"{PROGRAM}teacher_scores.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"
@@ -166,7 +166,7 @@ rule finetune:
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
-        "python workflow/scripts/finetune.py"
+        f"{PROGRAM}finetune.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --collection {input.collection:q}"

@@ -19,7 +19,7 @@ rule lucene_index:
     params:
         spec=spec_of("indexes/lucene/{index}"),
     shell:
-        "python workflow/scripts/lucene_index.py"
+        f"{PROGRAM}lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --predicted-queries {input.predicted_queries:q}"
@@ -48,7 +48,7 @@ rule encode:
     params:
         spec=spec_of("indexes/{model}/{index}/{shard}"),
     shell:
-        "python workflow/scripts/encode.py"
+        f"{PROGRAM}encode.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

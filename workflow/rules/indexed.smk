@@ -22,7 +22,7 @@ rule build_index:
     params:
         spec=spec_of("indexes/{indexed}/{index}"),
     shell:
-        "python workflow/scripts/build_index.py"
+        f"{PROGRAM}build_index.py"
         " --spec {params.spec:q}"
         " --shards {input.shards:q}"
         " --output {output.manifest:q}"
@@ -49,7 +49,7 @@ rule search_index:
     params:
         spec=spec_of("runs/{indexed}/{topics}"),
     shell:
-        "python workflow/scripts/search_index.py"
+        f"{PROGRAM}search_index.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

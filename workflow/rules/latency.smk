@@ -32,7 +32,7 @@ rule measure_latency:
     params:
         spec=spec_of("latency/{system}/{measured}"),
     shell:
-        "python workflow/scripts/measure_latency.py"
+        f"{PROGRAM}measure_latency.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --model {input.model:q}"

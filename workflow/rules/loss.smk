@@ -21,7 +21,7 @@ rule masked_loss:
     params:
         spec=spec_of("losses/{model}/{loss}"),
     shell:
-        "python workflow/scripts/masked_loss.py"
+        f"{PROGRAM}masked_loss.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --model {input.model:q}"

@@ -19,7 +19,7 @@ rule nested_corpora:
     params:
         spec=spec_of("subsets/{subset}"),
     shell:
-        "python workflow/scripts/nested_corpora.py"
+        f"{PROGRAM}nested_corpora.py"
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"

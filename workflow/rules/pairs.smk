@@ -20,7 +20,7 @@ rule count_pairs:
     params:
         spec=spec_of("pairs/{paired}"),
     shell:
-        "python workflow/scripts/count_pairs.py"
+        f"{PROGRAM}count_pairs.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --output {output.manifest:q}"

@@ -21,7 +21,7 @@ rule start:
     params:
         spec=spec_of("models/{start}"),
     shell:
-        "python workflow/scripts/start.py"
+        f"{PROGRAM}start.py"
         " --spec {params.spec:q}"
         " --tokenizer {input.tokenizer:q}"
         " --tokens {input.tokens:q}"
@@ -51,7 +51,7 @@ rule attend:
     params:
         spec=spec_of("attention/{attention}"),
     shell:
-        "python workflow/scripts/attend.py"
+        f"{PROGRAM}attend.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --weights {input.weights:q}"
@@ -79,7 +79,7 @@ rule prepare:
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:
-        "python workflow/scripts/prepare.py"
+        f"{PROGRAM}prepare.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --attention {input.attention:q}"
@@ -110,7 +110,7 @@ rule pretrain:
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
-        "python workflow/scripts/pretrain.py"
+        f"{PROGRAM}pretrain.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --weights {input.weights:q}"

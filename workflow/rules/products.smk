@@ -7,7 +7,7 @@ for product in PRODUCTS:
         name:
             product.rule
         input:
-            program=ancient("workflow/scripts/make_product.py"),
+            program=ancient(f"{PROGRAMS}/make_product.py"),
             plan=plan_of(product),
             reads=reads_of(product),
             released=released_runs(product),

@@ -20,7 +20,7 @@ rule lucene_search:
     params:
         spec=spec_of("runs/{bm25}/{topics}"),
     shell:
-        "python workflow/scripts/lucene_search.py"
+        f"{PROGRAM}lucene_search.py"
         " --spec {params.spec:q}"
         " --index {input.index:q}"
         " --collection {input.collection:q}"
@@ -52,7 +52,7 @@ rule search:
     params:
         spec=spec_of("runs/{model}/{topics}"),
     shell:
-        "python workflow/scripts/search.py"
+        f"{PROGRAM}search.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"
@@ -89,7 +89,7 @@ rule tune_fusion:
     params:
         spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
-        "python workflow/scripts/tune_fusion.py"
+        f"{PROGRAM}tune_fusion.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --train {input.sparse_train:q} {input.dense_train:q}"
@@ -117,7 +117,7 @@ rule fuse:
     params:
         spec=spec_of("runs/{fusion}/{topics}"),
     shell:
-        "python workflow/scripts/fuse.py"
+        f"{PROGRAM}fuse.py"
         " --spec {params.spec:q}"
         " --sparse {input.sparse:q}"
         " --dense {input.dense:q}"
@@ -147,7 +147,7 @@ rule rerank:
     params:
         spec=spec_of("runs/{rerank}/{topics}"),
     shell:
-        "python workflow/scripts/rerank.py"
+        f"{PROGRAM}rerank.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

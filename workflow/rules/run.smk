@@ -11,6 +11,8 @@ from encore.products.targets import reads_of_targets, summary
 
 def folder_of_another_user():
     """The first folder of results that this user cannot write into; None where all is well."""
+    if not Path("results").exists():  # a study's first run
+        return None if os.access(".", os.W_OK) else Path.cwd()
     folders = [Path("results"), *Path("results").glob("*/"), *Path("results/logs").glob("*/")]
     return next((folder for folder in folders if not os.access(folder, os.W_OK)), None)
 
@@ -57,3 +59,9 @@ onstart:
 
 onsuccess:
     print(summary(PLAN, write_root(), called(RUN_FILE), workflow.dag_settings.targets))
+
+
+if not workflow.modifier.is_main_snakefile():
+    # Of a module Snakemake calls neither; without the first one jobs have no specifications.
+    before, begin, end = workflow._onstart, onstart, onsuccess
+    workflow._onstart, workflow._onsuccess = lambda log: (before(log), begin()), lambda log: end()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from encore.storage.program import run
 
+from encore import __version__
 from encore.errors import EncoreError
 
 COMMANDS = {
@@ -36,24 +37,24 @@ OF_NO_RUN = ("compare", "export", "schema")  # commands that need no run's confi
 
 def main() -> None:
     """Parse the command line and answer."""
-    words = sys.argv[1:]
+    run(lambda: _answer(sys.argv[1:]))
+
+
+def _answer(words: list[str]) -> int:
+    """The exit status of a command line.
+
+    Raises:
+        EncoreError: the run's file is missing, or as the command does.
+    """
     parser = argparse.ArgumentParser(prog="encore", description="Inspect, check and plan runs of Encore.")
+    parser.add_argument("--version", action="version", version=f"encore {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, does in COMMANDS.items():
         command = commands.add_parser(name, help=does, description=does)
         if words[:1] == [name]:
             _add(command, name)
     arguments = parser.parse_args(words)
-    run(lambda: _answered(arguments, words[0]))
-
-
-def _answered(arguments: argparse.Namespace, name: str) -> int:
-    """The exit status of a command, which is given the run's file.
-
-    Raises:
-        EncoreError: the file is missing, or as the command does.
-    """
-    if name not in OF_NO_RUN:
+    if (name := words[0]) not in OF_NO_RUN:
         if arguments.config and not arguments.config.exists():
             raise EncoreError(f"--config {arguments.config}: the file is missing; name a run's file")
         arguments.config = arguments.config or _run_behind(arguments, name)
@@ -78,10 +79,11 @@ def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
         EncoreError: the file that records which run made it is damaged.
     """
     from encore.plan import index
+    from encore.storage.beside import CATALOGUE
     from encore.storage.typed import DEFAULT_RUN
 
     if name not in ASKS:
-        return DEFAULT_RUN
+        return DEFAULT_RUN if DEFAULT_RUN.exists() else CATALOGUE / DEFAULT_RUN.name
     if index.is_damaged():
         raise EncoreError(f"{index.INDEX} is damaged, which says what run made a table; name that with --config")
     return index.read().run_of(arguments.table) or DEFAULT_RUN

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from encore.commands.plan import plan_of
 from encore.errors import EncoreError
-from encore.products.catalogue import CATALOGUE, load_catalogue
+from encore.products.catalogue import load_catalogue
 from encore.storage import typed
+from encore.storage.beside import CATALOGUE
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

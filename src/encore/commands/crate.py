@@ -20,12 +20,13 @@ from urllib.parse import quote
 from encore.commands.plan import plan_of
 from encore.errors import EncoreError
 from encore.storage import manifest
+from encore.storage.beside import PROGRAM
 from encore.storage.files import sha256, write_json
 from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
 
 METADATA = "ro-crate-metadata.json"
 SIGNATURE = ROOT.with_name("root.json.sig")  # of `ssh-keygen -Y sign`
-WORKFLOW = "Snakefile"
+WORKFLOW = "workflow/Snakefile"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
@@ -35,7 +36,7 @@ PROFILES = {
 CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
 FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/tab-separated-values"}
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
-CODE = (WORKFLOW, "LICENSE", "workflow", "config")
+CODE = ("LICENSE", "workflow", "config")
 Entity = dict[str, Any]
 
 
@@ -69,14 +70,22 @@ def write_crate(title: str, run: Path, folder: Path) -> int:
         raise EncoreError("no table, figure or claims are made yet; run snakemake first")
     if folder.exists():
         raise EncoreError(f"{folder} is there already; name a new folder")
-    code = (path for name in CODE for path in [Path(name), *sorted(Path(name).rglob("*"))])
-    code = (path for path in code if path.is_file() and "__pycache__" not in path.parts)
-    places = dict.fromkeys([*code, run, *_of_products(products), *_behind(products)])
+    places = dict.fromkeys([*_code(), run, *_of_products(products), *_behind(products)])
     for place in places:
         _put(place, folder / place)
     graph = _graph(title, run, folder, [*places], [str(path) for path in _of_products(products)])
     write_json(folder / METADATA, {"@context": CONTEXT, "@graph": graph})
     return len(places)
+
+
+def _code() -> Iterator[Path]:
+    """The workflow and its catalogue as in a clone; of a study its own files, and the program's besides."""
+    is_clone = Path("workflow/rules").is_dir()
+    for root in (Path(),) if is_clone else (Path(), PROGRAM):
+        for name in CODE:
+            for path in (root / name, *sorted((root / name).rglob("*"))):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    yield path.relative_to(root)
 
 
 def _of_products(products: list[Path]) -> Iterator[Path]:
@@ -102,11 +111,11 @@ def _behind(products: list[Path]) -> Iterator[Path]:
 def _put(place: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(place.resolve(), target)
+        os.link((place if place.exists() else PROGRAM / place).resolve(), target)
     except FileNotFoundError as error:
         raise EncoreError(f"{place} is missing; run `encore audit` to see which results need it") from error
     except OSError:  # another disk
-        shutil.copy2(place, target)
+        shutil.copy2(place if place.exists() else PROGRAM / place, target)
 
 
 def _graph(title: str, run: Path, folder: Path, places: list[Path], results: list[str]) -> list[Entity]:

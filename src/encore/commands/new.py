@@ -24,7 +24,7 @@ from encore.datasets.download.ir_datasets import offline
 from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
-from encore.products.catalogue import CATALOGUE, load_catalogue, load_plan
+from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.tables.entries import Table
 from encore.products.targets import everything_declared
 from encore.storage import typed
@@ -70,7 +70,7 @@ def answer(arguments: argparse.Namespace) -> int:
         EncoreError: the name is taken or cannot be one, or the collection cannot be used; then nothing is written.
     """
     refuse_odd_name(arguments.name, "a dataset", DATASET)
-    path = CATALOGUE / f"{arguments.name}.yaml"
+    path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
     catalogue = load_catalogue()
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"

@@ -25,7 +25,7 @@ from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.catalogue import CATALOGUE, load_catalogue
+from encore.products.catalogue import load_catalogue
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import PRINTED, products_of, read_claims
 from encore.products.claims.plan import cells_of, computed_from, printed_plan, run_shapes
@@ -33,6 +33,7 @@ from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
 from encore.products.tables.reported import PAPERS
+from encore.storage.beside import CATALOGUE
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
 FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")

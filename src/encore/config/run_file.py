@@ -6,6 +6,7 @@ from typing import Any
 from encore.config.run import RunConfig
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError, quoted
+from encore.storage import beside
 
 EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
 SHOWN_WITH_TABLES = ("figures", "lineages", "references")  # what else a run makes, or compares
@@ -48,14 +49,14 @@ def _base(named: Any, path: Path) -> dict[str, Any]:
     if not isinstance(named, str) or not named.strip():
         found = str(named)[:60]
         raise EncoreError(f"{path}: {EXTENDS}: must be one run's file, such as config/config.yaml (found {found!r})")
-    base = Path(named)
     try:
+        base = beside.found(named)
         is_file = base.is_file()
     except OSError as error:  # a name that is too long
         raise EncoreError(f"{path}: {EXTENDS}: {quoted(named)}: {error.strerror}; name a run's file") from error
     if not is_file:
-        beside = path.parent / named
-        known = [beside] if beside.is_file() else base.parent.glob("*.yaml")
+        near_by = path.parent / named
+        known = [near_by] if near_by.is_file() else base.parent.glob("*.yaml")
         near = nearest(named, map(str, known))
         raise EncoreError(f"{path}: {EXTENDS}: there is no {named}, which is read from the repository's root{near}")
     if base.resolve() == path.resolve():

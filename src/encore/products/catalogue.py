@@ -10,9 +10,8 @@ from encore.plan.catalogue import Catalogue, read_catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import read_entry
 from encore.products.tables.entries import Table
+from encore.storage.beside import CATALOGUE
 from encore.storage.typed import DEFAULT_RUN
-
-CATALOGUE = Path("config")
 
 
 def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> Plan:

@@ -39,10 +39,12 @@ class Code:
     def __init__(self, package: Path) -> None:
         """
         Args:
-            package: the library's folder, ``src/encore`` of a clone; programs are in ``workflow/scripts`` next to it.
+            package: the library's folder, ``src/encore`` of a clone; programs are in ``workflow/scripts`` next to it,
+                and below an installed package.
         """
         self.package = package
-        self.programs = package.parents[1] / "workflow/scripts"
+        clone, installed = package.parents[1] / "workflow/scripts", package / "program/workflow/scripts"
+        self.programs = clone if clone.is_dir() else installed
         self._files: dict[str, _File] = {}
         self._paths: dict[str, Path | None] = {}
         self._kept = package / "__pycache__/read_code.json"  # where Python keeps what it compiles

@@ -19,12 +19,17 @@ from encore.errors import EncoreError
 from encore.storage import environment
 
 INTERRUPTED = "error: interrupted; the same command continues from here"
+OLDEST_PYTHON = (3, 11)
+PLATFORMS = ("linux", "darwin")
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
 USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOMEM}
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a program's ``main`` and exit; an EncoreError prints ``error: …`` and exits with 1."""
+    if problem := _unsupported(sys.version_info[:2], sys.platform):
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # logs grow while the job runs
     signal.signal(signal.SIGINT, _interrupt_once)
@@ -40,6 +45,13 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         if error.errno not in USERS_TO_FIX:
             raise
         print(f"error: {error.filename or 'a file'}: {error.strerror}; fix that, then repeat", file=sys.stderr)
+        code = 1
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name == "encore" or not name:
+            raise
+        fix = "`make` installs the locked packages in a clone, `pip install 'encore-ir[cpu]'` elsewhere"
+        print(f"error: the Python package {name!r} is missing in {sys.prefix}; {fix}", file=sys.stderr)
         code = 1
     except MemoryError:
         print("error: out of memory; give the program more, then repeat", file=sys.stderr)
@@ -59,6 +71,16 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if code:
         _leave_together()
     sys.exit(code)
+
+
+def _unsupported(python: tuple[int, int], platform: str) -> str | None:
+    """What keeps Encore from running at all, with what to install; None where it runs."""
+    if python < OLDEST_PYTHON:
+        oldest, found = (".".join(map(str, version)) for version in (OLDEST_PYTHON, python))
+        return f"this is Python {found}, and Encore needs {oldest} or newer; install it and run `make PYTHON=…`"
+    if platform not in PLATFORMS:
+        return f"Encore runs on Linux and macOS, and this is {platform}; on Windows install it in WSL (wsl --install)"
+    return None
 
 
 def _leave_together() -> None:

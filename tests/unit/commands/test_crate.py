@@ -20,7 +20,7 @@ RUN = Path("config/a run.yaml")
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table of one artifact, in a small repository; the place of a crate."""
     monkeypatch.chdir(tmp_path)
-    for name in ("Snakefile", "LICENSE", "workflow/rules/a.smk", str(RUN), "config/papers/p/tables.yaml"):
+    for name in ("workflow/Snakefile", "LICENSE", "workflow/rules/a.smk", str(RUN), "config/papers/p/tables.yaml"):
         write_text(Path(name), name)
     scores = Path("results/scores/a-00000001/b-00000002")
     with manifest.record(scores, stage="evaluate", spec={}, inputs=[]):
@@ -72,7 +72,7 @@ def test_the_parts_that_the_profile_requires(made: Path) -> None:
     assert known[METADATA]["about"] == {"@id": "./"}
     assert {profile["@id"] for profile in root["conformsTo"]} <= known.keys()
     assert "ComputationalWorkflow" in known[root["mainEntity"]["@id"]]["@type"]
-    assert known[known["Snakefile"]["programmingLanguage"]["@id"]]["@type"] == "ComputerLanguage"
+    assert known[known["workflow/Snakefile"]["programmingLanguage"]["@id"]]["@type"] == "ComputerLanguage"
     assert root["mentions"] == {"@id": "#run"}
     assert action["@type"] == "CreateAction"
     assert action["instrument"] == root["mainEntity"]
@@ -87,7 +87,7 @@ def test_another_disk_has_copies(made: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(os, "link", refuse)
     write_crate("Nano", RUN, made)
-    assert (made / "Snakefile").read_text() == "Snakefile"
+    assert (made / "workflow/Snakefile").read_text() == "workflow/Snakefile"
 
 
 def test_what_cannot_be_a_crate_is_one_line(made: Path) -> None:

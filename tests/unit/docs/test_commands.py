@@ -11,6 +11,7 @@ import re
 import runpy
 import shlex
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +26,13 @@ from tests.support.documented import READERS, ROOT, Command, documented, is_comp
 
 DEFAULT = "config/config.yaml"
 # Files that the pages have the reader make.
-WRITTEN = {"config/faq.yaml", "config/own.yaml", "config/own-zero-shot.yaml", "config/own-minilm.yaml"}
+WRITTEN = {
+    "config/faq.yaml",
+    "config/own.yaml",
+    "config/own-zero-shot.yaml",
+    "config/own-minilm.yaml",
+    "../study/mine.yaml",
+}
 SHOWN_ELSEWHERE = {  # what a page has its reader write first, and the test that does so
     "bert-base+halves+marco-bm25": "tests/e2e/test_new_objective.py",
     "config/faq": "tests/e2e/test_new_dataset.py",
@@ -81,7 +88,7 @@ def test_encore_commands_run(command, monkeypatch):
     words = shlex.split(command.text)[1:]
     options = help_of(words[0])
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", options))
-    if not is_complete(command) or needs_a_run(command) or elsewhere(command):
+    if not is_complete(command) or needs_a_run(command) or elsewhere(command) or "--fetch-check" in words:  # a network
         return
     done = inside.encore(*words)
     assert done.returncode in ({0, 1} if words[0] == "preflight" else {0}), done.stderr  # 1: beyond this machine
@@ -191,6 +198,10 @@ def made_of(words: list[str]) -> bool:
 
 @pytest.mark.parametrize("command", of("pip", "bash", "source"), ids=str)
 def test_files_of_other_commands_are_there(command):
+    if extras := re.findall(r"(?:\.|encore-ir)\[(\w+)\]", command.text):
+        declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        assert set(extras) <= declared.keys()
+        return
     named = [word for word in shlex.split(command.text)[1:] if "/" in word]
     assert named
     for name in named:

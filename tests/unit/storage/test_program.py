@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from encore.commands.__main__ import main
+from encore.storage import program
 
 ROOT = Path(__file__).parents[3]
 TWICE = """
@@ -152,3 +154,34 @@ def test_too_little_memory_is_one_line(error: str, says: str) -> None:
     program = f"from encore.storage.program import run\ndef main():\n    raise {error}\nrun(main)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, says)
+
+
+@pytest.mark.parametrize(
+    ("python", "platform", "says"),
+    [
+        ((3, 10), "linux", r"this is Python 3\.10, and Encore needs 3\.11 or newer; install it .*PYTHON="),
+        ((3, 12), "win32", r"Encore runs on Linux and macOS, and this is win32; .*WSL"),
+    ],
+)
+def test_what_encore_cannot_run_on_is_one_line_with_what_to_install(
+    python: tuple[int, int],
+    platform: str,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(program.sys, "version_info", (*python, 0))
+    monkeypatch.setattr(program.sys, "platform", platform)
+    with pytest.raises(SystemExit) as ended:
+        program.run(lambda: pytest.fail("nothing is started"))
+    assert ended.value.code == 1
+    assert re.fullmatch(f"error: {says}.*\n", capsys.readouterr().err)
+
+
+def test_a_missing_package_is_one_line_with_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
+    def main() -> None:
+        raise ModuleNotFoundError("No module named 'faiss.swig'", name="faiss.swig")
+
+    with pytest.raises(SystemExit):
+        program.run(main)
+    assert re.fullmatch(r"error: the Python package 'faiss' is missing in .*pip install.*\n", capsys.readouterr().err)

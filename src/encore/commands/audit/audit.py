@@ -27,13 +27,14 @@ from encore.commands.audit.products import cells_behind, check_product, files_of
 from encore.commands.audit.recompute import remake_products
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.catalogue import CATALOGUE, load_catalogue
+from encore.products.catalogue import load_catalogue
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.tables.plan import CURVES
 from encore.storage import manifest, typed
+from encore.storage.beside import CATALOGUE
 from encore.storage.manifest import has_no_vectors
 from encore.storage.root import compare_root, manifests_behind, product_manifests
 

@@ -14,8 +14,9 @@ from encore.commands.preflight.amounts import Amounts
 from encore.config.strict import Share, Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
+from encore.storage.beside import CATALOGUE
 
-MACHINES = Path("config/machines.yaml")
+MACHINES = CATALOGUE / "machines.yaml"
 CPU = "cpu"  # the entry without a GPU, which is taken without a name
 PROCESS = 0.5e9  # bytes of memory of Python with torch; a job that computes on a GPU has CUDA's in addition
 

@@ -16,8 +16,9 @@ from encore.config.validation import checked, read_yaml
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
+from encore.storage.beside import CATALOGUE
 
-SIZES = Path("config/sizes.yaml")
+SIZES = CATALOGUE / "sizes.yaml"
 PIECES = 1.3  # word pieces of an English word
 SENTENCE = 26.0  # word pieces of an English sentence: 20 words
 UNKNOWN = {"passages": 1_000_000, "words": 80, "queries": 1_000, "query_words": 7}  # if nothing is known

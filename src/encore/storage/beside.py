@@ -1,0 +1,31 @@
+"""What lies beside the library, wherever one works: the catalogue, the rules and the programs that they call.
+
+``encore/program`` has links to a clone's folders; in an installed package the files are there themselves.
+"""
+
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parents[1] / "program"
+
+
+def beside(folder: str, has: str) -> Path:
+    """A folder of the program, by its name in a clone; that of the working folder, if it has the same file.
+
+    So paths are relative in a clone, and a study that has a whole folder of its own uses that.
+    """
+    own, program = Path(folder), (PROGRAM / folder).resolve()
+    return own if (own / has).exists() or own.resolve() == program else program
+
+
+CATALOGUE = beside("config", "backbones.yaml")
+
+
+def named(path: Path) -> str:
+    """A file of the catalogue as plans name it, on every machine alike: by its path in a clone."""
+    return str(path.relative_to(CATALOGUE.parent) if path.is_relative_to(CATALOGUE.parent) else path)
+
+
+def found(name: str) -> Path:
+    """The file of such a name; that of the working folder, if it has one."""
+    own = Path(name)
+    return own if own.is_file() else CATALOGUE.parent / own

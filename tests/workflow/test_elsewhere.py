@@ -1,0 +1,104 @@
+"""Encore's workflow on a study in another folder, by ``--directory`` and as a module; other workflows beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.clones import BIN, REPOSITORY, Clone, Done
+
+SNAKEMAKE = str(BIN / "snakemake")
+RUN = "mine.yaml"
+MODULE = """
+configfile: "mine.yaml"
+
+
+module encore:
+    snakefile: "{snakefile}"
+    config: config
+
+
+use rule * from encore
+"""
+THEIRS = """
+onstart:
+    print("their own start")
+
+
+rule theirs:
+    output: "theirs.txt"
+    shell: "touch {output}"
+"""
+FOREIGN = """
+configfile: "theirs.yaml"
+
+
+rule all:
+    default_target: True
+    output: "made.txt"
+    shell: "echo {config[word]} ${{ENCORE_RUN-}} > {output}"
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Clone:
+    """A folder that is no clone: a run of two lines, which takes over one of the program's."""
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / RUN).write_text("extends: config/nano.yaml\ntitle: Mine\n")
+    return Clone(tmp_path / "study")
+
+
+def made_in(study: Clone, done: Done) -> str:
+    """The collection that was made, with nothing of the machine in what its manifest says."""
+    assert done.code == 0, done.output
+    (manifest,) = study.root.glob("results/collections/pydocs-stdlib-*/manifest.json")
+    assert str(study.root) not in manifest.read_text()
+    assert str(REPOSITORY) not in manifest.read_text()
+    return f"results/collections/{manifest.parent.name}/manifest.json"
+
+
+def target(study: Clone) -> str:
+    done = study.run(str(BIN / "encore"), "targets", "--config", RUN, "pydocs-stdlib")
+    assert done.code == 0, done.output
+    return done.output.split()[-1]
+
+
+@pytest.mark.slow
+def test_a_study_keeps_its_own_results_beside_its_own_run(clone: Clone, study: Clone) -> None:
+    wanted = target(study)
+    command = (SNAKEMAKE, wanted, "--profile", "local", "--directory", str(study.root))
+    done = clone.run(*command, "--configfile", str(study.root / RUN))
+    assert made_in(study, done) == wanted
+    assert f"encore show table1 --config {RUN}" in done.output, "as it is typed in the study"
+    assert not list(clone.root.glob("results/collections/*"))
+    again = study.run(
+        SNAKEMAKE, wanted, "-n", "--cores", "1", "-s", f"{clone.root}/workflow/Snakefile", "--configfile", RUN
+    )
+    assert "Nothing to be done" in again.output
+
+
+@pytest.mark.slow
+def test_the_workflow_is_a_module_of_a_study_s_own(clone: Clone, study: Clone) -> None:
+    (study.root / "workflow/scripts").mkdir(parents=True)
+    snakefile = f"{clone.root}/workflow/Snakefile"
+    (study.root / "workflow/Snakefile").write_text(THEIRS + MODULE.replace("{snakefile}", snakefile))
+    wanted = target(study)
+    done = study.run(SNAKEMAKE, wanted, "theirs.txt", "--cores", "2")
+    assert made_in(study, done) == wanted
+    assert (study.root / "theirs.txt").exists()
+    assert "their own start" in done.output
+    assert "Mine: what was requested is made" in done.output
+
+
+def test_a_study_without_a_run_is_told_to_name_one(clone: Clone, tmp_path: Path) -> None:
+    done = Clone(tmp_path).run(SNAKEMAKE, "-n", "--cores", "1", "-s", f"{clone.root}/workflow/Snakefile")
+    assert "--configfile" in done.error()
+
+
+@pytest.mark.parametrize("theirs", ["word: hello\nword: again\n", "__use_yte__: true\nword: ?'aga' + 'in'\n"])
+def test_other_workflows_of_the_same_environment_are_untouched(tmp_path: Path, theirs: str) -> None:
+    """Their files may have what Encore refuses in its own: a key twice, or code."""
+    (tmp_path / "Snakefile").write_text(FOREIGN)
+    (tmp_path / "theirs.yaml").write_text(theirs)
+    done = Clone(tmp_path).run(SNAKEMAKE, "--cores", "1", "--configfile", "theirs.yaml")
+    assert done.code == 0, done.output
+    assert (tmp_path / "made.txt").read_text() == "again\n"
