@@ -45,7 +45,7 @@ def a_state_left(run: FinishedRun, chance: random.Random) -> None:
 
 
 def no_logs(run: FinishedRun, chance: random.Random) -> None:
-    shutil.rmtree(run.results / chance.choice(["logs", "benchmarks"]))
+    shutil.rmtree(run.results / "logs")
 
 
 def copied(run: FinishedRun, chance: random.Random) -> None:

@@ -10,8 +10,6 @@ rule collection:
         manifest="results/collections/{collection}/manifest.json",
     log:
         "results/logs/collection/{collection}.log",
-    benchmark:
-        "results/benchmarks/collection/{collection}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
@@ -42,8 +40,6 @@ rule tokenizer:
         manifest="results/tokenizers/{tokenizer}/manifest.json",
     log:
         "results/logs/tokenizer/{tokenizer}.log",
-    benchmark:
-        "results/benchmarks/tokenizer/{tokenizer}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -69,8 +65,6 @@ rule tokens:
         manifest="results/tokens/{tokens}/manifest.json",
     log:
         "results/logs/tokens/{tokens}.log",
-    benchmark:
-        "results/benchmarks/tokens/{tokens}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: EXECUTION.preprocessing_cores

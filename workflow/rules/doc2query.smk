@@ -11,8 +11,6 @@ rule train_doc2query:
         manifest="results/doc2query_models/{doc2query_model}/manifest.json",
     log:
         "results/logs/train_doc2query/{doc2query_model}.log",
-    benchmark:
-        "results/benchmarks/train_doc2query/{doc2query_model}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads
@@ -43,8 +41,6 @@ rule predict_queries:
         manifest="results/predicted_queries/{predicted_queries}/manifest.json",
     log:
         "results/logs/predict_queries/{predicted_queries}.log",
-    benchmark:
-        "results/benchmarks/predict_queries/{predicted_queries}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

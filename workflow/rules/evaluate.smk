@@ -11,8 +11,6 @@ rule evaluate:
         manifest="results/scores/{system}/{evaluation}/manifest.json",
     log:
         "results/logs/evaluate/{system}/{evaluation}.log",
-    benchmark:
-        "results/benchmarks/evaluate/{system}/{evaluation}.tsv"
     localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"

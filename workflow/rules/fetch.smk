@@ -9,8 +9,6 @@ rule fetch_source:
         manifest="results/sources/{source}/manifest.json",
     log:
         "results/logs/fetch_source/{source}.log",
-    benchmark:
-        "results/benchmarks/fetch_source/{source}.tsv"
     localrule: True
     conda:
         "../../envs/environment.yaml"
@@ -33,8 +31,6 @@ rule fetch_ir_datasets:
         manifest="results/ir_datasets/{downloaded}/manifest.json",
     log:
         "results/logs/fetch_ir_datasets/{downloaded}.log",
-    benchmark:
-        "results/benchmarks/fetch_ir_datasets/{downloaded}.tsv"
     localrule: True
     conda:
         "../../envs/environment.yaml"
@@ -57,8 +53,6 @@ rule fetch_checkpoint:
         manifest="results/checkpoints/{checkpoint}/manifest.json",
     log:
         "results/logs/fetch_checkpoint/{checkpoint}.log",
-    benchmark:
-        "results/benchmarks/fetch_checkpoint/{checkpoint}.tsv"
     localrule: True
     conda:
         "../../envs/environment.yaml"

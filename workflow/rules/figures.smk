@@ -11,8 +11,6 @@ rule inspect_model:
         manifest="results/inspections/{model}/{inspection}/manifest.json",
     log:
         "results/logs/inspect_model/{model}/{inspection}.log",
-    benchmark:
-        "results/benchmarks/inspect_model/{model}/{inspection}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

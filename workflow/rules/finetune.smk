@@ -9,8 +9,6 @@ rule negatives:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
         "results/logs/negatives/{system}/{topics}.log",
-    benchmark:
-        "results/benchmarks/negatives/{system}/{topics}.tsv"
     localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"
@@ -38,8 +36,6 @@ rule negatives_from_file:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
     log:
         "results/logs/negatives_from_file/{listed}/{topics}.log",
-    benchmark:
-        "results/benchmarks/negatives_from_file/{listed}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -65,8 +61,6 @@ rule negatives_from_dataset:
         manifest="results/negatives/{published}/{topics}/manifest.json",
     log:
         "results/logs/negatives_from_dataset/{published}/{topics}.log",
-    benchmark:
-        "results/benchmarks/negatives_from_dataset/{published}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -90,8 +84,6 @@ rule merged_negatives:
         manifest="results/negatives/{merged}/{topics}/manifest.json",
     log:
         "results/logs/merged_negatives/{merged}/{topics}.log",
-    benchmark:
-        "results/benchmarks/merged_negatives/{merged}/{topics}.tsv"
     localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"
@@ -120,8 +112,6 @@ rule teacher_scores:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
         "results/logs/teacher_scores/{teacher}/{topics}.log",
-    benchmark:
-        "results/benchmarks/teacher_scores/{teacher}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads
@@ -154,8 +144,6 @@ rule finetune:
         manifest="results/models/{finetuned}/manifest.json",
     log:
         "results/logs/finetune/{finetuned}.log",
-    benchmark:
-        "results/benchmarks/finetune/{finetuned}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: threads_of_training("finetune", "models/{finetuned}")

@@ -9,8 +9,6 @@ rule lucene_index:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
         "results/logs/lucene_index/{index}.log",
-    benchmark:
-        "results/benchmarks/lucene_index/{index}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -38,8 +36,6 @@ rule encode:
         manifest="results/indexes/{model}/{index}/{shard}/manifest.json",
     log:
         "results/logs/encode/{model}/{index}/{shard}.log",
-    benchmark:
-        "results/benchmarks/encode/{model}/{index}/{shard}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

@@ -11,8 +11,6 @@ rule build_index:
         manifest="results/indexes/{indexed}/{index}/manifest.json",
     log:
         "results/logs/build_index/{indexed}/{index}.log",
-    benchmark:
-        "results/benchmarks/build_index/{indexed}/{index}.tsv"
     priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
@@ -39,8 +37,6 @@ rule search_index:
         manifest="results/runs/{indexed}/{topics}/manifest.json",
     log:
         "results/logs/search_index/{indexed}/{topics}.log",
-    benchmark:
-        "results/benchmarks/search_index/{indexed}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

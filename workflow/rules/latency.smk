@@ -21,8 +21,6 @@ rule measure_latency:
         manifest="results/latency/{system}/{measured}/manifest.json",
     log:
         "results/logs/measure_latency/{system}/{measured}.log",
-    benchmark:
-        "results/benchmarks/measure_latency/{system}/{measured}.tsv"
     priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"

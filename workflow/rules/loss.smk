@@ -11,8 +11,6 @@ rule masked_loss:
         manifest="results/losses/{model}/{loss}/manifest.json",
     log:
         "results/logs/masked_loss/{model}/{loss}.log",
-    benchmark:
-        "results/benchmarks/masked_loss/{model}/{loss}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

@@ -9,8 +9,6 @@ rule nested_corpora:
         manifest="results/subsets/{subset}/manifest.json",
     log:
         "results/logs/nested_corpora/{subset}.log",
-    benchmark:
-        "results/benchmarks/nested_corpora/{subset}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1

@@ -10,8 +10,6 @@ rule count_pairs:
         manifest="results/pairs/{paired}/manifest.json",
     log:
         "results/logs/count_pairs/{paired}.log",
-    benchmark:
-        "results/benchmarks/count_pairs/{paired}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1

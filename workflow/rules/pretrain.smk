@@ -11,8 +11,6 @@ rule start:
         manifest="results/models/{start}/manifest.json",
     log:
         "results/logs/start/{start}.log",
-    benchmark:
-        "results/benchmarks/start/{start}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads
@@ -41,8 +39,6 @@ rule attend:
         manifest="results/attention/{attention}/manifest.json",
     log:
         "results/logs/attend/{attention}.log",
-    benchmark:
-        "results/benchmarks/attend/{attention}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: EXECUTION.processes
@@ -69,8 +65,6 @@ rule prepare:
         manifest="results/prepared/{prepared}/manifest.json",
     log:
         "results/logs/prepare/{prepared}.log",
-    benchmark:
-        "results/benchmarks/prepare/{prepared}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: EXECUTION.preprocessing_cores
@@ -98,8 +92,6 @@ rule pretrain:
         manifest="results/models/{pretrained}/manifest.json",
     log:
         "results/logs/pretrain/{pretrained}.log",
-    benchmark:
-        "results/benchmarks/pretrain/{pretrained}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: threads_of_training("pretrain", "models/{pretrained}")

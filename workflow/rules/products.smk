@@ -16,8 +16,6 @@ for product in PRODUCTS:
             manifest=product.record,
         log:
             f"results/logs/{product.rule}/{product.called}.log",
-        benchmark:
-            f"results/benchmarks/{product.rule}/{product.called}.tsv"
         localrule: product.rule != "reproduce"
         conda:
             "../../envs/environment.yaml"

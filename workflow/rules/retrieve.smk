@@ -10,8 +10,6 @@ rule lucene_search:
         manifest="results/runs/{bm25}/{topics}/manifest.json",
     log:
         "results/logs/lucene_search/{bm25}/{topics}.log",
-    benchmark:
-        "results/benchmarks/lucene_search/{bm25}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 2
@@ -41,8 +39,6 @@ rule search:
         manifest="results/runs/{model}/{topics}/manifest.json",
     log:
         "results/logs/search/{model}/{topics}.log",
-    benchmark:
-        "results/benchmarks/search/{model}/{topics}.tsv"
     priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
@@ -79,8 +75,6 @@ rule tune_fusion:
         manifest="results/fusions/{fusion}/{topics}/manifest.json",
     log:
         "results/logs/tune_fusion/{fusion}/{topics}.log",
-    benchmark:
-        "results/benchmarks/tune_fusion/{fusion}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -107,8 +101,6 @@ rule fuse:
         manifest="results/runs/{fusion}/{topics}/manifest.json",
     log:
         "results/logs/fuse/{fusion}/{topics}.log",
-    benchmark:
-        "results/benchmarks/fuse/{fusion}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -137,8 +129,6 @@ rule rerank:
         manifest="results/runs/{rerank}/{topics}/manifest.json",
     log:
         "results/logs/rerank/{rerank}/{topics}.log",
-    benchmark:
-        "results/benchmarks/rerank/{rerank}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: NUMERICS.threads

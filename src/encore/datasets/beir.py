@@ -5,12 +5,10 @@
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,13 +19,12 @@ from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
+from encore.datasets import counting
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents, remembered_contents
 from encore.storage.text_files import numbered_objects
-
-READ = 16 * 2**20  # bytes of a file that are counted, packed or not; the rest of a larger one is taken to be alike
 
 
 class BeirSplit(Split):
@@ -267,16 +264,11 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
 
 def _count_texts(path: Path) -> tuple[int, int]:
     """Rows of a file of JSON lines, and mean words of their titles and texts; 1 at least of both."""
-    rows, words, size = 0, 0, path.stat().st_size
-    with path.open("rb") as packed:
-        for line in cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if path.suffix == ".gz" else packed:
-            row = json.loads(line)
-            words += len(f"{row.get('title') or ''} {row.get('text') or ''}".split())
-            rows += 1
-            if READ < packed.tell() < size:
-                break
-        share = packed.tell() / size
-    return max(1, round(rows / share)), max(1, round(words / max(rows, 1)))
+    found = counting.estimated(
+        path, lambda row: {"rows": 1, "words": len(f"{row.get('title') or ''} {row.get('text') or ''}".split())}
+    )
+    rows = found.get("rows", 1.0)
+    return max(1, round(rows)), max(1, round(found.get("words", 1.0) / rows))
 
 
 def _count_queries(path: Path) -> int:

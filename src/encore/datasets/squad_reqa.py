@@ -6,10 +6,38 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from encore.config.datasets import KnownSize
+from encore.data.sentences import spans
 from encore.datasets.reqa.paragraphs import ParagraphQuestion, SourceParagraph
-from encore.datasets.reqa.published import published_kind
+from encore.datasets.reqa.published import PublishedReqaFields, published_kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text
+
+SAMPLE = 1000  # paragraphs whose sentences are counted
+
+
+class SquadReqaFields(PublishedReqaFields):
+    """An entry of the catalogue with ``kind: squad-reqa``."""
+
+    def known_size(self) -> KnownSize:
+        """Questions of the user's files, and candidates by the sentences of an even sample of paragraphs."""
+        try:
+            paragraphs = list(squad_paragraphs([Path(self.path or "", file) for file in self.files], Counter()))
+        except EncoreError:  # they are fetched, or the collection's own job says what is wrong
+            return KnownSize()
+        asked = {each.text for paragraph in paragraphs for each in paragraph.questions}
+        found = list(dict.fromkeys(each.text for each in paragraphs))
+        sample = found[:: -(-len(found) // SAMPLE) or 1]
+        if not asked:
+            return KnownSize()
+        sentences = sum(len(spans(text)) for text in sample)
+        whole, words = len(found) / len(sample), [len(text.split()) for text in sample]
+        return KnownSize(
+            sentences * whole + self.distractors,
+            sum(words) / sentences + sum(words) / len(words),  # a sentence, and its paragraph
+            queries={"all": float(len(asked))},
+            query_words=sum(len(text.split()) for text in asked) / len(asked),
+        )
 
 
 def squad_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[SourceParagraph]:
@@ -62,4 +90,4 @@ def _list(holder: Any, name: str, place: str) -> list[Any]:
     return found
 
 
-KIND = published_kind(squad_paragraphs)
+KIND = published_kind(squad_paragraphs, SquadReqaFields)

@@ -166,7 +166,7 @@ def check_target(plan: Plan, target: str) -> None:
             files = [file for kind in PRODUCTS for file in kind.files if file.startswith(f"results/{folder}/")]
             endings = dict.fromkeys(f".{file.partition('.')[2]}" for file in files)
             raise EncoreError(f"target {target!r}: {folder} are written as {', '.join(endings)}")
-        case ("results", "plan" | "logs" | "benchmarks" | "state", *_):
+        case ("results", "plan" | "logs" | "state", *_):
             raise EncoreError(f"target {target!r} is made on the way to others and is not a target")
         case ("results", folder, *rest) if rest and folder != REPORT:
             find(plan, str(path.parent))

@@ -133,3 +133,21 @@ def test_a_file_that_is_not_there_can_be_planned_with_but_not_read(tmp_path):
 def test_it_has_no_splits():
     with pytest.raises(ValidationError):
         EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": "a", "splits": {"test": {"role": "test"}}})
+
+
+@pytest.mark.parametrize("name", ["articles.jsonl.xz", "articles.jsonl"])
+def test_a_forecast_counts_the_file(name: str, tmp_path: Path) -> None:
+    size = EncyclopediaFields(kind="encyclopedia", path=str(write(tmp_path / name))).known_size()
+    assert (size.articles, size.sections) == (5, 5)
+    assert size.words == (13 + 8 + 4 + 3 + 4) / 5
+    assert EncyclopediaFields(kind="encyclopedia", path=str(tmp_path / "gone.jsonl")).known_size().articles is None
+
+
+def test_a_forecast_reads_the_first_part_of_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(
+        tmp_path / "articles.jsonl", [{**row, "id": f"{row['id']}{n}"} for n in range(4000) for row in ARTICLES]
+    )
+    monkeypatch.setattr("encore.datasets.counting.READ", 400_000)
+    part = EncyclopediaFields(kind="encyclopedia", path=str(path)).known_size()
+    assert part.articles == pytest.approx(20_000, rel=0.2)
+    assert part.articles != 20_000, "a part was read"

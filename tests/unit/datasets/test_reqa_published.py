@@ -344,3 +344,15 @@ def test_they_are_planned_without_their_files() -> None:
     assert (
         published.PublishedReqaFields.model_validate(plan.resolve.dataset("squad-reqa").fields.model_dump()).draws == 3
     )
+
+
+def test_a_forecast_counts_the_files(files: Path, tmp_path: Path) -> None:
+    entry = {"kind": "squad-reqa", "path": str(files), "files": ["train.json", "dev.json"], "draws": 1}
+    made, size = (
+        build(files, tmp_path / "made"),
+        kinds.load_kind("squad-reqa").fields.model_validate(entry).known_size(),
+    )
+    assert size.passages == pytest.approx(made["candidates"], rel=0.1)
+    assert size.queries == {"all": 28.0}, "of 14 paragraphs, which both files have"
+    entry["files"] = ["squad:train.json"]
+    assert kinds.load_kind("squad-reqa").fields.model_validate(entry).known_size().passages is None

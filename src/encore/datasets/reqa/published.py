@@ -75,9 +75,9 @@ class PublishedReqaFields(ReqaFields):
         return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
 
 
-def published_kind(read: Reader) -> Kind:
+def published_kind(read: Reader, fields: type[PublishedReqaFields] = PublishedReqaFields) -> Kind:
     """The kind of collection whose files are read so: paragraphs of files, oddities to the counts."""
-    return Kind(PublishedReqaFields, partial(build_published_reqa, read))
+    return Kind(fields, partial(build_published_reqa, read))
 
 
 def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
