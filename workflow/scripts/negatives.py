@@ -28,6 +28,8 @@ def main() -> None:
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
         ranking = {query: ranked.documents for query, ranked in read_run(args.run).items()}
+        if spec.get("ignore_identical_ids"):
+            ranking = mining.without_own(ranking)
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: documents.keys() for query, documents in right.items()}

@@ -2,8 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,7 @@ from encore.config.run import RunConfig
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, nearest, refuse_odd_name
 from encore.data.collection import Collection
-from encore.data.overlap import Overlap, overlap_with_training
+from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
 from encore.datasets.download.ir_datasets import offline
 from encore.datasets.kinds import build_collection, load_kind
@@ -108,7 +109,9 @@ class Source:
     given: dict[str, dict[str, str]]
     passages: int
     queries: dict[str, int]
-    grades: set[int]  # of what is tested
+    grades: Mapping[int, int]  # judgments of each, of what is tested
+    means: Mapping[int, str] = field(default_factory=dict)  # of each grade, where its publisher says so
+    own: int = 0  # queries that are documents, too
     held_out: int | None = None
     pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
     overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
@@ -121,7 +124,7 @@ class Source:
     @property
     def is_graded(self) -> bool:
         """True if relevant documents have several grades."""
-        return len({grade for grade in self.grades if grade > 0}) > 1
+        return sum(grade > 0 for grade in self.grades) > 1
 
 
 def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop: bool) -> Source:
@@ -156,15 +159,16 @@ def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop:
             raise EncoreError(f"{error}{hint}") from error
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
-        grades = {grade for judged in made.qrels("test").values() for grade in judged.values()}
+        grades = Counter(grade for judged in made.qrels("test").values() for grade in judged.values())
         pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
-        overlap = overlap_with_training(made, "test")
+        overlap, own = overlap_with_training(made, "test"), own_documents(made)
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
-    return _with_validation(
-        Source(fields, given, counts["passages"], queries, grades, pairs_of_sentences=pairs, overlap=overlap)
-    )
+    fields |= {"ignore_identical_ids": True} if own else {}
+    source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
+    source.pairs_of_sentences = pairs
+    return _with_validation(source)
 
 
 def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
@@ -186,14 +190,26 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         del loaded["test"]
     named = _named(list(loaded), f"ir_datasets' {name}", zero_shot=zero_shot)
     terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
-    fields = {"kind": "ir-datasets", "id": name, "licence": "see its terms", "terms": terms, **_renamed(whole, name)}
+    fields: dict[str, Any] = {
+        "kind": "ir-datasets",
+        "id": name,
+        "licence": "see its terms",
+        "terms": terms,
+        **_renamed(whole, name),
+    }
     fields |= _named_language(language or whole.docs_lang() or ENGLISH)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
     judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
     given = {split: {"id": known[found]} for split, found in named.items()}
     passages = int(whole.metadata().get("docs", {}).get("count", 0))
-    return _with_validation(Source(fields, given, passages, queries, {int(grade) for grade in judged}))
+    defined = {
+        int(grade): " ".join(str(text).split()) for grade, text in (loaded[named["test"]].qrels_defs() or {}).items()
+    }
+    if name.startswith("beir/"):  # as BEIR's own evaluation
+        fields["ignore_identical_ids"] = True
+    counts = {int(grade): int(count) for grade, count in judged.items()}
+    return _with_validation(Source(fields, given, passages, queries, counts, defined))
 
 
 def _named_language(language: str) -> dict[str, str]:
@@ -296,6 +312,14 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
+    if source.is_graded:
+        counted = ", ".join(
+            f"{grade} ({count:,}{f': {source.means[grade]}' if source.means.get(grade) else ''})"
+            for grade, count in sorted(source.grades.items())
+        )
+        yield f"Test judgments by grade: {counted}. Every grade above 0 is relevant, unless a measure says rel=."
+    if source.own:
+        yield f"{source.own:,} queries are passages, too: their own is neither scored nor a negative."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."

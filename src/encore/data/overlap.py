@@ -32,10 +32,7 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
     Unicode's form NFKC, without case, with one blank between words and without what ends a sentence.
     """
-    texts = {
-        query: " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)
-        for query, text in collection.queries().items()
-    }
+    texts = {query: _compared(text) for query, text in collection.queries().items()}
     answers, asked = set[str](), set[str]()
     for training in collection.splits():
         if role_of(training) != "train" or not same_draw(training, split):
@@ -53,3 +50,16 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
         frozenset(query for query in queries if texts[query] in asked),
         {query: grade for query, grade in shared.items() if grade > 0},
     )
+
+
+def own_documents(collection: Collection) -> int:
+    """How many queries are documents, too: of the same id, and with the document's text or title and text."""
+    queries = collection.queries()
+    return sum(
+        _compared(queries[row["_id"]]) in {_compared(row["text"]), _compared(f"{row['title']} {row['text']}")}
+        for row in collection.documents(queries)
+    )
+
+
+def _compared(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)

@@ -41,18 +41,20 @@ def training_queries(
     negatives: Negatives,
     positives: Negatives | None = None,
     seed: int = 0,
+    without_own: bool = False,
 ) -> list[Query]:
     """The judged queries of the step's training split, or the seed's sample of them.
 
     Args:
         positives: documents that are right for a query besides those of its highest grade.
+        without_own: whether the document that has a query's id is no negative of it, drawn or in a batch.
 
     Raises:
         EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
             store.
     """
     wanted = step.train_split, step.queries, step.sample_of(seed), step.needed_negatives
-    return judged_queries(collection, store, negatives, *wanted, positives)
+    return judged_queries(collection, store, negatives, *wanted, positives, without_own)
 
 
 def judged_queries(
@@ -64,6 +66,7 @@ def judged_queries(
     sample: int,
     least_negatives: int,
     positives: Negatives | None = None,
+    without_own: bool = False,
 ) -> list[Query]:
     """The judged queries of a split that have negatives enough, or that sample of them.
 
@@ -78,16 +81,18 @@ def judged_queries(
     rows = store.queries.names.find(names)
     listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
     passages = store.passages.names.find(document for each in listed for document in each)
+    own = store.passages.names.find(names) if without_own else {}
     try:
         found = [
             _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages)
             for name in names
         ]
+        found = [_with_own(query, own.get(name)) for query, name in zip(found, names, strict=True)]
     except KeyError as error:
         raise EncoreError(
             f"{error} is judged or a negative, but not in the token store; make the tokens again"
         ) from error
-    found = [query for query in found if query.relevant and len(query.judged) < len(store.passages)]
+    found = [query for query in found if query.positives and len(query.judged) < len(store.passages)]
     if not found:
         raise EncoreError(
             f"no query of {collection.folder} has a relevant passage in the training role; nothing to learn"
@@ -110,6 +115,14 @@ def _query(
         judged=frozenset(passages[document] for document in judged) | further,
         negatives=tuple(passages[document] for document in negatives),
     )
+
+
+def _with_own(query: Query, own: int | None) -> Query:
+    """A query whose own document counts as judged, and as relevant where it would be a negative in a batch."""
+    if own is None:
+        return query
+    kept = tuple(passage for passage in query.negatives if passage != own)
+    return replace(query, relevant=query.relevant | {own}, judged=query.judged | {own}, negatives=kept)
 
 
 def filled(query: Query, count: int, passages: int) -> Query:

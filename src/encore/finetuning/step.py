@@ -72,7 +72,8 @@ def finetune(
     for tower in {encoder, encoder.query_tower}:
         tower.config = replace(tower.config, **changes)
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"])
+    own = spec.get("ignore_identical_ids", False)
+    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], without_own=own)
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     else:

@@ -346,3 +346,35 @@ def test_what_is_no_encoder_is_refused(bare: Path, words: tuple[str, ...], messa
     folder({"test": judged(0, 100)})
     encoder()
     assert message in refused("own", "--beir", "data/own", "--zero-shot", *words)
+
+
+def test_queries_that_are_passages_too_have_their_own_kept_out(bare: Path) -> None:
+    """By id and text; an id alone, as in collections that count from 1, says nothing."""
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    rows = [{"_id": f"q{n}", "title": "Two", "text": f"words {n}" if n < 25 else "another text"} for n in range(40)]
+    packed = gzip.decompress((place / "corpus.jsonl.gz").read_bytes()).decode()
+    text = "\n".join([packed, *map(json.dumps, rows)])
+    (place / "corpus.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    assert "25 queries are passages, too: their own is neither scored nor a negative." in new(
+        "own", "--beir", "data/own"
+    )
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_identical_ids"] is True
+    plan, _ = planned("config/own.yaml")
+    everything_declared(plan)
+    for stage in ("negatives", "finetune", "evaluate"):
+        specs = [each.spec for each in plan.made.values() if each.stage == stage]
+        assert specs
+        assert all(spec["ignore_identical_ids"] for spec in specs)
+
+
+def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ir_datasets
+
+    folder({"test": [*judged(0, 30), *judged(30, 50, 2), *judged(50, 55, 0)]})
+    assert "Test judgments by grade: 0 (5), 1 (30), 2 (20)." in new("own", "--beir", "data/own", "--zero-shot")
+    monkeypatch.setattr("encore.commands.new.offline", lambda data_root: ir_datasets.load)
+    found = ir_datasets_source("antique", Path("data"), zero_shot=True)
+    assert found.grades[1] > 0
+    assert "completely out of context" in found.means[1]
+    assert ir_datasets_source("beir/arguana", Path("data"), zero_shot=True).fields["ignore_identical_ids"] is True
+    assert ir_datasets_source("miracl/ko", Path("data"), zero_shot=False).fields["language"] == "ko"

@@ -159,3 +159,9 @@ def test_a_missing_or_cut_file_is_one_clear_line(tmp_path):
     (tmp_path / "negatives.tsv.gz").write_bytes(whole[:-20])
     with pytest.raises(EncoreError, match="mine the negatives again"):
         module.read_negatives(tmp_path)
+
+
+def test_a_querys_own_document_is_taken_out_before_ranks_are_counted() -> None:
+    ranking = {"q1": ["q1", "d1", "d2"], "q2": ["d1", "q1"]}
+    found, _ = mine(module.without_own(ranking), {"q1": {"d9": 1}, "q2": {"d9": 1}}, depth=1, keep=5)
+    assert found == {"q1": {"d1": 1}, "q2": {"d1": 1}}

@@ -83,6 +83,11 @@ def mine(
     return negatives, statistics(negatives, judged=judged, answering=answered)
 
 
+def without_own(ranking: Ranking) -> Ranking:
+    """A ranking of documents without those that have their query's own id, which a query always finds."""
+    return {query: [document for document in found if document != query] for query, found in ranking.items()}
+
+
 def statistics(negatives: Negatives, **counts: int) -> Statistics:
     """Counts of any set of negatives, with those of its mining."""
     without = sum(not sampled for sampled in negatives.values())

@@ -56,7 +56,8 @@ def write_teacher_outputs(
         Collection(collection),
         store,
         sampled_negatives,
-        *(spec[name] for name in ("split", "queries", "sample", "least_negatives")),
+        **{name: spec[name] for name in ("split", "queries", "sample", "least_negatives")},
+        without_own=spec.get("ignore_identical_ids", False),
     )
     queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}

@@ -110,6 +110,11 @@ def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> A
     return plan.collections[name]
 
 
+def identical_ids(plan: Planner, dataset: str) -> Spec:
+    """The part of a spec that says that a query's own document is nothing to retrieve or to learn from; or nothing."""
+    return {"ignore_identical_ids": True} if plan.resolve.dataset(dataset).fields.ignore_identical_ids else {}
+
+
 def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
     """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
     if backbone.lineage:

@@ -7,7 +7,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts.collections import collection, fetched_source
+from encore.plan.artifacts.collections import collection, fetched_source, identical_ids
 from encore.plan.planner import Planner
 from encore.storage.files import digest, remembered_contents
 
@@ -48,6 +48,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
     if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
+    recipe |= identical_ids(plan, step.collection)
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
         inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)

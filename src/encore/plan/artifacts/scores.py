@@ -6,7 +6,7 @@ from encore.config.lineage import split_index
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
 from encore.plan.artifacts import teachers
-from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.collections import collection, identical_ids
 from encore.plan.planner import Planner
 
 # What a measurement reads of a system whose runs the stage makes, by role; and shards if there are any.
@@ -46,7 +46,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
     by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
-    spec |= {"ignore_identical_ids": True} if fields.ignore_identical_ids else {}
+    spec |= identical_ids(plan, dataset)
     return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
 
 

@@ -1,0 +1,46 @@
+"""Training queries: a query that is a document, too."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from encore.finetuning.contrastive import left_out
+from encore.finetuning.queries import filled, judged_queries
+
+
+class Names:
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def find(self, wanted: Any) -> dict[str, int]:
+        return {name: self.names.index(name) for name in wanted if name in self.names}
+
+
+class Texts(list[int]):
+    names = Names(["d0", "d1", "q0", "d3"])
+
+
+class Judged:
+    folder = "made-up"
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        return {"q0": {"d0": 1}, "q1": {"d1": 1}}
+
+    def query_ids(self, split: str) -> list[str]:
+        return ["q0", "q1"]
+
+
+@pytest.mark.parametrize(("without_own", "drawn"), [(False, {1, 2, 3}), (True, {1, 3})])
+def test_a_querys_own_document_is_no_negative_drawn_or_in_a_batch(without_own: bool, drawn: set[int]) -> None:
+    import torch
+
+    store: Any = SimpleNamespace(queries=SimpleNamespace(names=Names(["q0", "q1"])), passages=Texts(range(4)))
+    given = {"q0": {"q0": 1, "d3": 2}, "q1": {"q0": 1}}
+    found = judged_queries(Judged(), store, given, "train", None, 0, 1, without_own=without_own)  # type: ignore[arg-type]
+    assert found[0].negatives == ((3,) if without_own else (2, 3))
+    assert found[1].negatives == (2,), "it is another query's"
+    assert set(filled(found[0], 3, 4).negatives) == drawn
+    relevant = torch.tensor([sorted(found[0].relevant) + [-1] * (2 - len(found[0].relevant)), [1, -1]])
+    ignored = left_out(torch.tensor([[0], [2]]), relevant)
+    assert ignored.tolist() == [[False, without_own], [False, False]]
