@@ -21,9 +21,13 @@ from encore.data.runs import TEXT, read_run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.evaluation import measures, reference_evaluator, ties
+from encore.evaluation.check_from_files import SAMPLE, check_scores
 from encore.evaluation.hits import Grades, Hits
+from encore.evaluation.scores import Scored
+from encore.storage.files import write_text
 
 THEIRS = {"RR@10": "recip_rank", "R@100": "recall_100", "R@1000": "recall_1000", "nDCG@10": "ndcg_cut_10"}
+ALONE, SPLIT = "Encore, matrices, without the check", "test"
 Values = dict[str, dict[str, float]]  # measure -> query -> value
 
 
@@ -37,23 +41,31 @@ def main() -> None:
             "pytrec_eval, plain text": lambda: _theirs(folder / PLAIN, grades),
             "pytrec_eval, gzipped text": lambda: _theirs(folder / TEXT, grades),
             "ir_measures, plain text": lambda: _ir_measures(folder / PLAIN, grades),
-            "Encore, plain text": lambda: _ours(read_trec(folder / PLAIN), grades),
-            "Encore, gzipped text": lambda: _ours(read_trec(folder / TEXT), grades),
-            "Encore, matrices": lambda: _ours(read_run(folder), grades),
+            "Encore, plain text": lambda: _ours(read_trec(folder / PLAIN), grades, folder),
+            "Encore, gzipped text": lambda: _ours(read_trec(folder / TEXT), grades, folder),
+            "Encore, matrices": lambda: _ours(read_run(folder), grades, folder),
+            ALONE: lambda: _ours(read_run(folder), grades),
         }
+        _write_judgments(folder, grades)
         values, seconds = comparison.in_turns(ways, options.turns)
     first, *others = values.values()
     if any(other != first for other in others):
         raise EncoreError("the evaluators disagree; report it as a bug")
     base = "pytrec_eval, plain text"
     rows = comparison.rows(seconds, options.queries, "queries", base)
+    check = seconds["Encore, matrices"] - seconds[ALONE]
     contents = {
         "setting": {name: getattr(options, name) for name in ("queries", "depth", "documents", "judged", "turns")},
         "agreement": "values of all ways are equal to the last bit",
         "rows": rows,
+        "check": {"queries": min(SAMPLE, options.queries), "cpu_seconds": figures.rounded(check)},
         "goals": [
             figures.goal(f"evaluation from {what}, speed relative to pytrec_eval", seconds[base] / seconds[way], aim)
-            for what, way, aim in (("text", "Encore, plain text", 3), ("matrices", "Encore, matrices", 20))
+            for what, way, aim in (
+                ("text, the check included", "Encore, plain text", 1),
+                ("matrices, the check included", "Encore, matrices", 1),
+                ("matrices, without the check", ALONE, 20),
+            )
         ],
     }
     record.write(options.output, options.name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
@@ -78,8 +90,15 @@ def _ir_measures(path: Path, grades: Grades) -> Values:
     return {name: {query: of[query] for query in grades} for name, of in values.items()}
 
 
-def _ours(found: RunMatrices, grades: Grades) -> Values:
-    """All that ``evaluate`` computes: both evaluators and the interval over ties."""
+def _write_judgments(folder: Path, grades: Grades) -> None:
+    """The files that the check reads besides the run: judgments, and the manifest from which a sample is drawn."""
+    lines = [f"{query}\t{document}\t{grade}\n" for query, of in grades.items() for document, grade in of.items()]
+    write_text(folder / f"qrels/{SPLIT}.tsv", "".join(["query-id\tcorpus-id\tscore\n", *lines]))
+    write_text(folder / "manifest.json", "{}")
+
+
+def _ours(found: RunMatrices, grades: Grades, folder: Path | None = None) -> Values:
+    """All that ``evaluate`` computes: both evaluators, the interval over ties; with a folder, the check from files."""
     wanted = {name: measures.parse_measure(name) for name in THEIRS}
     hits = Hits.of(found, grades)
     values, counts = measures.values_of(wanted.values(), hits), reference_evaluator.count(hits)
@@ -88,6 +107,14 @@ def _ours(found: RunMatrices, grades: Grades) -> Values:
         again, *_ = (reference_evaluator.measure_values(measure, place) for place in places)
         if not np.allclose(again, [values[measure][query] for query in grades], rtol=0, atol=1e-9):
             raise EncoreError(f"the second evaluator disagrees on {measure}; report it as a bug")
+    if folder is not None:
+        queries, nothing = list(grades), np.zeros(len(grades))
+        arrays = {name: np.array([values[measure][query] for query in queries]) for name, measure in wanted.items()}
+        scored = {
+            (SPLIT, name): Scored(queries, queries, its, its, its, nothing == 0, nothing.astype(np.int8))
+            for name, its in arrays.items()
+        }
+        check_scores(folder, folder, {"splits": {SPLIT: {name: name for name in THEIRS}}}, scored)
     return {name: values[measure] for name, measure in wanted.items()}
 
 
