@@ -57,16 +57,20 @@ def row_plan(plan: Plan, row: RowEntry, own: list[PlannedCell]) -> dict[str, Any
 
 def _request(plan: Plan, name: str, table: Table, row: RowEntry, column: ColumnEntry) -> CellRequest:
     """What a cell shows and the paper's name for it, with what it reads where it is run."""
-    fill, value = partial(fill_vars, row=row, column=column), getattr(column, column.source)
-    run, why = has_own_value(row, column), row.not_applicable.get(column.id)
+    fill, run = partial(fill_vars, row=row, column=column), has_own_value(row, column)
+    value = getattr(column, column.source)
+    known: dict[str, Any] = {"reported": printed_as(row, column)} if table.reported is not None else {}
+    if why := row.not_applicable.get(column.id):
+        known["not_applicable"] = why
     request = CellRequest(
         value=fill(value) if isinstance(value, str) else "",
         system=fill(row.system) if run and "system" in SOURCES[column.source].needs else "",
         dataset=fill(column.dataset),
         split=fill(column.split),
-    ).reading([], None, **({"not_applicable": why} if why else {}))
-    if table.reported is not None:
-        request = request.model_copy(update={"reported": printed_as(row, column)})
+        collection="",
+        reads=[],
+        **known,
+    )
     place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
     return explained(partial(_read, plan, column.source), request, place) if run else request
 
