@@ -1,22 +1,18 @@
 """Jobs killed at any moment, trainings above all: no half file, and the same job again ends with the same bytes."""
 
-import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from jobs import Job, outputs
 from trials import SEED, Count
 
 from encore.storage import manifest
-from encore.storage.lock import locked
-from tests.support import served
-from tests.support.clones import Clone, environment
+from tests.support.clones import Clone
 
 TRAININGS = (
     "tiny+ict-s0",
@@ -30,72 +26,6 @@ OTHERS += ("runs/bm25-", "runs/tiny+control", "negatives/tiny+ict+", "scores/bm2
 WHOLE = [*((name, 5) for name in TRAININGS), *((name, 3) for name in OTHERS)]
 SIZES = [pytest.param(name, 2, id=f"sample {name}") for name in ("tiny+ict-s0", "negatives/tiny+ict+")]
 SIZES += [pytest.param(name, times, id=name, marks=pytest.mark.everything) for name, times in WHOLE]
-PATIENCE = 60.0  # seconds until a job must have come to the moment that is waited for
-
-
-class Job:
-    """A job of a finished run, which is carried out again as its rule did."""
-
-    def __init__(self, clone: Clone, folder: str) -> None:
-        self.clone, self.folder = clone, clone.root / "results" / folder
-        self.before = clone.root / "before"
-        self.folder.rename(self.before)
-        self.command = json.loads((self.before / "run.json").read_text())["command"]
-        if self.trains:
-            self.command[self.command.index("--checkpoint-seconds") + 1] = "0.0001"
-        served.server()
-
-    @property
-    def trains(self) -> bool:
-        return "--checkpoint-seconds" in self.command
-
-    @property
-    def steps(self) -> int:
-        return int(json.loads((self.before / manifest.MANIFEST).read_text())["results"]["steps"])
-
-    @property
-    def state(self) -> Path:
-        return self.clone.root / self.command[self.command.index("--state") + 1]
-
-    def start(self) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [str(served.folder() / "python"), *self.command],
-            cwd=self.clone.root,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def kill(self, moment: Callable[[], bool]) -> bool:
-        """Start the job and kill it at a moment; whether it was still at work then."""
-        process = self.start()
-        deadline = time.monotonic() + PATIENCE
-        has_come = False
-        while process.poll() is None and not has_come and time.monotonic() < deadline:
-            has_come = moment()  # without a pause: a checkpoint is written in milliseconds
-        alive = process.poll() is None and has_come
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        with locked(self.folder):  # once the kernel has ended it
-            pass
-        return alive and not (self.folder / manifest.MANIFEST).exists()
-
-    def half_files(self) -> list[str]:
-        """Files under their last names with other bytes than the finished job gave them."""
-        present = [path for path in self.folder.rglob("*") if path.is_file() and not is_temporary(path)]
-        names = [str(path.relative_to(self.folder)) for path in present if path.name != "run.json"]
-        return [name for name in names if (self.folder / name).read_bytes() != (self.before / name).read_bytes()]
-
-    def finish(self) -> str:
-        """What the job says that is left in peace, if it fails."""
-        process = self.start()
-        said, _ = process.communicate(timeout=300)
-        return said if process.returncode else ""
-
-
-def is_temporary(path: Path) -> bool:
-    return any(part.endswith(".tmp") for part in path.parts)
 
 
 def at_work(chance: random.Random, folder: Path) -> Callable[[], bool]:
@@ -159,8 +89,3 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
     assert not [path for path in (nano.root / "results/state").rglob("*") if path.is_file()]
     for kind in hit:
         count("kills", kind, 1, 1)
-
-
-def outputs(folder: Path) -> list[Path]:
-    """All files of an artifact but what tells times."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "run.json")
