@@ -1,8 +1,11 @@
 """Jobs killed at any moment, trainings above all: no half file, and the same job again ends with the same bytes."""
 
+import contextlib
 import os
 import random
+import re
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +15,7 @@ from jobs import Job, outputs
 from trials import SEED, Count
 
 from encore.storage import manifest
-from tests.support.clones import Clone
+from tests.support.clones import NANO, Clone
 
 TRAININGS = (
     "tiny+ict-s0",
@@ -89,3 +92,45 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
     assert not [path for path in (nano.root / "results/state").rglob("*") if path.is_file()]
     for kind in hit:
         count("kills", kind, 1, 1)
+
+
+@pytest.mark.parametrize("kills", [pytest.param(50, marks=pytest.mark.everything)])
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
+    finished: Clone, nano: Clone, count: Count, kills: int
+) -> None:
+    """From nothing: Snakemake, the process that forks and all jobs at once; a run that got through loses artifacts."""
+    chance, hit = random.Random(f"{SEED} whole runs"), []
+    for path in (nano.root / "results").glob("[!.]*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    while len(hit) < kills:
+        nano.nano("--unlock").succeeded()
+        if rule := killed_in(nano, chance):
+            hit.append(rule)
+            continue
+        assert nano.manifests() == finished.manifests()
+        made = sorted(path.parent for path in (nano.root / "results").rglob(manifest.MANIFEST))
+        for folder in chance.sample([path for path in made if path.name != "report"], 3):
+            shutil.rmtree(folder)
+        nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
+    nano.nano("--unlock").succeeded()
+    nano.nano_as_typed().succeeded()
+    assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
+    assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
+    for rule in hit:
+        count("kills", f"a whole run, in {rule}", 1, 1)
+
+
+def killed_in(clone: Clone, chance: random.Random) -> str:
+    """Start nano and kill all of it some time after a job has begun; its rule, or nothing where the run got through."""
+    process, jobs_until, rules = clone.start_nano(), chance.choice([1, 1, 2, 2, 3, 4]), []
+    for line in process.stdout or []:
+        rules += re.findall(r"^(?:local)?rule (\w+):", line)
+        if len(rules) == jobs_until:
+            time.sleep(chance.random() * chance.choice([0.3, 2, 6]))
+            break
+    was_at_work = process.poll() is None and len(rules) == jobs_until
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    time.sleep(0.5)  # jobs notice that the process that forks is gone
+    return rules[-1] if was_at_work else ""

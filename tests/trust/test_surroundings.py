@@ -15,6 +15,7 @@ from jobs import Job, outputs
 from trials import Count
 
 from encore.storage import manifest
+from encore.storage.files import contents
 from tests.support.clones import BIN, NANO, Clone, environment
 
 TABLE = "results/tables/table1.csv"
@@ -177,6 +178,25 @@ def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
     shutil.rmtree(job.before)
     assert same()
     count("surroundings", "a job that is stopped", 1, 1)
+
+
+def test_a_large_file_that_was_edited_in_the_middle_is_only_seen_by_its_size(tmp_path: Path, count: Count) -> None:
+    """The limit that docs/trust.md names; below 64 MiB every byte counts."""
+    path, seen = tmp_path / "corpus.jsonl", []
+    for size in (70_000_000, 60_000_000):
+        with path.open("wb") as file:
+            file.truncate(size)
+        seen += [contents({"corpus": path})]
+        with path.open("r+b") as file:
+            file.seek(size // 2)
+            file.write(b"edited")
+        seen += [contents({"corpus": path})]
+        with path.open("ab") as file:
+            file.write(b"\n")
+        seen += [contents({"corpus": path})]
+    assert seen[0] == seen[1] != seen[2]
+    assert len({each["corpus"] for each in seen[3:]}) == 3
+    count("surroundings", "a large file that grew", 1, 1)
 
 
 def test_two_clones_may_share_one_folder_of_results(

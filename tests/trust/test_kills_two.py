@@ -1,0 +1,136 @@
+"""Jobs killed at any moment, trainings above all: no half file, and the same job again ends with the same bytes."""
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs import Job, outputs
+from trials import SEED, Count
+
+from encore.storage import manifest
+from tests.support.clones import NANO, Clone
+
+TRAININGS = (
+    "tiny+ict-s0",
+    "tiny+control-s0",
+    "tiny+marco-bm25-s0",
+    "tiny+ict+marco-bm25-s0",
+    "tiny+marco-bm25+marco-hn",
+)
+OTHERS = ("collections/", "tokenizers/", "tokens/", "indexes/lucene/", "indexes/tiny+ict+", "models/tiny-s0-")
+OTHERS += ("runs/bm25-", "runs/tiny+control", "negatives/tiny+ict+", "scores/bm25-")
+WHOLE = [*((name, 5) for name in TRAININGS), *((name, 3) for name in OTHERS)]
+SIZES = [pytest.param(name, 2, id=f"sample {name}") for name in ("tiny+ict-s0", "negatives/tiny+ict+")]
+SIZES += [pytest.param(name, times, id=name, marks=pytest.mark.everything) for name, times in WHOLE]
+
+
+def at_work(chance: random.Random, folder: Path) -> Callable[[], bool]:
+    """Some time after a job has begun to make its folder."""
+    return after(folder.is_dir, chance.choice([0.01, 0.1, 1.0]) * chance.random())
+
+
+def in_training(chance: random.Random, state: Path, steps: int) -> Callable[[], bool]:
+    """Some milliseconds after the checkpoint of some step, or while the next one is written; each step has one."""
+    step = chance.randrange(max(1, steps - 4))
+    if chance.random() < 0.4:
+        return after(lambda: last_step(state) >= step, chance.random() * 0.05)
+    return lambda: last_step(state) >= step and (any(state.glob(".step-*.tmp")) or last_step(state) > step + 2)
+
+
+def after(begun: Callable[[], bool], seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds have passed since something began."""
+    seen: list[float] = []
+
+    def come() -> bool:
+        if not seen and begun():
+            seen.append(time.monotonic())
+        return bool(seen) and time.monotonic() > seen[0] + seconds
+
+    return come
+
+
+def last_step(state: Path) -> int:
+    """Of the newest checkpoint; 0 where there is none."""
+    names = os.listdir(state) if state.is_dir() else []  # noqa: PTH208  # the fastest look
+    return max((int(name[5:-3]) for name in names if name.startswith("step-")), default=0)
+
+
+def what_was_hit(job: Job) -> str:
+    """The moment at which a job was killed, by what it has left."""
+    if not job.trains:
+        return "another job"
+    if any(job.state.glob(".step-*.tmp")):
+        return "a training, while a checkpoint was written"
+    return f"a training, {'between' if last_step(job.state) else 'before the first of its'} checkpoints"
+
+
+@pytest.mark.parametrize(("name", "times"), SIZES)
+def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: int, count: Count) -> None:
+    kind = name if "/" in name else f"models/{name}"
+    (folder, *_) = (path.parent for path in sorted((nano.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}")))
+    job = Job(nano, str(folder.relative_to(nano.root / "results")))
+    chance, hit = random.Random(f"{SEED} {name}"), []
+    while len(hit) < times:
+        moment = in_training(chance, job.state, job.steps) if job.trains else at_work(chance, job.folder)
+        if not job.kill(moment):
+            shutil.rmtree(job.folder, ignore_errors=True)  # it was faster: again
+            continue
+        assert job.half_files() == []
+        hit.append(what_was_hit(job))
+    assert job.finish() == ""
+    assert {path: path.read_bytes() for path in outputs(job.folder)} == {
+        job.folder / path.relative_to(job.before): path.read_bytes() for path in outputs(job.before)
+    }
+    assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
+    assert not [path for path in (nano.root / "results/state").rglob("*") if path.is_file()]
+    for kind in hit:
+        count("kills", kind, 1, 1)
+
+
+@pytest.mark.parametrize("kills", [2])
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
+    finished: Clone, nano: Clone, count: Count, kills: int
+) -> None:
+    """From nothing: Snakemake, the process that forks and all jobs at once; a run that got through loses artifacts."""
+    chance, hit = random.Random(f"{SEED} whole runs"), []
+    for path in (nano.root / "results").glob("[!.]*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    while len(hit) < kills:
+        nano.nano("--unlock").succeeded()
+        if rule := killed_in(nano, chance):
+            hit.append(rule)
+            continue
+        assert nano.manifests() == finished.manifests()
+        made = sorted(path.parent for path in (nano.root / "results").rglob(manifest.MANIFEST))
+        for folder in chance.sample([path for path in made if path.name != "report"], 3):
+            shutil.rmtree(folder)
+        nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
+    nano.nano("--unlock").succeeded()
+    nano.nano_as_typed().succeeded()
+    assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
+    assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
+    for rule in hit:
+        count("kills", f"a whole run, in {rule}", 1, 1)
+
+
+def killed_in(clone: Clone, chance: random.Random) -> str:
+    """Start nano and kill all of it some time after a job has begun; its rule, or nothing where the run got through."""
+    process, jobs_until, rules = clone.start_nano(), chance.choice([1, 1, 2, 2, 3, 4]), []
+    for line in process.stdout or []:
+        rules += re.findall(r"^(?:local)?rule (\w+):", line)
+        if len(rules) == jobs_until:
+            time.sleep(chance.random() * chance.choice([0.3, 2, 6]))
+            break
+    was_at_work = process.poll() is None and len(rules) == jobs_until
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    time.sleep(0.5)  # jobs notice that the process that forks is gone
+    return rules[-1] if was_at_work else ""
