@@ -18,7 +18,6 @@ from tests.support import transformer_oracles as plain
 from tests.support.small_objective import encoder, make
 
 Array = np.ndarray
-Decode = Callable[["Case", Array, int], Array]
 TEXTS = [[[[20, 21, 80, 22, 23, 24, 90, 25]]], [[[30, 31, 32]]], [[[40]]]]
 MISTAKES = ["sign", "temperature", "mask"]
 
@@ -61,33 +60,100 @@ class Case:
     def embedded(self, row: int) -> Array:
         return plain.embeddings(self.arrays["text"][row], numbers(self.model.embeddings), self.model.config.epsilon)
 
-    def vocabulary(self, states: Array) -> Array:
-        words = self.model.word_embeddings.detach().numpy()
-        return plain.mlm_logits(states, words, numbers(self.heads["mlm"]), self.model.config.epsilon)
+    @property
+    def words(self) -> Array:
+        return self.model.word_embeddings.detach().numpy()
 
-    def expected(self, hidden: Array, decode: Decode, logits: Callable[[Array], Array] | None = None) -> float:
-        """The loss of ``hidden`` [B, L, H] from its formula; ``decode`` gives a row's states [L, H]."""
+    def vocabulary(self, states: Array) -> Array:
+        return plain.mlm_logits(states, self.words, numbers(self.heads["mlm"]), self.model.config.epsilon)
+
+    def expected(self, hidden: Array) -> float:
+        """The loss of ``hidden`` [B, L, H] from its formula."""
+        decode = DECODE[self.objective.fields.objective]
         rows = np.concatenate([decode(self, self.pooled(hidden, row), row) for row in range(len(hidden))])
         mlm = self.vocabulary(hidden.reshape(-1, 8)[self.arrays["masked"]])
-        decoder = (logits or self.vocabulary)(rows[self.arrays["decoded"]])
+        states = rows[self.arrays["decoded"]]
+        decoder = states @ self.words.T if decode is seed else self.vocabulary(states)
         weights = self.objective.fields
         return weights.mlm_weight * oracles.cross_entropy(
             mlm, self.arrays["labels"]
         ) + weights.decoder_weight * oracles.cross_entropy(decoder, self.arrays["decoded_labels"])
 
-    def agrees(self, decode: Decode, logits: Callable[[Array], Array] | None = None) -> None:
+    def agrees(self) -> None:
         """Assert that loss and gradient are those of the formula; the gradient along 24 random directions."""
         terms, leaf = self.terms(self.hidden)
-        assert terms["loss"].item() == pytest.approx(self.expected(self.hidden, decode, logits), rel=1e-8)
+        assert terms["loss"].item() == pytest.approx(self.expected(self.hidden), rel=1e-8)
         (found,) = torch.autograd.grad(terms["loss"], leaf)
         directions = np.random.default_rng(4).normal(size=(24, *self.hidden.shape))
         directions[:8, :, 1:] = 0  # h alone, under [CLS] pooling
 
         def along(steps: Array) -> float:
-            return self.expected(self.hidden + np.tensordot(steps, directions, 1), decode, logits)
+            return self.expected(self.hidden + np.tensordot(steps, directions, 1))
 
         expected = oracles.gradient(along, np.zeros(24))
         assert np.tensordot(directions, found.numpy(), 3) == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+# What a decoder makes of h, row by row: states [L, H].
+
+
+def autoencoding(case: Case, h: Array, row: int) -> Array:
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
+    return plain.auto_encoding(h, case.embedded(row), case.arrays["mask"][row], decoder, shape.heads, shape.epsilon)
+
+
+def autoregression(case: Case, h: Array, row: int) -> Array:
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
+    before = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
+    return plain.auto_regression(h, case.embedded(row), before, decoder, shape.heads, shape.epsilon)
+
+
+def enhanced(case: Case, h: Array, row: int) -> Array:
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
+    places = case.model.embeddings.position_embeddings.weight.detach().numpy()
+    residual = case.objective.fields.variant == "code"
+    given = (h, places, case.embedded(row), seen(case, row), decoder, shape.heads, shape.epsilon, residual)
+    return plain.enhanced(*given)
+
+
+def seed(case: Case, h: Array, row: int) -> Array:
+    before = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
+    text = case.words[case.arrays["text"][row]]
+    return plain.seed(h, text, before, numbers(case.heads["decoder"]), case.model.config.heads)
+
+
+DECODE: dict[str, Callable[[Case, Array, int], Array]] = {
+    "autoencoding": autoencoding,
+    "autoregression": autoregression,
+    "enhanced": enhanced,
+    "seed": seed,
+}
+
+
+def seen(case: Case, row: int) -> Array:
+    """Which pieces each position sees in enhanced decoding, [L, L]."""
+    return seen_in(case.arrays, row, case.objective.fields.visible_masks)
+
+
+def seen_in(arrays: dict[str, Array], row: int, most: int) -> Array:
+    words, number, budget, real = (arrays[name][row] for name in ("words", "numbers", "budgets", "mask"))
+    return plain.own_masks(words, int(number), int(budget), real, most)
+
+
+def assert_gradient(loss: Tensor, modules: nn.Module, expected: Callable[[], float], directions: int) -> None:
+    """Assert that a loss's gradient along random directions of all weights is that of its formula."""
+    rng = np.random.default_rng(4)
+    weights = [weight for weight in modules.parameters() if weight.requires_grad]
+    found = torch.autograd.grad(loss, weights, allow_unused=True)
+    for _ in range(directions):
+        step = [torch.from_numpy(rng.normal(size=weight.shape)) for weight in weights]
+        along = sum(float((a * b).sum()) for a, b in zip(found, step, strict=True) if a is not None)
+        values = []
+        for size in (1e-6, -2e-6, 1e-6):  # forth, to the other side, and back
+            for weight, direction in zip(weights, step, strict=True):
+                weight.data += size * direction
+            values.append(expected())
+        assert along == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-6)
 
 
 def draw(module: nn.Module, seed: int) -> None:

@@ -1,20 +1,19 @@
 """Condenser and coCondenser: their losses from the formulas, through the whole encoder, and what spans are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from encore.errors import EncoreError
 from encore.training import losses
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
-from tests.support.small_decoding import TEXTS, draw, encoded, numbers, plant
+from tests.support.small_decoding import TEXTS, assert_gradient, draw, encoded, numbers, plant
 from tests.support.small_objective import encoder, make
 
 PAIRED = [
@@ -62,21 +61,9 @@ class Case:
 
     def agrees(self, early: int = 1) -> None:
         """Assert that the loss is that of the formula, and so is its gradient along four directions of all weights."""
-        loss, rng = self.loss(), np.random.default_rng(4)
+        loss, both = self.loss(), nn.ModuleDict({"encoder": self.model, "heads": self.heads})
         assert loss.item() == pytest.approx(self.expected(early), rel=1e-8)
-        weights = [p for p in (*self.model.parameters(), *self.heads.parameters()) if p.requires_grad]
-        found = torch.autograd.grad(loss, weights, allow_unused=True)
-        for _ in range(4):
-            step = [torch.from_numpy(rng.normal(size=weight.shape)) for weight in weights]
-            along = sum(float((a * b).sum()) for a, b in zip(found, step, strict=True) if a is not None)
-            values = []
-            for size in (1e-6, -2e-6):  # forth, and back to the other side
-                for weight, direction in zip(weights, step, strict=True):
-                    weight.data += size * direction
-                values.append(self.expected(early))
-            for weight, direction in zip(weights, step, strict=True):
-                weight.data += 1e-6 * direction
-            assert along == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-6)
+        assert_gradient(loss, both, lambda: self.expected(early), directions=4)
 
 
 def contrast(spans: np.ndarray) -> float:

@@ -1,18 +1,17 @@
 """SimLM: the loss from its formula, what is replaced, and a generator that stays what the training started from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from encore.models.replacing import Generator
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
-from tests.support.small_decoding import TEXTS, draw, encoded, numbers, plant
+from tests.support.small_decoding import TEXTS, assert_gradient, draw, encoded, numbers, plant
 from tests.support.small_objective import batch_of, encoder, make
 
 
@@ -88,17 +87,7 @@ def test_the_gradient_is_along_the_loss() -> None:
     """Which depends on weights through encoder, decoder and head; the drawn pieces are constants."""
     case = Case()
     loss = case.objective.loss(case.model, case.heads, case.batch)["loss"]
-    weights = [p for p in (*case.model.parameters(), *case.heads.parameters()) if p.requires_grad]
-    found = torch.autograd.grad(loss, weights, allow_unused=True)
-    torch.manual_seed(5)
-    step = [torch.randn_like(weight) for weight in weights]
-    along = sum(float((a * b).sum()) for a, b in zip(found, step, strict=True) if a is not None)
-    values = []
-    for size in (1e-6, -2e-6):
-        for weight, direction in zip(weights, step, strict=True):
-            weight.data += size * direction
-        values.append(case.expected())
-    assert along == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4)
+    assert_gradient(loss, nn.ModuleDict({"encoder": case.model, "heads": case.heads}), case.expected, directions=1)
 
 
 def test_the_decoder_loses_the_encoders_pieces_and_more() -> None:
