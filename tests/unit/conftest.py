@@ -5,19 +5,18 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from encore.config.run import RunConfig
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import java
 from tests.support import quick_java
+from tests.support.shipped import plan_with, run_file
 from tests.support.warm import SIMULATED_GPU
 
 ROOT = Path(__file__).parents[2]
@@ -94,20 +93,13 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def nano_config() -> dict[str, Any]:
     """What config/nano.yaml says; not to be changed."""
-    return yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+    return run_file("nano")
 
 
 @pytest.fixture
-def make(catalogue: Catalogue, nano_config: dict[str, Any]) -> Callable[..., Plan]:
+def make(catalogue: Catalogue) -> Callable[..., Plan]:
     """A plan of nano with changes: ``make({"seeds": [1]})`` or ``make(steps={"ict": {...}})``."""
-
-    def plan(changes: dict[str, Any] | None = None, *, steps: dict[str, dict[str, Any]] | None = None) -> Plan:
-        content = deepcopy(nano_config) | (changes or {})
-        for name, fields in (steps or {}).items():
-            content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
-        return Plan(RunConfig.model_validate(content), catalogue)
-
-    return plan
+    return partial(plan_with, catalogue, "nano")
 
 
 @pytest.fixture(scope="session")
@@ -153,3 +145,13 @@ def server() -> Iterator[Any]:
     yield one
     one.server.shutdown()
     one.server.server_close()
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """Double precision: what is then left of a difference is no rounding."""
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)

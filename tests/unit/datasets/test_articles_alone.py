@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from encore import objectives
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -22,10 +21,11 @@ from encore.plan.artifacts import inspections
 from encore.plan.artifacts.collections import named_collection, tokens
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from tests.support.shipped import run_file
 from tests.support.small_dump import Wiki, write
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 PAGES = [
     Wiki(
         f"Owl {n}", f"An '''owl''' of kind {n} hunts by night. It sleeps by day.\n== Food ==\nIt fears [[Owl {n + 1}]]."

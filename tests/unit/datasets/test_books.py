@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.data.collection import Collection, write_collection
@@ -18,9 +17,9 @@ from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from tests.support.shipped import run_file
 
-ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 LINES = "one .\ntwo .\n\nthree .\n\n\n\nfour .\r\n"
 
 

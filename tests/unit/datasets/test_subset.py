@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, write_collection
@@ -16,9 +15,10 @@ from encore.datasets.subset import SubsetFields
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from tests.support.shipped import run_file
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 SPLITS = {"train": {"role": "train"}, "test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
 
 

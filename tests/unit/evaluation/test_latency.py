@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.data import vocabulary
@@ -28,10 +27,11 @@ from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record
 from tests.support import inside
+from tests.support.shipped import run_file
 from tests.support.small_reads import table_reads
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 NUMERICS = {"precision": "fp32", "threads": 1}
 WORDS = ["cat", "dog", "owl", "fox", "bee", "ant", "cow", "hen"]
 

@@ -1,10 +1,8 @@
-"""The small store and its collection, and tasks on a small encoder in double precision."""
+"""The small store and its collection."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
 
 from tests.support import small_finetuning
 
@@ -17,10 +15,3 @@ def store() -> Any:
 @pytest.fixture(scope="session")
 def collection(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return small_finetuning.small_collection(tmp_path_factory.mktemp("collection"))
-
-
-@pytest.fixture
-def double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)

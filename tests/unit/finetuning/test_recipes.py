@@ -2,22 +2,16 @@
 
 import json
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
-import yaml
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_step
-from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue
+from tests.support.shipped import plan_with, run_file
 
-ROOT = Path(__file__).parents[3]
-DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
-STANDING = load_catalogue(ROOT / "config")
+DEFAULT = run_file("config")
 PASSAGES = "bert-base+costa+marco-bm25+marco-hn"
 
 
@@ -27,14 +21,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 @pytest.fixture
 def make(catalogue):
     """A plan of the embedded default with other steps or datasets."""
-
-    def plan(steps=None, **changes):
-        content = deepcopy(DEFAULT) | changes
-        for name, fields in (steps or {}).items():
-            content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
-        return Plan(RunConfig.model_validate(content), catalogue)
-
-    return plan
+    return lambda steps=None, **changes: plan_with(catalogue, "config", changes, steps=steps or {})
 
 
 def model(plan, lineage, seed=0):
@@ -68,11 +55,11 @@ def test_a_second_stage_starts_where_its_paper_says(make, chain, restarts):
     assert miner(last) is warmed
 
 
-def test_the_window_of_bow_is_the_slice_of_its_released_code(make):
+def test_the_window_of_bow_is_the_slice_of_its_released_code(make, catalogue):
     released = list(range(1, 1001))[2:200]  # `--depth 2 200`: the ranks that are left
     spec = model(make(), "bert-base+bow+bow-ft-bm25+bow-ft-hn").inputs["negatives"].spec
     assert spec["first_rank"] == released[0]
-    assert STANDING.steps["bow-ft-hn"]["depth"] == released[-1]
+    assert catalogue.steps["bow-ft-hn"]["depth"] == released[-1]
 
 
 def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make, tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import forecast
@@ -27,10 +26,11 @@ from encore.products.tables.entries import Table
 from encore.products.tables.plan import table_plan
 from encore.products.targets import everything_declared
 from encore.storage.files import sha256
+from tests.support.shipped import run_file
 from tests.support.small_published import of_sentence_transformers
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 RELEASED = {"seed", "retromae", "simcse", "costa", "bow", "tct", "tct-hn-plus"}
 
 pytestmark = pytest.mark.usefixtures("at_the_root")

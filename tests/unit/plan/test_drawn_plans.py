@@ -1,11 +1,7 @@
 """Plans of collections made of others: draws of questions, and documents of passages."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
-from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.artifacts.systems import shards
@@ -13,15 +9,15 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.tables.plan import table_plan
 from encore.products.targets import lineage_targets
+from tests.support.shipped import plan_with
 
-ROOT = Path(__file__).parents[3]
 REQA = "two-tower+reqa-80"
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.fixture
 def default(catalogue):
-    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue)
+    return plan_with(catalogue, "config")
 
 
 def test_a_collection_made_of_another_names_it(default):

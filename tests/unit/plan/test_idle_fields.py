@@ -1,19 +1,17 @@
 """Fields of a fine-tuning step that would do nothing, or leave nothing to learn, are refused before any job."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from encore.products.targets import lineage_targets
+from tests.support.shipped import plan_with
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
@@ -109,18 +107,9 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
 def test_what_cannot_be_is_one_line_before_any_job(catalogue: Catalogue, mistake: str) -> None:
     name, scale, says = WRONG[mistake]
     with pytest.raises(EncoreError, match=says) as refused:
-        lineage_targets(changed(catalogue, scale), name)
+        lineage_targets(plan_with(catalogue, "config", **scale), name)
     assert "\n" not in str(refused.value)
     assert "{" not in str(refused.value), "no dump of the whole entry"
-
-
-def changed(catalogue: Catalogue, scale: dict[str, dict[str, Any]]) -> Plan:
-    """The embedded default with other fields of some steps and systems."""
-    content = yaml.safe_load(Path("config/config.yaml").read_text())
-    for kind, entries in scale.items():
-        for name, fields in entries.items():
-            content["scale"][kind][name] = content["scale"][kind].get(name, {}) | fields
-    return Plan(RunConfig.model_validate(content), catalogue)
 
 
 def test_an_index_of_what_has_no_vectors_is_refused(default: Plan) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -15,9 +14,9 @@ from encore.plan.artifacts import systems
 from encore.plan.artifacts.collections import FETCHED, fetched_source, named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
+from tests.support.shipped import run_file
 
-ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 FULL, SMALL = "msmarco-triples-full", "msmarco-triples-small"
 Make = Callable[..., Plan]
 

@@ -5,7 +5,6 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -15,9 +14,10 @@ from encore.products.catalogue import load_plan
 from encore.products.kinds import BY_RULE
 from encore.products.tables.plan import table_plan
 from encore.products.targets import check_target, everything_declared, lineage_targets
+from tests.support.shipped import run_file
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 ICT = "bert-base+ict+marco-bm25+marco-hn"
 pytestmark = pytest.mark.usefixtures("at_the_root")
 

@@ -1,10 +1,8 @@
 """What BM25 and fusions are made of: planned from the shipped configuration."""
 
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -12,9 +10,9 @@ from encore.plan import folders
 from encore.plan.artifacts.collections import tokenizer
 from encore.plan.plan import Plan
 from encore.products.targets import lineage_targets
+from tests.support.shipped import run_file
 
-ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 
 
 pytestmark = pytest.mark.usefixtures("at_the_root")

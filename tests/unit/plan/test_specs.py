@@ -1,22 +1,19 @@
 """What a run's identity holds, by planning alone: whatever decides a number renames its folders, a label never does."""
 
 import json
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.tables.plan import table_plan
+from tests.support.shipped import plan_with, run_file
 from tests.support.small_reads import table_scores
 
-ROOT = Path(__file__).parents[3]
-DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+DEFAULT = run_file("config")
 STAGE1 = "bert-base+bow+bow-ft-bm25"
 STAGE2 = f"{STAGE1}+bow-ft-hn"
 
@@ -25,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 def plan_of(catalogue: Catalogue, **changes: Any) -> Plan:
-    return Plan(RunConfig.model_validate(deepcopy(DEFAULT) | changes), catalogue)
+    return plan_with(catalogue, "config", changes)
 
 
 def scores(plan: Plan, lineage: str = STAGE2, seed: int = 0) -> Artifact:

@@ -1,21 +1,17 @@
 """Teachers in the plan: what is shared, what a change renames, what is refused before any job starts."""
 
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts import teachers
 from encore.plan.plan import Plan
+from tests.support.shipped import plan_with
 
-ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 COLBERT = "bert-base-tct+colbert"
 TCT = f"{COLBERT}+tct"
 Make = Callable[..., Plan]
@@ -27,15 +23,9 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 @pytest.fixture
 def make(catalogue: Any) -> Make:
     """A plan of nano whose steps have other fields."""
-
-    def plan(**steps: dict[str, Any]) -> Plan:
-        content = deepcopy(NANO)
-        for name, fields in steps.items():
-            own = content["scale"]["steps"].get(name.replace("_", "-"), {})
-            content["scale"]["steps"][name.replace("_", "-")] = own | fields
-        return Plan(RunConfig.model_validate(content), catalogue)
-
-    return plan
+    return lambda **steps: plan_with(
+        catalogue, "nano", steps={name.replace("_", "-"): fields for name, fields in steps.items()}
+    )
 
 
 def model(plan: Plan, lineage: str) -> Artifact:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -14,9 +13,10 @@ from encore.plan.artifacts import scores
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.targets import lineage_targets
+from tests.support.shipped import run_file
 
 ROOT = Path(__file__).parents[3]
-DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+DEFAULT = run_file("config")
 
 
 @pytest.fixture

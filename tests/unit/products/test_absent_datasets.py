@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -16,9 +15,10 @@ from encore.products.tables.entries import Table
 from encore.products.tables.plan import table_plan
 from encore.products.tables.sources.measures import MeanSource
 from encore.products.targets import lineage_targets
+from tests.support.shipped import run_file
 
 ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 REASON = "it is too large for a day"
 SETS = ["beir-fever", "beir-fiqa", "beir-nq", "beir-quora"]
 

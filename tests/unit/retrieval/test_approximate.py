@@ -2,12 +2,10 @@
 
 import json
 from copy import deepcopy
-from pathlib import Path
 
 import faiss
 import numpy as np
 import pytest
-import yaml
 
 from encore.config import index_types
 from encore.config.lineage import split_index
@@ -20,10 +18,10 @@ from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
+from tests.support.shipped import run_file
 from tests.support.small_shard import write_shard
 
-ROOT = Path(__file__).parents[3]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 LINEAGE = "bert-base+marco-bm25"
 PASSAGES, DIMENSION = 4000, 32
 TYPES = {

@@ -21,7 +21,6 @@ from encore.retrieval.doc2query.training import QueryPassagePair, training_pairs
 from encore.storage.manifest import record
 from tests.support import inside
 
-ROOT = Path(__file__).parents[3]
 WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]
 NAMES = ["a", "b", "c"]
 

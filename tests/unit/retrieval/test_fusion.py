@@ -18,7 +18,6 @@ from encore.storage.manifest import record
 from tests.support import inside
 from tests.support.oracles import fused_scores
 
-ROOT = Path(__file__).parents[3]
 DRAWS = range(30)
 
 

@@ -19,7 +19,6 @@ from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_b
 from encore.storage.manifest import record
 from tests.support import inside
 
-ROOT = Path(__file__).parents[3]
 WORDS = [f"zq{a}{b}x" for a in "bcdfghjk" for b in "bcdfghjk"]  # no stop word, and Porter leaves them as they are
 MODEL = Bm25Parameters(k1=1.2, b=0.75)
 ODD = {

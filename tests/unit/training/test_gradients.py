@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,6 @@ from tests.support.small_objective import encoder, heads_of, make
 from tests.support.small_training import NUMERICS, STEP
 
 NAMES = objectives.names()
-
-
-@pytest.fixture
-def double() -> Iterator[None]:
-    """Double precision: what is then left of a difference is no rounding."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def models_of(name: str, dropout: float = 0.0) -> TrainingModels:

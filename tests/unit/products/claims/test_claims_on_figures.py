@@ -24,11 +24,12 @@ from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shap
 from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
 from tests.support import small_claims
+from tests.support.shipped import run_file
 from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
 PAPERS = ROOT / "config/papers"
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 DRAWN = {"tct_colbert/figure2", "bow/figure2", "bow/figure4", "costa/figure4", "label_efficiency"}
 QUERIES = [str(number) for number in range(60)]
 

@@ -5,7 +5,6 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -15,10 +14,11 @@ from encore.products.declared import declared
 from encore.products.figures import kinds as drawings
 from encore.products.figures.plan import figure_plan
 from encore.products.targets import PAGES, check_target, everything_declared
+from tests.support.shipped import run_file
 from tests.support.small_reads import figure_reads
 
 ROOT = Path(__file__).parents[4]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 # Every figure of the papers that shows results, and our own.
 FIGURES = {"tct_colbert/figure2", *(f"bow/figure{number}" for number in (2, 3, 4, 5)), "costa/figure3", "costa/figure4"}
 FIGURES |= {"cpdae/table4", "label_efficiency", "corpus_growth"}

@@ -3,12 +3,10 @@
 import json
 from copy import deepcopy
 from itertools import pairwise
-from pathlib import Path
 
 import faiss
 import numpy as np
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
@@ -21,10 +19,10 @@ from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer
+from tests.support.shipped import run_file
 from tests.support.small_reads import figure_reads
 
-ROOT = Path(__file__).parents[4]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 CORPUS = [f"d{number}" for number in range(50)]
 NAME = "corpus_growth"
 FIGURE = {"systems": {"Plain": "bert-base+marco-bm25"}, "queries": 20, "depth": 10, "sizes": [0.5, 900]}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -22,9 +21,10 @@ from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.files import write_json
 from tests.support import inside
+from tests.support.shipped import run_file
 
 ROOT = Path(__file__).parents[4]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 FIGURE = "results/figures/pretraining.png"
 MLM = {"mlm": [9.0, 6.0, 4.5]}
 CPDAE = {"mlm": [8.0, 7.0, 6.0], "rec": [400.0, 300.0, 100.0], "contrast": [4.8, 4.7, 4.6]}

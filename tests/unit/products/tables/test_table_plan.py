@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
@@ -14,10 +13,11 @@ from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
 from encore.products.tables.plan import has_figure, table_plan
 from encore.products.tables.sources.kinds import SOURCES
+from tests.support.shipped import run_file
 from tests.support.small_reads import table_reads, table_scores
 
 ROOT = Path(__file__).parents[4]
-NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+NANO = run_file("nano")
 RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
 ICT = {"id": "ict", "label": "ICT", "system": "bert-base+ict+marco-bm25"}
 BM25 = {"id": "bm25", "label": "BM25", "system": "bm25"}
