@@ -5,11 +5,12 @@ so that it is found from any working directory, in a clone and in an installed p
 """
 
 import json
+import shutil
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from lzma import LZMAError
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -98,6 +99,22 @@ def _digests(source: Path, folders: tuple[str, ...]) -> dict[str, str]:
     return remembered_contents(files)
 
 
+def _write_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Write one file of an archive; not every Python 3.11 has ``tarfile``'s filters.
+
+    Raises:
+        tarfile.TarError: it is neither file nor folder, or its name leads elsewhere.
+    """
+    parts = PurePosixPath(member.name).parts
+    if not parts or member.name.startswith("/") or ".." in parts or not (member.isfile() or member.isdir()):
+        raise tarfile.TarError(f"{member.name!r} is not a file below the archive's folders")
+    source = packed.extractfile(member)
+    if source is not None:
+        (place / member.name).parent.mkdir(parents=True, exist_ok=True)
+        with source, (place / member.name).open("wb") as file:
+            shutil.copyfileobj(source, file)
+
+
 def _unpack(archive: Path, place: Path, folders: tuple[str, ...]) -> None:
     missing, known = set(folders), set[str]()
     try:
@@ -106,7 +123,7 @@ def _unpack(archive: Path, place: Path, folders: tuple[str, ...]) -> None:
                 known.add(member.name.partition("/")[0])
                 for folder in folders:
                     if not folder or member.name.startswith(f"{folder}/"):
-                        packed.extract(member, place, filter="data")
+                        _write_member(packed, member, place)
                         missing.discard(folder)
     except (tarfile.TarError, LZMAError, EOFError) as error:
         raise EncoreError(f"{archive} is damaged or no .tar.xz ({error}); get it again") from error

@@ -73,7 +73,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_comes_out_is_what_went_in(tmp_path: Path, packed: bool) -> None:
+def test_what_comes_out_is_what_went_in(tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("extract", "extractall"):  # whose filters Python 3.11.2 lacks
+        monkeypatch.delattr(tarfile.TarFile, name)
     one = write_one(tmp_path / "one")
     given = fields(archived(tmp_path / "a.tar.xz", one=one), "one") if packed else fields(tmp_path, "one")
     found = build(tmp_path / "out", given)
@@ -137,7 +139,7 @@ def test_rows_and_judgments_are_checked_as_those_of_other_kinds(tmp_path: Path) 
 def test_no_file_of_an_archive_leaves_the_folder_it_is_unpacked_to(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tar.xz", "w:xz") as packed:
         packed.add(__file__, "one/../../../escaped.py")
-    with pytest.raises(EncoreError, match=r"a\.tar\.xz is damaged or no \.tar\.xz \(.*outside"):
+    with pytest.raises(EncoreError, match=r"a\.tar\.xz is damaged or no \.tar\.xz \(.*not a file below"):
         build(tmp_path / "out", fields(tmp_path / "a.tar.xz", "one"))
 
 
