@@ -2,18 +2,17 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results bench
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results bench docs spelling locks
 
-PYTHON ?= python3.11
+# The first of these that is here; 3.14 needs a compiler. For another one remove .venv and say `make PYTHON=...`.
+PYTHON ?= python3.13 python3.12 python3.11 python3.14 python3
+GPU ?= # 1 for an environment with FAISS for GPUs, which it stays
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 READY := $(VENV)/.ready
-# Python compiles what it imports, and most of what is installed is never imported.
+TOOLS := .tools/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --no-compile --root-user-action ignore
-# Told to check digests, pip would take PyPI's build of PyTorch before that of another index: so it is chosen first.
-DOWNLOAD := $(BIN)/python -m pip --disable-pip-version-check download -qq
-CPU_BUILD := import sys; from importlib.metadata import requires; sys.exit(any("cuda" in need for need in requires("torch")))
-NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
+SUPPORTED := import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
 # Tests and jobs share the cores; torch's own threads would only fight over them.
 export OMP_NUM_THREADS ?= 1
@@ -70,21 +69,35 @@ results: $(READY) ## Render docs/results.md, docs/performance.md and README.md's
 picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms by the contract
 	python docs/draw.py
 
+docs: $(TOOLS) ## Build the site of the documentation in site/; a broken link or any other warning fails
+	@NO_MKDOCS_2_WARNING=1 .tools/bin/mkdocs --quiet build --strict
+
+spelling: $(TOOLS) ## Look for misspelt words
+	@.tools/bin/codespell
+
+locks: $(TOOLS) ## Resolve the locks for every Python and platform, without installing them (needs the network)
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" bash envs/check.sh
+
+$(TOOLS): envs/tools.txt $(READY)
+	@$(BIN)/python -m venv --clear .tools
+	@.tools/bin/python -m pip --disable-pip-version-check install -qq --no-deps --require-hashes --requirement $<
+	@touch $@
+
 # The stamp is written last, so an interrupted installation starts again where pip left it.
-$(READY): envs/packages.txt envs/torch.txt envs/cpu.txt envs/cuda.txt pyproject.toml
+$(READY): envs/install.sh $(addprefix envs/,packages.txt torch.txt build.txt cpu.txt cuda.txt gpu.txt) pyproject.toml \
+    $(if $(GPU),$(VENV)/.gpu)
 	@rm -f $@
-	@$(PYTHON) -c '$(NEEDS_311)' 2>/dev/null || { echo "error: $(PYTHON) is not a Python 3.11 with venv; install it" \
-	    "(Debian: apt-get install python3.11-venv) or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(BIN)/python -c '$(NEEDS_311)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 \
-	    || $(PYTHON) -m venv --clear $(VENV)
-	@echo "[1/3] PyTorch into $(VENV)"
-	@$(DOWNLOAD) --no-deps --dest $(VENV)/torch "$$(grep -o '^torch==[^ ]*' envs/torch.txt)"
-	@$(PIP) --no-deps --require-hashes --no-index --find-links $(VENV)/torch --requirement envs/torch.txt
-	@rm -r $(VENV)/torch
-	@$(BIN)/python -c '$(CPU_BUILD)' || { echo "      with CUDA's libraries, which this build needs"; \
-	    $(PIP) --no-deps --require-hashes --requirement envs/cuda.txt; }
-	@echo "[2/3] the $$(grep -c '==' envs/packages.txt) other packages of envs/cpu.txt"
-	@$(PIP) --no-deps --require-hashes --requirement envs/cpu.txt
+	@$(BIN)/python -c '$(SUPPORTED)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	    PATH="$${PATH#$(BIN):}"; for python in $(PYTHON); do \
+	        $$python -c '$(SUPPORTED)' 2>/dev/null && exec $$python -m venv --clear $(VENV); \
+	    done; \
+	    echo "error: there is no Python 3.11 to 3.14 with venv under the name $(PYTHON); install one (Debian: apt-get" \
+	    "install python3-venv) or name it: make PYTHON=/path/to/python3.13" >&2; exit 1; }
+	@bash envs/install.sh $(if $(or $(GPU),$(wildcard $(VENV)/.gpu)),gpu,cpu)
 	@echo "[3/3] Encore itself"
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(if $(GPU),touch $(VENV)/.gpu)
 	@touch $@
+
+$(VENV)/.gpu:
+	@mkdir -p $(@D) && touch $@

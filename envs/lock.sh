@@ -5,10 +5,9 @@
 set -euo pipefail
 python=${1:?usage: bash envs/lock.sh PYTHON}
 here=$(cd "$(dirname "$0")" && pwd)
-faiss_gpu=faiss-gpu-cu12==1.14.1.post1 # the newest; it shares its module's name with faiss-cpu, so never both
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 
-# Requirements with the digests of all their files, for Python 3.11.
+# Requirements with the digests of all their files: those of every Python and platform.
 hashed() { uv pip compile --quiet --generate-hashes --no-header --no-annotate --python-version 3.11 "$@"; }
 names() { sed -n 's/^\([A-Za-z0-9._-]*\)==.*/\1/p' "$@" | tr '[:upper:]_.' '[:lower:]--'; }
 # The blocks of a lock whose package is (or, with -v, is not) one of the names on standard input.
@@ -28,11 +27,14 @@ grep -q "$digest" "$work/all" || sed -i "s/^torch==.*/&\n    --hash=sha256:$dige
 
 linux() { hashed --python-platform x86_64-manylinux_2_28 "$1"; }
 linux "$work/torch" >"$work/torch.all"
-echo "$faiss_gpu" >"$work/faiss"
+sed -n 's/^faiss.cpu==/faiss-gpu==/p' "$work/frozen" >"$work/faiss" # the same version; one module's name, so never both
 linux "$work/faiss" >"$work/faiss.all"
+# What is built where there is no wheel, with the versions of the environment where that has them.
+printf '%s\n' setuptools setuptools-scm wheel >"$work/build"
+hashed --constraint "$work/frozen" "$work/build" >"$work/build.all"
 
 {
-    echo "# Every package but PyTorch and FAISS, for Python 3.11; made by envs/lock.sh."
+    echo "# Every package but PyTorch and FAISS, for Python 3.11 to 3.14; made by envs/lock.sh."
     printf '%s\n' torch faiss-cpu | blocks "$work/all" -v
 } >"$here/packages.txt"
 {
@@ -53,3 +55,12 @@ linux "$work/faiss" >"$work/faiss.all"
     printf -- '--requirement %s\n' packages.txt torch.txt cuda.txt
     names "$work/all" | blocks "$work/faiss.all" -v
 } >"$here/gpu.txt"
+{
+    echo "# What packages without a wheel are built with; made by envs/lock.sh."
+    cat "$work/build.all"
+} >"$here/build.txt"
+sed -i "s/^# locks: .*/# locks: $(cat "$here"/{packages,torch,cuda,cpu,gpu,build}.txt | sha256sum | cut -c 1-16)/" "$here/environment.post-deploy.sh"
+{
+    echo "# The programs of tools.in; made by envs/lock.sh."
+    hashed --universal --python-version 3.11 "$here/tools.in"
+} >"$here/tools.txt"

@@ -41,7 +41,7 @@ REPORTED_PACKAGES = (
     "torch",
     "tokenizers",
     "faiss-cpu",
-    "faiss-gpu-cu12",
+    "faiss-gpu",
     "pyserini",
     "ir-measures",
     "ir_datasets",

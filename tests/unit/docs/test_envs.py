@@ -1,6 +1,7 @@
 """The locks name what is installed here, and the other recipes name nothing else."""
 
 import re
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def test_the_cpu_lock_is_what_is_installed() -> None:
 def test_the_gpu_lock_differs_in_faiss_and_cuda_alone() -> None:
     cpu, gpu = lock("cpu.txt"), lock("gpu.txt")
     assert cpu.keys() - gpu.keys() == {"faiss-cpu"}
-    assert {name for name in gpu.keys() - cpu.keys() if not CUDA.match(name)} == {"faiss-gpu-cu12"}
+    assert {name for name in gpu.keys() - cpu.keys() if not CUDA.match(name)} == {"faiss-gpu"}
+    assert gpu["faiss-gpu"] == cpu["faiss-cpu"]
     assert {name: cpu[name] for name in cpu.keys() & gpu.keys()} == {
         name: gpu[name] for name in cpu.keys() & gpu.keys()
     }
@@ -71,23 +73,16 @@ def test_locked_packages_find_their_needs_in_the_lock() -> None:
                 )
 
 
-def test_conda_takes_its_packages_from_the_cpu_lock() -> None:
+def test_recipes_take_their_packages_from_the_locks_by_one_program() -> None:
     recipe = yaml.safe_load((ENVS / "environment.yaml").read_text())
-    assert recipe["dependencies"] == [
-        "python=3.11",
-        "pip",
-        {"pip": ["--requirement cpu.txt", "--requirement cuda.txt"]},
-    ]
-
-
-def test_the_container_takes_its_packages_from_a_lock() -> None:
-    recipe = (ENVS / "Dockerfile").read_text()
-    assert re.search(r"^ARG BASE=python:3\.11-.*\nFROM \${BASE}$", recipe, re.M)
-    assert re.search(r"^ARG LOCK=cpu\.txt$", recipe, re.M)
-    assert re.findall(r"^RUN pip install (.*)$", recipe, re.M) == [
-        "--require-hashes --requirement /opt/envs/cuda.txt --requirement /opt/envs/${LOCK}",
-        "--no-deps --no-build-isolation --editable .",
-    ]
+    assert recipe["dependencies"] == ["python=3.11", "pip"]
+    last = (ENVS / "environment.post-deploy.sh").read_text().splitlines()[-1]
+    assert last == 'bash "$ENCORE_ENVS/install.sh" ${GPU:+gpu}'
+    container = (ENVS / "Dockerfile").read_text()
+    assert re.search(r"^ARG BASE=python:3\.11-.*\nFROM \${BASE}$", container, re.M)
+    assert re.search(r"^ARG LOCK=cpu$", container, re.M)
+    assert "RUN bash /opt/envs/install.sh ${LOCK}\n" in container
+    assert re.findall(r"^RUN pip install (.*)$", container, re.M) == ["--no-deps --no-build-isolation --editable ."]
 
 
 def test_the_container_runs_as_a_user_that_owns_the_repository_alone() -> None:
@@ -98,12 +93,49 @@ def test_the_container_runs_as_a_user_that_owns_the_repository_alone() -> None:
     assert "COPY --chown=encore:encore . ." in lines[:user]
 
 
-def test_make_installs_nothing_whose_digest_is_not_in_a_lock() -> None:
-    installs = re.findall(r"\$\(PIP\) (.*?)(?:;|$)", (ROOT / "Makefile").read_text(), re.M)
-    assert installs == [
+def test_nothing_is_installed_or_built_whose_digest_is_not_in_a_lock() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.findall(r"\$\(PIP\) (.*?)(?:;|$)", makefile, re.M) == [
         "--no-deps --require-hashes --requirement benchmarks/requirements.txt",
-        "--no-deps --require-hashes --no-index --find-links $(VENV)/torch --requirement envs/torch.txt",
-        "--no-deps --require-hashes --requirement envs/cuda.txt",
-        "--no-deps --require-hashes --requirement envs/cpu.txt",
         "--no-deps --no-build-isolation --editable .",
     ]
+    assert re.findall(r"version-check install (.*)$", makefile, re.M)[1:] == [
+        "-qq --no-deps --require-hashes --requirement $<"
+    ]
+    installs = re.findall(r"^ *installed (.*)$", (ENVS / "install.sh").read_text(), re.M)
+    assert installs == [
+        '--require-hashes --no-index --find-links "$work/torch" --requirement "$envs/torch.txt"',
+        '--require-hashes --requirement "$envs/cuda.txt"',
+        '--require-hashes --requirement "$envs/build.txt"',
+        '--require-hashes --no-build-isolation --requirement "$envs/$lock.txt"',
+    ]
+    assert lock("build.txt").keys() >= {"setuptools", "setuptools-scm", "wheel"}
+    for name in lock("build.txt").keys() & lock("cpu.txt").keys():
+        assert lock("build.txt")[name] == lock("cpu.txt")[name], name
+
+
+REFUSED = {
+    "Python 3.10 is not one of 3.11 to 3.14": ("3.10", "Linux x86_64", "cpu"),
+    "no packages are locked for Darwin x86_64": ("3.12", "Darwin x86_64", "cpu"),
+    "FAISS for GPUs is there for Linux on x86_64 alone": ("3.12", "Darwin arm64", "gpu"),
+    "there is a lock for cpu and one for gpu, not for 'tpu'": ("3.12", "Linux x86_64", "tpu"),
+    "some packages are compiled: install a C++ compiler": ("3.14", "Linux x86_64", "cpu"),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_python_or_platform_without_packages_is_refused_in_one_line(tmp_path: Path, message: str) -> None:
+    python, machine, which = REFUSED[message]
+    for name, answer in {"python": python, "uname": machine}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{answer}'\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("bash", "dirname"):
+        (tmp_path / name).symlink_to(f"/usr/bin/{name}")
+    done = subprocess.run(
+        ["bash", str(ENVS / "install.sh"), which], env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""

