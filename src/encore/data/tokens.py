@@ -26,6 +26,7 @@ from encore.storage.processes import shared_in_order
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
+TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is counted, and what is refused
 
 
 class Sequences:
@@ -136,14 +137,15 @@ def write_store(
     folder: Path,
     processes: int = 1,
     prompts: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Tokenise a collection into ``folder`` and return its counts; the bytes are those of any number of processes.
 
     Args:
         prompts: what stands before each text of ``queries`` and of ``passages``, as part of it.
 
     Raises:
-        EncoreError: a link leads to an article or a section that does not exist.
+        EncoreError: a link leads to an article or a section that does not exist, or the vocabulary does not know
+            ``UNKNOWN`` of the texts' tokens.
     """
     vocabulary.copy_tokenizer(tokenizer_folder, folder / "tokenizer")
     writer = _Writer(folder, processes)
@@ -158,7 +160,28 @@ def write_store(
         "tokens_in_sentences": writer.write("sentences", sentences),
         "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
-    return counts | passages_without_tokens(folder) | _write_structure(folder, collection)
+    counts |= passages_without_tokens(folder) | _write_structure(folder, collection)
+    return counts | unknown_shares(TokenStore(folder))
+
+
+def unknown_shares(store: TokenStore) -> dict[str, Any]:
+    """The share of [UNK] in a store's tokens, where it is above ``TOLD``.
+
+    Raises:
+        EncoreError: it is above ``UNKNOWN``.
+    """
+    found = {}
+    for name in ("passages", "queries", "sentences"):
+        ids: Any = getattr(store, name).ids
+        share = float(np.count_nonzero(ids == store.special.unk) / max(len(ids), 1))
+        if share > UNKNOWN:
+            raise EncoreError(
+                f"{share:.0%} of the tokens of the {name} are unknown to the vocabulary; take a tokenizer of their "
+                "language, and the one that belongs to the checkpoint"
+            )
+        if share > TOLD:
+            found[f"unknown_share_in_{name}"] = round(share, 4)
+    return found
 
 
 def passages_without_tokens(folder: Path) -> dict[str, int]:

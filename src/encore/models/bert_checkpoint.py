@@ -18,6 +18,7 @@ WORDS = "embeddings.word_embeddings.weight"
 ENCODER = ("embeddings.", "encoder.")  # how names of an encoder's own parameters begin
 DECODER = "cls.predictions.decoder."  # of the head: the word embeddings once more, and the head's bias
 REPEATED = (DECODER, "embeddings.position_ids")  # stored elsewhere too, or not a weight
+PADDING = 128  # pieces that weights may be padded by, up to a round number
 PER_PIECE = {WORDS, "cls.predictions.bias"}
 
 
@@ -51,6 +52,11 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
             f"supported; name another checkpoint, or take {prefix}{DECODER}weight out of its weights"
         )
     for name in PER_PIECE & found.keys():
+        if len(found[name]) > vocabulary + PADDING:
+            raise EncoreError(
+                f"{folder}: weights for {len(found[name]):,} pieces, and its tokenizer has {vocabulary:,}; they do not "
+                "belong together, so put the checkpoint's own tokenizer there"
+            )
         found[name] = found[name][:vocabulary]
     used = {name: tensor.float() for name, tensor in found.items() if not name.startswith(REPEATED)}
     encoder = {name: tensor for name, tensor in used.items() if name.startswith(ENCODER)}

@@ -189,3 +189,23 @@ def ran(name: str, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(program), run_name="__main__")
     return int(exit_.value.code or 0)
+
+
+@pytest.mark.parametrize(("known", "share"), [("abcdefghijklmnopqrstuvwxyz.", 0.0), ("aeiurs.", 0.1), ("x", 1.0)])
+def test_unknown_tokens_are_counted_and_many_are_refused(known: str, share: float, tmp_path: Path) -> None:
+    write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS)
+    words = ["list", "lists", "calls", "it", "time", "is", "what", "secret", "holds"] if share < 1 else []
+    marks = [f"##{letter}" for letter in known]
+    vocabulary.save_tokenizer(
+        vocabulary.build_tokenizer([*vocabulary.SPECIAL, *known, *marks, *words]), tmp_path / "tokenizer"
+    )
+    if share == 1.0:
+        with pytest.raises(EncoreError, match="of the tokens of the passages are unknown to the vocabulary"):
+            write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
+        return
+    counts = write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
+    store = TokenStore(tmp_path / "store")
+    ids = np.concatenate([store.passages[0], store.passages[1]])
+    found = np.mean(ids == store.special.unk)
+    assert counts.get("unknown_share_in_passages", 0.0) == (round(float(found), 4) if share else 0.0)
+    assert (found > 0.01) == (share > 0)
