@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from mistakes import MISTAKES, RUN
 from trials import SEED, Count
+from wrong_configurations import MISTAKES, RUN
 
 from encore.commands import ledger
 from encore.errors import EncoreError

@@ -1,26 +1,18 @@
 """Planning stays light. The layers are a contract of import-linter (pyproject.toml), which runs with the linters."""
 
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src/encore"
+TESTS = Path(__file__).parents[1]
+SOURCE = TESTS.parent / "src/encore"
 
 
 def test_planning_imports_no_heavy_library():
-    heavy = (
-        "torch",
-        "transformers",
-        "pandas",
-        "scipy",
-        "faiss",
-        "pyarrow",
-        "matplotlib",
-        "ir_measures",
-        "pyserini",
-        "snakemake",
-    )
+    heavy = ("torch", "transformers", "pandas", "scipy", "faiss", "pyarrow", "matplotlib")
+    heavy += ("ir_measures", "pyserini", "snakemake")
     planning = "encore.products.catalogue, encore.commands.audit, encore.commands.preflight, encore.products.kinds"
     code = f"import json, sys, {planning}; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -31,3 +23,18 @@ def test_no_file_is_a_drawer():
     names = {path.stem for path in SOURCE.rglob("*.py")}
     assert "errors" in names, "the library is not there"
     assert names.isdisjoint({"utils", "helpers", "misc", "common_utils"})
+
+
+def test_no_test_module_imports_another():
+    """What several of them need is in tests/support, or a fixture."""
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    assert {"test_architecture", "test_reruns"} <= names, "the tests are not there"
+    taken = {
+        (path.stem, imported)
+        for path in TESTS.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for imported in [getattr(node, "module", None) or node.names[0].name]
+        if imported.rpartition(".")[2] in names
+    }
+    assert taken == set()

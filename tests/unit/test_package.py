@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 import encore
 from tests.support.clones import REPOSITORY, Clone
-from tests.unit.docs.test_envs import lock
+from tests.support.locks import lock
 
 
 @pytest.fixture(scope="module")

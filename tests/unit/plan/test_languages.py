@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
-from tests.unit.commands.test_new import folder, judged, new
+from tests.support.own_folder import folder, judged, new
 
 
 def plan(**changed: Any) -> Plan:
