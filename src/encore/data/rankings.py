@@ -4,7 +4,7 @@ The documents of a run are numbered by ascending id, so the rule for ties (desce
 of whole numbers, and no id is made a string before somebody asks for it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -127,6 +127,29 @@ class RunMatrices(Mapping[str, Ranking]):
         repeated = ((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)).any(axis=1)
         if repeated.any():
             raise EncoreError(f"query {found.queries[int(np.flatnonzero(repeated)[0])]}: {REPEATED}")
+        return found
+
+    @classmethod
+    def joined(cls, parts: Iterable["RunMatrices"]) -> "RunMatrices":
+        """A run from those of other queries each, in their order; only one part's own ids are held at a time."""
+        numbers: dict[str, int] = {}
+        held: list[tuple[list[str], NDArray[np.int32], NDArray[np.float32]]] = []
+        for part in parts:
+            own = [numbers.setdefault(name, len(numbers)) for name in part.documents]
+            held.append((part.queries, np.array([*own, -1], np.int32)[part.rows], part.scores))  # -1 stays
+        known = DocIds.of(numbers)
+        places = known.places()
+        ascending = np.append(places, -1).astype(np.int32)
+        queries = [query for own, _, _ in held for query in own]
+        shape = len(queries), max((rows.shape[1] for _, rows, _ in held), default=0)
+        found = cls(queries, known.of_rows(np.argsort(places)), np.empty(shape, np.int32), np.empty(shape, np.float32))
+        last = len(queries)
+        while held:  # from the end, so that each part's memory is free once it is copied
+            _, rows, scores = held.pop()
+            first, width = last - len(rows), rows.shape[1]
+            found.rows[first:last, :width], found.scores[first:last, :width] = ascending[rows], scores
+            found.rows[first:last, width:], found.scores[first:last, width:] = -1, -np.inf
+            last = first
         return found
 
     @classmethod

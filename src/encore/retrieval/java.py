@@ -20,7 +20,11 @@ from encore.errors import EncoreError
 from encore.storage.processes import end_with_parent
 
 _FLAGS = (
-    "-XX:+UseSerialGC",  # collecting in one thread costs less CPU time at these heap sizes
+    "-XX:+UseParallelGC",  # the collector that has a limit on its share of the time
+    "-XX:ParallelGCThreads=1",  # costs less CPU time at these heap sizes
+    "-XX:GCTimeLimit=70",  # percent in a row of full collections, whatever they free: else Java collects for hours
+    "-XX:GCHeapFreeLimit=100",
+    "-XX:+ExitOnOutOfMemoryError",  # else Anserini catches it, and ends with 0
     "-Duser.language=en",
     "-Duser.country=US",
     "-Dtests.seed=0",  # Lucene draws segment ids from it, or else from the clock
@@ -132,5 +136,6 @@ def _output(process: subprocess.Popen[bytes], log: IO[str]) -> str:
     if code == 0 and not complaints:
         return text
     last = (complaints or text.splitlines() or [f"exit code {code}, no message"])[-1]
-    fix = "give it more with --memory-mb" if "OutOfMemory" in text or code == -9 else "fix what it names, then repeat"
+    too_small = "OutOfMemory" in text or "too small" in text.lower() or code == -9
+    fix = "raise `execution: java_memory_mb` in the run file" if too_small else "fix what it names, then repeat"
     raise EncoreError(f"Anserini failed: {last.rpartition(') - ')[2].strip()[:500]}; {fix}")

