@@ -14,7 +14,7 @@ rule collection:
         "../../envs/environment.yaml"
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
-        **at_least("collections/{collection}", mem_mb=4_000, runtime=30),
+        **at_least("collections/{collection}", mem_mb=1_000, runtime=30),
     params:
         spec=spec_of("collections/{collection}"),
     shell:
@@ -69,7 +69,7 @@ rule tokens:
         "../../envs/environment.yaml"
     threads: EXECUTION.preprocessing_cores
     resources:
-        **at_least("tokens/{tokens}", mem_mb=4_000, runtime=60),
+        **at_least("tokens/{tokens}", mem_mb=2_000, runtime=60),
     params:
         spec=spec_of("tokens/{tokens}"),
     shell:

@@ -16,7 +16,7 @@ rule evaluate:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **at_least("scores/{system}/{evaluation}", mem_mb=3_000, runtime=30),
+        **at_least("scores/{system}/{evaluation}", mem_mb=1_000, runtime=30),
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:

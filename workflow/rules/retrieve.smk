@@ -14,7 +14,7 @@ rule lucene_search:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        **at_least("runs/{bm25}/{topics}", mem_mb=EXECUTION.java_memory_mb + 2_000, runtime=60),
+        **at_least("runs/{bm25}/{topics}", mem_mb=EXECUTION.java_memory_mb + 1_000, runtime=60),
     params:
         spec=spec_of("runs/{bm25}/{topics}"),
     shell:

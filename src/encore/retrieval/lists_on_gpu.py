@@ -6,6 +6,7 @@ on both; sums round differently on a GPU, as a model's do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import faiss
@@ -28,15 +29,17 @@ class OnGpu:
         return scores, rows
 
 
-def filled(index: faiss.Index, vectors: np.ndarray) -> tuple[faiss.Index, str]:
-    """An empty index, trained on vectors, float32 [passages, dimension], and filled; and the device that did it.
+def filled(index: faiss.Index, pieces: Iterable[np.ndarray]) -> tuple[faiss.Index, str]:
+    """An empty index, filled with vectors, float32 [passages, dimension] each; and the device that did it.
 
-    The index ends on the processor.
+    One that learns from vectors does so from the first piece. The index ends on the processor.
     """
     copy = _copied(index)
     there: Any = index if copy is None else copy
-    there.train(vectors)
-    there.add(vectors)
+    for piece in pieces:
+        if not there.is_trained:
+            there.train(piece)
+        there.add(piece)
     return (index, "cpu") if copy is None else (faiss.index_gpu_to_cpu(copy), "cuda")
 
 

@@ -36,6 +36,10 @@ class OnFakeGpu:
         self.index.cp.seed = 1234
         self.cp = self.index.cp
 
+    @property
+    def is_trained(self):
+        return self.index.is_trained
+
     def train(self, vectors):
         self.asked.append("train")
         self.index.train(vectors)
@@ -79,7 +83,7 @@ def vectors():
 
 
 def built(vectors, **fields):
-    return indexing.build_index(read_index_type({**IVFPQ, **fields}), vectors)
+    return indexing.build_index(read_index_type({**IVFPQ, **fields}), [vectors])
 
 
 def answered(index, vectors, depth=DEPTH):
@@ -123,7 +127,7 @@ def test_tables_that_are_too_large_are_halved(made, vectors):
 
 @pytest.mark.parametrize("fields", [{"kind": "hnsw"}, {"kind": "fp16"}, {**IVFPQ, "bits": 6}])
 def test_what_faiss_has_no_kernels_for_stays_on_the_processor(made, vectors, fields, capsys):
-    index, device = indexing.build_index(read_index_type(fields), vectors[:3000])
+    index, device = indexing.build_index(read_index_type(fields), [vectors[:3000]])
     assert device == "cpu"
     assert lists_on_gpu.searched(index) is index
     assert made == []

@@ -6,7 +6,7 @@ The amounts, each where a job has it:
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
   written as text; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
-  ``index``: bytes of an approximate index;
+  ``index``: bytes of an approximate index, ``gathered``: those of the vectors that it is built of at once;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
   longest text that it reads; ``trained_examples`` of a pre-training;
 - ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
@@ -113,7 +113,7 @@ def _search(job: _Job) -> Amounts:
 
 
 def _build_index(job: _Job) -> Amounts:
-    """Bytes of an index, as FAISS writes them."""
+    """Bytes of an index, as FAISS writes them, and of the vectors that it is built of at once."""
     fields, count, dimension = job.spec["index"], job.size.passages.count, job.shape.dimension
     size = count * dimension * FP32
     match fields["kind"]:
@@ -124,7 +124,8 @@ def _build_index(job: _Job) -> Amounts:
             size += FP32 * dimension * (fields["nlist"] + 2 ** fields["bits"])
         case "fp16":
             size /= 2
-    return {"index": float(size)}
+    gathered = 0 if fields["kind"] == "fp16" else count * dimension * FP32
+    return {"index": float(size), "gathered": float(gathered)}
 
 
 def _teacher_scores(job: _Job) -> Amounts:

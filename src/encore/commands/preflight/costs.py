@@ -19,6 +19,7 @@ from encore.storage.beside import CATALOGUE
 MACHINES = CATALOGUE / "machines.yaml"
 CPU = "cpu"  # the entry without a GPU, which is taken without a name
 PROCESS = 0.5e9  # bytes of memory of Python with torch; a job that computes on a GPU has CUDA's in addition
+PLAIN = 0.15e9  # the same of one that has neither a model nor vectors
 
 RUN: Amounts = {"lines": 8, "text_lines": 25}
 NEGATIVES: Amounts = {"queries": 180}
@@ -27,7 +28,7 @@ FETCHED: tuple[Amounts, Amounts] = ({}, {"unpacked": 1})
 # Bytes of memory of a process and bytes that stay on the disk, for each unit of an amount, by stage or by rule.
 BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "attend": ({"parameters": 4, "text_tokens": 0.3}, {"text_tokens": 4}),
-    "build_index": ({"vectors": 12, "index": 1, "passages": 24}, {"index": 1, "passages": 30}),  # vectors three times
+    "build_index": ({"gathered": 1, "index": 1, "passages": 24}, {"index": 1, "passages": 30}),
     "collection": ({"passages": 40}, {"passage_tokens": 2, "article_tokens": 1}),
     "collection.wikipedia": ({"cores": 120e6, "article_tokens": 1.1}, {"article_tokens": 1}),
     "encode": ({"passages": 24, "parameters": 4}, {"vector_bytes": 1, "passages": 40}),
@@ -88,8 +89,9 @@ THROUGHPUTS = (
 
 
 def memory(stage: str, amounts: Amounts) -> float:
-    """Bytes of memory of each process of a job."""
-    return PROCESS + _bytes(stage, amounts, 0)
+    """Bytes of memory of each process of a job, with that of a Java that it starts."""
+    with_torch = {"parameters", "vectors"} & amounts.keys()
+    return (PROCESS if with_torch else PLAIN) + _bytes(stage, amounts, 0)
 
 
 def disk(stage: str, amounts: Amounts) -> float:

@@ -103,7 +103,7 @@ class Jobs:
         elif rule in PREPROCESSING or (rule == "collection" and kinds.is_parallel(made.stage)):
             found["cores"] = execution.preprocessing_cores
         if "vectors" not in found:
-            found["java"] = 1e6 * execution.java_memory_mb
+            found["java"] = 2.0**20 * execution.java_memory_mb
         if found.pop("uncounted", 0):
             objective = made.stage.partition(".")[2]
             notes.append(f"objective {objective} does not count its operations; only its encoder's are counted")
@@ -141,11 +141,11 @@ class Requests:
         self._plan, self._machine = plan, find_machine(REFERENCE)
 
     def memory_mb(self, made: Artifact, least: int) -> int:
-        """MB of memory for the job that makes an artifact, in whole GB above ``least``."""
+        """MB of memory for the job that makes an artifact, in steps of 100 above ``least``."""
         job = self._job(made)
         process = costs.memory(made.stage, job.amounts) + (CUDA if job.computes else 0.0) if job else 0.0
         estimated = SPARE_MEMORY * job.processes * process / 1e6 if job else 0.0
-        return least if estimated <= least else 1000 * ceil(estimated / 1000)
+        return least if estimated <= least else 100 * ceil(estimated / 100)
 
     def minutes(self, made: Artifact, least: int) -> int:
         """Minutes for the job that makes an artifact, in whole hours above ``least``; it may have to encode again."""
