@@ -28,11 +28,12 @@ COMMANDS = {
     "preflight": "print what a run needs and what is missing, before it starts",
     "whatif": "print the jobs, cells and claims that a change would change",
     "compare": "print how close a run is to one that it should reproduce",
+    "clean": "remove from results what can be made again, and say first how much that is",
     "export": "write runs as TREC's text, which those over reported queries have already",
     "schema": "print the JSON schema of a run's configuration",
 }
 ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it
-OF_NO_RUN = ("compare", "export", "schema")  # commands that need no run's configuration
+OF_NO_RUN = ("compare", "clean", "export", "schema")  # commands that need no run's configuration
 
 
 def main() -> None:

@@ -115,7 +115,10 @@ def _ivfpq(fields: Any, count: int, dimension: int) -> faiss.Index:
 
 
 def _fp16(fields: Any, count: int, dimension: int) -> faiss.Index:
-    return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+    index = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+    index.codes.resize(count * index.code_size)
+    index.codes.resize(0)  # keeps the room: a vector that grows holds all twice
+    return index
 
 
 BUILDERS = {Hnsw: _hnsw, IvfPq: _ivfpq, Fp16: _fp16}

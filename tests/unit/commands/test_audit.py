@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.audit import audit
+from encore.commands.audit import audit, progress
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.products.kinds import BY_RULE
@@ -32,6 +32,33 @@ def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
     assert finding.place == B.folder
     assert f"{B.folder}/file was altered" in str(finding)
     assert finding.cells == ("table1: BoW [s]",)
+
+
+def test_what_other_tables_stand_on_is_left_out(results, monkeypatch):
+    """Of two tables each artifact belongs to one, or to both."""
+    alone = declared(None) | {"table2": {"rows": declared(None)["table1"]["rows"][:1]}}
+    monkeypatch.setattr(audit, "published_products", lambda plan: alone)
+    write_product(Path("results/tables/table2"), "table", alone["table2"], [C])
+    tamper(f"{OTHER.folder}/file")
+    assert audit.audit(results, only=["table2"]).findings == []
+    assert [each.place for each in audit.audit(results, only=["table1"]).findings] == [OTHER.folder]
+    assert audit.audit(results, only=["table2"]).verified == 4
+    with pytest.raises(EncoreError, match="--tables 'tabel2' is no table or figure of this run; did you mean table2"):
+        audit.audit(results, only=["tabel2"])
+
+
+def test_an_audit_of_much_says_how_long_it_takes_and_how_far_it_is(results, monkeypatch, capsys):
+    audit.audit(results)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "LONG", 1)
+    monkeypatch.setattr(progress, "EVERY", 0)
+    monkeypatch.setattr(progress, "_bytes", lambda folder: 3e11)
+    audit.audit(results)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first.startswith("audit: 1,200 GB are read; about ")
+    assert [line.partition(" read,")[0] for line in lines] == [
+        f"audit: {done} of 1,200.0 GB" for done in ("300.0", "600.0", "900.0", "1,200.0")
+    ]
 
 
 def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(results):

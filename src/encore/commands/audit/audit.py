@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +24,9 @@ from encore.commands.audit.findings import (
 )
 from encore.commands.audit.left_out import OtherRuns, added_files, has_plan, reason_of, run_of_page
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
+from encore.commands.audit.progress import Progress
 from encore.commands.audit.recompute import remake_products
+from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
@@ -39,14 +41,18 @@ from encore.storage.manifest import has_no_vectors
 from encore.storage.root import compare_root, manifests_behind, product_manifests
 
 
-def audit(plan: Plan, run: str = "") -> AuditReport:
+def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
     """Check everything behind the finished tables, figures and claims; one that was not made yet is a note.
 
     Args:
         run: the run's file, as commands name it. A product is left to another run's audit only where its own manifest
             says that it was built from another plan.
+        only: the names of the tables and figures that are looked at, with what they were made from; all without.
+
+    Raises:
+        EncoreError: one of these is unknown.
     """
-    slices, report = published_products(plan), AuditReport()
+    slices, report = _chosen(published_products(plan), only), AuditReport()
     declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, by any run
     others = OtherRuns(run)
     made: dict[str, list[Path]] = {}
@@ -68,12 +74,17 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
         report.is_partial |= is_ours and bool(theirs)
     affected = cells_behind(plan, slices)
     wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
+    progress = Progress(wanted)
     for folder, artifact in plan.made.items():
         if folder in wanted:
             check_artifact(artifact, tuple(affected[folder]), report)
+            progress.add(folder)
     for name, places in made.items():
         for place in places:
             check_product(slices[name], place, report)
+    report.notes += _removed_vectors(wanted)
+    if only:
+        return report  # what else there is was left out on purpose
     if files_of(REPORT) and (by := run_of_page()) in (None, run):
         check_product(None, REPORT, report)
     elif files_of(REPORT):
@@ -81,7 +92,6 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
     known = {*report.left_out, *(str(place) for places in made.values() for place in places)}
     report.left_out |= {str(each): others.reason(each) for each in product_manifests() if str(each) not in known}
     report.findings += added_files(report)
-    report.notes += _removed_vectors(wanted)
     return report
 
 
@@ -108,12 +118,14 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
             raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
         behind = manifests_behind(products)
         report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
+        progress = Progress(str(Path(found).parent) for found in behind if Path(found) not in products)
         for found in behind:
             if Path(found) not in products:
                 made = str(Path(found).parent)
                 reasons = list(explained(found, problems_without_plan(made)))
                 report.findings += [Finding(made, reason) for reason in reasons]
                 report.verified += not reasons
+                progress.add(made)
         for place in products:
             try:
                 content = json.loads(place.read_bytes())["spec"]
@@ -155,6 +167,14 @@ def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or in results, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
+
+
+def _chosen(slices: dict[str, dict[str, Any]], only: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The slices of the named products; all without names."""
+    for name in only:
+        if name not in slices:
+            raise EncoreError(f"--tables {name!r} is no table or figure of this run{nearest(name, slices)}")
+    return {name: slices[name] for name in only} if only else slices
 
 
 def to_prune(plan: Plan, report: AuditReport) -> list[str]:

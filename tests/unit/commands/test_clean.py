@@ -1,0 +1,57 @@
+"""Removing what can be made again: said first, nothing else, and not while a run is at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import inside
+import pytest
+
+FILES = {
+    "tables/table1.csv": 10,
+    "claims.csv": 10,
+    "models/tiny-00000001/model.safetensors": 2_000_000,
+    "indexes/tiny-00000001/000-of-001/index": 3_000_000,
+    "logs/encode/a.log": 10,
+}
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, size in FILES.items():
+        path = tmp_path / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(size))
+    return tmp_path / "results"
+
+
+def left(results: Path) -> set[str]:
+    return {str(path.relative_to(results)) for path in results.rglob("*") if path.is_file()}
+
+
+def test_nothing_goes_before_it_is_said(results: Path) -> None:
+    done = inside.encore("clean", "--keep", "tables")
+    assert [line.split() for line in done.stdout.splitlines()[:2]] == [
+        ["3.0", "MB", "results/indexes"],
+        ["2.0", "MB", "results/models"],
+    ]
+    assert "5.0 MB would go, and 0.0 MB stay; nothing was removed without --yes" in done.stdout
+    assert left(results) == {*FILES}
+
+
+@pytest.mark.parametrize(("keep", "gone"), [("tables", {"models", "indexes"}), ("models", {"indexes"})])
+def test_what_is_kept_stays(results: Path, keep: str, gone: set[str]) -> None:
+    done = inside.encore("clean", "--keep", keep, "--yes")
+    assert done.returncode == 0
+    assert left(results) == {name for name in FILES if name.split("/")[0] not in gone}
+    assert "MB are gone" in done.stdout
+
+
+def test_a_run_at_work_and_no_results_are_said(results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".snakemake/locks").mkdir(parents=True)
+    (tmp_path / ".snakemake/locks/0.input.lock").touch()
+    assert "a run is at work here" in inside.encore("clean", "--keep", "tables", "--yes").stderr
+    assert left(results) == {*FILES}
+    monkeypatch.chdir(results)
+    assert "there is no results/ here" in inside.encore("clean", "--keep", "tables").stderr
