@@ -1,0 +1,228 @@
+"""Every stage on the processor at several sizes of made-up passages; what a unit of its work costs must not grow."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from encore.storage.program import run
+
+import numpy as np
+from harness import figures, machine, record, usage
+
+from encore.commands.preflight import costs
+from encore.commands.preflight.amounts import HEAP, HITS
+from encore.commands.preflight.jobs import SPARE_MEMORY
+from encore.data.tokens import TokenStore
+from encore.datasets.beir import BeirFields
+from encore.errors import EncoreError
+from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
+from encore.storage.manifest import record as recorded
+from encore.storage.sealed import SealedBlocks
+
+ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[1]
+SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
+GROWTH = 4 / 3  # of what a unit costs, from one size to the next: more is an error
+JAVA_MB, DIMENSION, VOCABULARY = 2048, 768, 30_522
+NUMERICS = {"precision": "fp32", "threads": 1}
+BM25 = {"k1": 0.82, "b": 0.68, "queries": None, "sample": 0, "system": "bm25"}
+HNSW = {"kind": "hnsw", "m": 32, "ef_construction": 200, "ef_search": 256}
+MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
+DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
+SEARCHED = 1000  # queries of exact search
+SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
+SEARCHING = f"--model model --tokens tokens --collection collection --indexes {' '.join(SHARDS)}"
+
+
+Measuring = Callable[[Sequence[str], Path, Path], dict[str, float]]  # runs a program in a folder with a log
+
+
+class Stage(NamedTuple):
+    """A stage: its name here, the program, its flags, its spec, and the amount that its work is a multiple of."""
+
+    name: str
+    program: str
+    flags: str
+    spec: dict[str, Any]
+    unit: str
+
+    def command(self, folder: Path) -> list[str]:
+        """The program as the workflow calls it, in the folder."""
+        spec = folder / f"{self.name}.spec.json"
+        spec.write_text(json.dumps(self.spec))
+        script = str(ROOT / f"workflow/scripts/{self.program}.py")
+        return [sys.executable, script, "--spec", spec.name, *self.flags.split(), "--output", self.name]
+
+
+def stages() -> list[Stage]:
+    """All stages, each after those that it reads."""
+    bm25 = f"--index lucene --collection collection --memory-mb {JAVA_MB}"
+    mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
+    dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
+    return [
+        Stage("collection", "collection", "--source texts", {}, "passages"),
+        Stage("tokenizer", "tokenizer", "--collection collection", {"vocabulary": VOCABULARY}, "tokens"),
+        Stage("tokens", "tokens", "--collection collection --tokenizer tokenizer", {}, "tokens"),
+        Stage("lucene", "lucene_index", f"--collection collection --memory-mb {JAVA_MB}", {}, "tokens"),
+        Stage("bm25-dev", "lucene_search", bm25, {**BM25, "split": "dev", "depth": DEPTHS["dev"]}, "ranked"),
+        Stage("bm25-train", "lucene_search", bm25, {**BM25, "split": "train", "depth": DEPTHS["train"]}, "ranked"),
+        Stage("negatives", "negatives", "--run bm25-train --collection collection", mined, "lines"),
+        Stage("scores", "evaluate", "--run bm25-dev --collection collection", {"splits": {"dev": MEASURES}}, "lines"),
+        Stage("fp16", "build_index", f"--shards {' '.join(SHARDS)}", {"index": {"kind": "fp16"}}, "vectors"),
+        Stage("hnsw", "build_index", f"--shards {' '.join(SHARDS)}", {"index": HNSW}, "vectors"),
+        Stage("exact", "search", SEARCHING, {**dense, "numerics": NUMERICS}, "products"),
+    ]
+
+
+def write_texts(folder: Path, passages: int, seed: int) -> dict[str, float]:
+    """Write made-up texts, and return the counts that all amounts follow from."""
+    command = [sys.executable, "-m", "tools.synthetic_msmarco", str(folder / "texts")]
+    command += ["--passages", str(passages), "--seed", str(seed)]
+    usage.measured(command, ROOT, folder / "texts.log")
+    said = dict(line.split(": ") for line in (folder / "texts.log").read_text().splitlines())
+    return {"passages": passages, **{split: float(said[f"{split} queries"]) for split in ("train", "dev")}}
+
+
+def draw_model(folder: Path) -> None:
+    """A model of one layer, and a vector of each passage that it could have given."""
+    import torch
+
+    from encore.models import checkpoint
+    from encore.models.config import EncoderConfig
+    from encore.models.encoder import Encoder
+
+    store = TokenStore(folder / "tokens")
+    torch.manual_seed(0)
+    special = store.special
+    shape = EncoderConfig(
+        store.vocabulary, 1, DIMENSION, 12, DIMENSION, pad=special.pad, cls=special.cls, sep=special.sep
+    )
+    with recorded(folder / "model", stage="start", spec={}, inputs=[]):
+        checkpoint.save_model(Encoder(shape), {}, folder / "model", store.tokenizer_folder)
+    random, names = np.random.default_rng(0), store.passages.names
+    for shard in SHARDS:
+        rows = CollectionShard.parse(Path(shard).name).rows(len(names))
+        sizes = (min(BLOCK, rows.stop - first) for first in range(rows.start, rows.stop, BLOCK))
+        blocks = (random.standard_normal((size, DIMENSION), np.float32) for size in sizes)
+        with recorded(folder / shard, stage="encode", spec={}, inputs=[]):
+            written = SealedBlocks(folder / "state", shard)
+            write_shard(folder / shard, names[rows.start : rows.stop], DIMENSION, blocks, written)
+
+
+def amounts_of(stage: Stage, counts: dict[str, float], folder: Path) -> costs.Amounts:
+    """How much a stage has to do, as preflight counts it."""
+    passages, tokens = counts["passages"], counts.get("tokens", 0.0) or 75.0 * counts["passages"]
+    queries = float(min(counts["dev"], SEARCHED)) if stage.program == "search" else counts.get(_split(stage), 0.0)
+    depth = DEPTHS.get(_split(stage), 0)
+    found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries}
+    found |= {"lines": queries * depth, "at_once": min(queries * depth, HITS), "ranked": queries * passages**0.5}
+    found["java"] = min(JAVA_MB * 2.0**20, HEAP) if stage.program == "lucene_search" else JAVA_MB * 2.0**20
+    if stage.program in ("build_index", "search"):
+        found["vectors"] = passages * DIMENSION
+        found["products"] = 2.0 * queries * found["vectors"]
+    if stage.program == "build_index":
+        found["index"] = float((folder / stage.name / "index").stat().st_size)
+        found["gathered"] = 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]
+    return found
+
+
+def _split(stage: Stage) -> str:
+    return str(stage.spec.get("split") or next(iter(stage.spec.get("splits", [""]))))
+
+
+def rows_of(
+    folder: Path, passages: int, only: Sequence[str], seed: int = 0, run_it: Measuring = usage.measured
+) -> Iterator[dict[str, Any]]:
+    """Run the stages at one size; a row for each: what it took, and how much it had to do."""
+    counts = write_texts(folder, passages, seed)
+    for stage in [each for each in stages() if each.name in only]:
+        if stage.program == "collection":
+            splits = {"train": {"role": "train"}, "dev": {"role": "test"}}
+            fields = BeirFields.model_validate({"kind": "beir", "path": str(folder / "texts"), "splits": splits})
+            stage.spec.update(fields.resolve())
+        took = run_it(stage.command(folder), folder, folder / f"{stage.name}.log")
+        if stage.program == "tokens":
+            results = json.loads((folder / "tokens/manifest.json").read_text())["results"]
+            counts["tokens"] = results["tokens_in_passages"]
+            draw_model(folder)
+        amounts = amounts_of(stage, counts, folder)
+        files = [path for path in (folder / stage.name).rglob("*") if path.is_file()]
+        yield {
+            "stage": stage.name,
+            "program": stage.program,
+            "passages": passages,
+            **took,
+            "disk_mb": round(sum(path.stat().st_size for path in files) / 1e6),
+            "unit": stage.unit,
+            "amounts": amounts,
+        }
+
+
+def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of a table: what was measured, what preflight forecasts of the same amounts, and what a job requests."""
+    return [
+        {
+            "stage": row["stage"],
+            "passages": f"{row['passages']:,}",
+            "CPU s": row["cpu_seconds"],
+            "forecast s": figures.rounded(costs.core_seconds(row["program"], row["amounts"])),
+            "memory MB": row["memory_mb"],
+            "forecast MB": round(costs.memory(row["program"], row["amounts"]) / 1e6),
+            "request MB": round(SPARE_MEMORY * costs.memory(row["program"], row["amounts"]) / 1e6),
+            "disk MB": row["disk_mb"],
+            "forecast of disk MB": round(costs.disk(row["program"], row["amounts"]) / 1e6),
+        }
+        for row in rows
+    ]
+
+
+def grown(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The stages whose unit of work costs more than a third more than at the size before, in words."""
+    found = []
+    for name in dict.fromkeys(row["stage"] for row in rows):
+        its = [row for row in rows if row["stage"] == name]
+        for small, large in pairwise(its):
+            one, more = (row["cpu_seconds"] / max(row["amounts"][row["unit"]], 1.0) for row in (small, large))
+            ratio = more / one
+            if ratio > GROWTH:
+                sizes = f"from {small['passages']} to {large['passages']} passages"
+                found.append(f"{name}: {ratio:.2f} times as long for each of its {large['unit']} {sizes}")
+    return found
+
+
+def main() -> None:
+    """Measure, print and record; ends with 1 where costs grow."""
+    options = _options()
+    before, rows = machine.load(), list[dict[str, Any]]()
+    for passages in options.passages:
+        with tempfile.TemporaryDirectory(dir=options.work) as place:
+            for row in rows_of(Path(place), passages, options.only, options.seed):
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+                contents = {"setting": {"java_memory_mb": JAVA_MB, "dimension": DIMENSION}, "rows": rows}
+                record.write(options.output, options.name, contents, before)
+    print("\n".join(record.table(next_to_forecasts(rows))))
+    if found := grown(rows):
+        raise EncoreError("; ".join(found))
+
+
+def _options() -> argparse.Namespace:
+    names = [stage.name for stage in stages()]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--passages", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="with those that they read")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--work", type=Path, help="folder for some 6 KB a passage, most of them vectors")
+    record.add_flags(parser, "scale")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,62 @@
+"""The benchmark of scale at small sizes: what stages do for one more passage is the same for few and for many."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from quick_benchmark import ROOT
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import scale
+from harness.counted import counted
+
+from encore.storage import document_ids
+
+SIZES = (300, 600, 1200)
+COUNTED = [stage.name for stage in scale.stages() if stage.name != "hnsw"]  # whose work is FAISS's alone
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document_ids, "BLOCK", 64)  # as MS MARCO has many of them
+        patch.setattr(scale, "VOCABULARY", 500)
+        patch.setattr(scale, "DIMENSION", 24)
+        patch.setattr(scale, "DEPTHS", {"train": 10, "dev": 10})  # which every query finds
+        found = []
+        for size in (100, *SIZES):  # the first is when modules are imported
+            folder = tmp_path_factory.mktemp(str(size))
+            found += scale.rows_of(folder, size, COUNTED, run_it=counted)
+        return found
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("cost", ["calls", "bytes"])
+def test_a_passage_more_costs_no_more_where_there_are_many(rows: list[dict[str, Any]], name: str, cost: str) -> None:
+    few, some, many = (row[cost] for row in rows if row["stage"] == name and row["passages"] in SIZES)
+    assert (many - some) / 2 <= scale.GROWTH * (some - few) + 0.02 * many
+
+
+def test_what_grows_is_named() -> None:
+    def row(passages: int, seconds: float) -> dict[str, Any]:
+        return {
+            "stage": "tokens", "passages": passages, "cpu_seconds": seconds, "unit": "passages",
+            "amounts": {"passages": passages},
+        }  # fmt: skip
+
+    assert scale.grown([row(100, 1.0), row(1000, 13.0)]) == []
+    assert scale.grown([row(100, 1.0), row(1000, 14.0)]) == [
+        "tokens: 1.40 times as long for each of its passages from 100 to 1000 passages"
+    ]
+
+
+def test_every_stage_is_measured_with_all_that_it_starts(tmp_path: Path) -> None:
+    (taken,) = scale.rows_of(tmp_path, 100, ["collection"])
+    assert taken["cpu_seconds"] > 0.1
+    assert taken["memory_mb"] > 10
+    (line,) = scale.next_to_forecasts([taken])
+    assert line["request MB"] == round(1.3 * line["forecast MB"])
