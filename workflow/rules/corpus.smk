@@ -14,7 +14,7 @@ rule collection:
         "../../envs/environment.yaml"
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
-        **at_least("collections/{collection}", mem_mb=1_000, runtime=30),
+        **at_least("collections/{collection}", mem_mb=800, runtime=30),
     params:
         spec=spec_of("collections/{collection}"),
     shell:

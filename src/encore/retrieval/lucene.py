@@ -100,6 +100,7 @@ def search_bm25(
     # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
     arguments = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language), *_options(options)]
     topics = iter([(query, text) for query, text in words.items() if text])
+    memory_mb = min(memory_mb, HITS * HEAP_OF_A_HIT // 2**20 + 1)  # more would lie idle
     at_once = max(1, min(HITS, memory_mb * 2**20 // HEAP_OF_A_HIT) // bm25.depth)
     parts = iter(lambda: dict(islice(topics, at_once)), {})
     return RunMatrices.joined(_answered(part, arguments, memory_mb) for part in parts)

@@ -4,7 +4,7 @@ The amounts, each where a job has it:
 
 - ``passages``, ``passage_tokens``, ``article_tokens`` and ``tokens`` (of both): of its collection; ``text_tokens``: of
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
-  written as text; ``pairs`` that a teacher scores;
+  written as text, ``at_once`` those of BM25's that are read together; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
   ``index``: bytes of an approximate index, ``gathered``: those of the vectors that it is built of at once;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
@@ -35,6 +35,10 @@ from encore.plan.published_counts import share_with_triples
 
 Amounts = dict[str, float]
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
+HITS = (
+    4e6  # of BM25's that are read together, and a Java process keeps in HEAP bytes: retrieval/lucene.py has these too
+)
+HEAP = 256 * HITS
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
@@ -93,7 +97,8 @@ def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
         return {}
     queries = size.topics(run["split"], run.get("queries"), share)
     ranked, lines = queries * size.passages.count**0.5, queries * run.get("depth", 0)
-    return {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
+    found = {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
+    return found | {"at_once": min(lines, HITS)}
 
 
 def _encode(job: _Job) -> Amounts:

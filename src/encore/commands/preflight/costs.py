@@ -39,7 +39,7 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "finetune": ({"parameters": 12, "passages": 200}, WEIGHTS),
     "fuse": ({"lines": 400}, RUN),
     "lucene_index": ({"java": 1, "passages": 40}, {"tokens": 1}),
-    "lucene_search": ({"java": 1, "lines": 150}, RUN),
+    "lucene_search": ({"java": 1, "at_once": 190, "lines": 18, "passages": 100}, RUN),
     "measure_latency": ({"java": 1, "vectors": 4, "passages": 24}, {}),
     "merged_negatives": ({"queries": 13_000}, NEGATIVES),
     "negatives": ({"lines": 30}, NEGATIVES),
@@ -55,7 +55,7 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "start": ({"parameters": 8}, WEIGHTS),
     "teacher_scores": ({"passages": 72, "pairs": 40}, {"vectors": 4, "pairs": 12}),
     "tokenizer": ({"tokens": 0.1}, {}),
-    "tokens": ({"passages": 40, "tokens": 1}, {"passages": 171, "tokens": 2}),
+    "tokens": ({"passages": 60}, {"passages": 171, "tokens": 2}),
     "train_doc2query": ({"parameters": 12}, WEIGHTS),
     "tune_fusion": ({"lines": 130}, {}),
 }
@@ -72,17 +72,20 @@ class Throughput(NamedTuple):
 
 
 THROUGHPUTS = (
-    Throughput("collection", "tokens", 250e3, "3.2 million, without judgments: 8.8 million passages in 200 s"),
+    Throughput("collection", "tokens", 2.5e6, "3.2 million: 8.8 million passages in 200 s; docs/scales.md"),
     Throughput("collection.wikipedia", "tokens", 80e3, "116,000 in each process, of small extracts of a dump"),
-    Throughput("tokenizer", "tokens", 1e6, "1.8 million, of articles"),
+    Throughput("tokenizer", "tokens", 600e3, "550,000 of passages in docs/scales.md, 1.8 million of articles"),
     Throughput("tokens", "tokens", 300e3, "360,000 of 60,000 passages; 900,000 in docs/performance.md"),
     Throughput("prepare", "text_tokens", 500e3, "850,000 in each of 16 processes, of word sets"),
     Throughput("pretrain", "trained_examples", 6e3, "9,900 of costa, the slowest objective, in docs/performance.md"),
-    Throughput("lucene_index", "tokens", 500e3, "1.5 million: 2.2 million passages in 108 s"),
+    Throughput("lucene_index", "tokens", 1e6, "1.5 million: 2.2 million passages in 108 s"),
     Throughput("lucene_search", "ranked", 50e3, "74,000 on two threads: 25 queries in 8.8 million passages"),
-    Throughput("search search_index evaluate", "lines", 500e3, "0.8 million, evaluating 7 million in 8.3 s"),
-    Throughput("negatives fuse tune_fusion", "lines", 400e3, "0.5 million of a tuned fusion; 1.9 of negatives"),
-    Throughput("build_index", "vectors", 200e3, "300,000: 8.8 million of 768 numbers in HNSW in 6.3 h, extrapolated"),
+    Throughput("search search_index evaluate negatives", "lines", 700e3, "0.8 million evaluated, 0.6 to 1.9 mined"),
+    Throughput("fuse tune_fusion", "lines", 400e3, "0.5 million, tuned"),
+    Throughput("build_index", "vectors", 30e6, "36 million, in 16 bits; docs/scales.md"),
+    Throughput(
+        "build_index", "gathered", 800e3, "1.2 million: 8.8 million of 768 numbers in HNSW in 6.3 h, extrapolated"
+    ),
     Throughput("search_index", "products", 10e9, "14e9, of vectors in 16 bits; an approximate index is faster"),
     Throughput("measure_latency", "scanned", 4e9, "9.7e9 bytes, one query at a time"),
 )

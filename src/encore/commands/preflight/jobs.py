@@ -7,7 +7,7 @@ from math import ceil, fsum
 from pathlib import Path
 
 from encore.commands.preflight import costs, downloads, shapes, trainings
-from encore.commands.preflight.amounts import Amounts, amounts, rule_of
+from encore.commands.preflight.amounts import HEAP, Amounts, amounts, rule_of
 from encore.commands.preflight.costs import Machine, find_machine
 from encore.commands.preflight.downloads import Download, Fetches
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
@@ -103,7 +103,8 @@ class Jobs:
         elif rule in PREPROCESSING or (rule == "collection" and kinds.is_parallel(made.stage)):
             found["cores"] = execution.preprocessing_cores
         if "vectors" not in found:
-            found["java"] = 2.0**20 * execution.java_memory_mb
+            heap = 2.0**20 * execution.java_memory_mb
+            found["java"] = min(heap, HEAP) if rule == "lucene_search" else heap
         if found.pop("uncounted", 0):
             objective = made.stage.partition(".")[2]
             notes.append(f"objective {objective} does not count its operations; only its encoder's are counted")
