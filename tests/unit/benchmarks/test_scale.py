@@ -1,13 +1,12 @@
 """The benchmark of scale at small sizes: what stages do for one more passage is the same for few and for many."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from quick_benchmark import ROOT
+
+from tests.support.quick_benchmark import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

@@ -16,7 +16,7 @@ from encore.plan import index
 from encore.products.kinds import BY_RULE
 from encore.storage import manifest
 from encore.storage.files import write_text
-from tests.support.audited_chain import OTHER, A, B, C, pruned, tamper, write_product
+from tests.support.audited_chain import OTHER, A, B, C, declared, pruned, tamper, write_product
 
 
 def test_a_finished_run_is_clean(results):

@@ -1,11 +1,10 @@
 """Removing what can be made again: said first, nothing else, and not while a run is at work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import inside
 import pytest
+
+from tests.support import inside
 
 FILES = {
     "tables/table1.csv": 10,

@@ -280,3 +280,22 @@ def test_lines_in_any_order_give_the_same_run() -> None:
         of_query = np.array(["ab".index(query) for query, _, _ in order])
         of_document = np.array(["zxy".index(document) for _, document, _ in order])
         same(RunMatrices.arranged(["a", "b"], [*"zxy"], of_query, of_document, [score for *_, score in order]), run)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_runs_of_some_queries_each_join_to_the_whole(size: int) -> None:
+    """Rankings of 0 to 49 documents with ties, in parts that share documents and whose longest rankings differ."""
+    chance = np.random.default_rng(0)
+    run = {}
+    for number, count in enumerate(chance.integers(0, 50, 200).tolist()):
+        documents = [f"d{each}" for each in chance.choice(3000, count, replace=False)]
+        run[f"q{number}"] = rank(documents, chance.integers(0, 9, count))
+    whole, queries = RunMatrices.of(run), list(run)
+    parts = [queries[first : first + size] for first in range(0, len(queries), size)]
+    joined = RunMatrices.joined(RunMatrices.of({query: run[query] for query in part}) for part in parts)
+    joined.check()
+    assert joined.queries == whole.queries
+    assert joined.documents == whole.documents
+    for own, expected in ((joined.rows, whole.rows), (joined.scores, whole.scores)):
+        assert own.dtype == expected.dtype
+        assert np.array_equal(own, expected)
