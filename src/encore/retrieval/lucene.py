@@ -28,6 +28,7 @@ from encore.retrieval import java
 INDEX = "lucene"
 SORTED = 2**27  # characters of documents that are sorted in memory at once
 HITS = 4_000_000  # of the queries that one Java process answers, since Anserini keeps all in its heap to the end
+SEARCHING_MB = 1024  # of heap that a search takes at most: HITS have room in it
 HEAP_OF_A_HIT = 256  # bytes: ids of MS MARCO take 85 and longer ones 116, for which there are two thirds of the heap
 _START = 76  # of segment information: index header (45 bytes), two versions (25), documents (4), two flags (2)
 _FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
@@ -100,7 +101,7 @@ def search_bm25(
     # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
     arguments = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language), *_options(options)]
     topics = iter([(query, text) for query, text in words.items() if text])
-    memory_mb = min(memory_mb, HITS * HEAP_OF_A_HIT // 2**20 + 1)  # more would lie idle
+    memory_mb = min(memory_mb, SEARCHING_MB)
     at_once = max(1, min(HITS, memory_mb * 2**20 // HEAP_OF_A_HIT) // bm25.depth)
     parts = iter(lambda: dict(islice(topics, at_once)), {})
     return RunMatrices.joined(_answered(part, arguments, memory_mb) for part in parts)

@@ -38,7 +38,7 @@ T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansio
 HITS = (
     4e6  # of BM25's that are read together, and a Java process keeps in HEAP bytes: retrieval/lucene.py has these too
 )
-HEAP = 256 * HITS
+HEAP = 2.0**30
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
