@@ -32,7 +32,8 @@ def main() -> None:
         found = (args.tokenizer, args.tokens, checkpoint, args.pretrained)
         encoder, heads = start_model(backbone, args.spec["seed"], *found)
         folder.save_model(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
-        facts["results"] = {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
+        lacking = {checkpoints.NO_HEAD: 1} if backbone.start == "checkpoint" and not heads else {}
+        facts["results"] = lacking | {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ OTHER_VOCABULARY = ("sentencepiece.bpe.model", "spiece.model", "tokenizer.model"
 TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")  # case, and names of special tokens
 # How a text becomes a vector, as sentence-transformers keeps it, and the folders of its modules.
 MODULES, USE, PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
+# What manifests say of a start without a vocabulary head, and of a pre-training that needed one all the same.
+NO_HEAD, RANDOM_HEAD = "no_vocabulary_head", "random_vocabulary_head"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _MODULE = re.compile(r"\d+_\w+/(config\.json|model\.safetensors|pytorch_model\.bin)")
 READ = re.compile(  # every file that may be read, below the checkpoint's folder

@@ -163,6 +163,12 @@ class PretrainStep(Step):
     save_heads: tuple[str, ...] | None = Field(
         None, description="The modules besides the encoder that are saved for the next step; without it, all of them."
     )
+    head_warmup: int = Field(
+        0,
+        ge=0,
+        description="The optimiser steps before the others in which only the modules besides the encoder learn, so "
+        "that a head that starts at random does not disturb it.",
+    )
     held_out: Share = Field(
         0.02,
         description="The share of the examples (at most 256 of them) that losses are measured on and that are never "

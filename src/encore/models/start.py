@@ -122,6 +122,8 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")} | behind
     bert_checkpoint.refuse_misfit(own.encoder | linear, wanted, source)
     folder.fill_weights(encoder, own.encoder | linear, source)
+    if not own.head:
+        print(f"{source}: has no vocabulary head; objectives that need one begin with a random one", flush=True)
     if own.left_out:
         print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
     return encoder, own.head

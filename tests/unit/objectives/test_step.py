@@ -19,6 +19,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.objectives.parts.step import pretrain
 from encore.storage import manifest
+from encore.training.loop import train
 from tests.support import inside, served
 
 STEP = {
@@ -114,6 +115,47 @@ def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tupl
     pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
     assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
     assert checkpoint.load_encoder(tmp_path / "ict").config == checkpoint.load_encoder(inputs[1]).config
+
+
+@pytest.mark.parametrize("fields", [{"objective": "mlm"}, {"objective": "costa", "min_tokens": 8}])
+def test_heads_can_learn_alone_before_the_rest(
+    fields: dict[str, Any], inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, bool, bool]] = []  # steps, whether the encoder changed, whether the heads did
+
+    def watched(task: Any, encoder: Any, heads: Any, step: Any, *others: Any, **more: Any) -> Any:
+        before = [{name: value.clone() for name, value in each.state_dict().items()} for each in (encoder, heads)]
+        done = train(task, encoder, heads, step, *others, **more)
+        after = [each.state_dict() for each in (encoder, heads)]
+        changed = [
+            any(not torch.equal(old[name], new[name]) for name in old) for old, new in zip(before, after, strict=True)
+        ]
+        seen.append((done.steps, *changed))
+        return done
+
+    monkeypatch.setattr("encore.objectives.parts.step.train", watched)
+    plain = pretrain(spec(**fields), *inputs, tmp_path / "plain", tmp_path / "state")
+    warm = pretrain(spec(**fields, head_warmup=3), *inputs, tmp_path / "warm", tmp_path / "other")
+    assert seen == [(5, True, True), (3, False, True), (5, True, True)]
+    assert warm.steps == plain.steps
+    assert warm.flops > plain.flops, "its operations count"
+    with pytest.raises(EncoreError, match="trains no module besides the encoder"):
+        pretrain(spec(objective="ict", head_warmup=3), *inputs, tmp_path / "ict", tmp_path / "third")
+
+
+def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    store, start = inputs
+    with manifest.record(start, stage="start", spec={}, inputs=[]) as facts:
+        facts["results"] = {"no_vocabulary_head": 1}
+    given = {
+        "mlm": program(store, start, tmp_path / "mlm", objective="mlm"),
+        "ict": program(store, start, tmp_path / "ict", objective="ict"),
+    }
+    assert [done.returncode for done in given.values()] == [0, 0]
+    assert "the vocabulary head begins at random" in given["mlm"].stdout
+    results = {name: manifest.read_results(str(tmp_path / name)) for name in given}
+    assert results["mlm"]["random_vocabulary_head"] == results["ict"]["no_vocabulary_head"] == 1
+    assert "random_vocabulary_head" not in results["ict"]
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -9,16 +9,19 @@ import torch
 from torch import nn
 
 from encore import objectives
+from encore.config.checkpoints import NO_HEAD, RANDOM_HEAD
 from encore.config.entries import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint, towers
 from encore.models.encoder import Encoder
+from encore.storage import manifest
 from encore.training import held_out, launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
 from encore.training.record import Trained
+from encore.training.task import Task
 
 CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
@@ -59,8 +62,9 @@ def pretrain(
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
-    kept = _kept(step, heads)
+    kept, head = _kept(step, heads), _vocabulary_head(heads, weights)
     task, watched = held_out.hold_out(objective, step.held_out)
+    spent = _warm_heads(task, encoder, heads, step, spec, state, workers) if step.head_warmup else 0.0
     trained = train(
         task,
         encoder,
@@ -73,7 +77,8 @@ def pretrain(
         watched=watched,
         workers=workers,
     )
-    trained.counts = objective.counts()
+    trained.flops += spent
+    trained.counts = objective.counts() | head
     if encoder.config.encoders == "separate":
         towers.follow(encoder, checkpoint.load_encoder(weights))
     if launch.leads():
@@ -85,6 +90,40 @@ def pretrain(
         own = {name: value for name, value in heads.state_dict().items() if checkpoint.owner(name) in kept}
         checkpoint.save_model(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
     return trained
+
+
+def _warm_heads(
+    task: Task,
+    encoder: Encoder,
+    heads: nn.ModuleDict,
+    step: PretrainStep,
+    spec: dict[str, Any],
+    state: Path,
+    workers: int,
+) -> float:
+    """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps.
+
+    Raises:
+        EncoreError: the objective has no such module.
+    """
+    if not len(heads):
+        raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
+    warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
+    encoder.requires_grad_(False)
+    done = train(task, encoder, heads, warm, spec["seed"], state / "heads", spec["numerics"], workers=workers)
+    encoder.requires_grad_(True)
+    return done.flops
+
+
+def _vocabulary_head(heads: nn.ModuleDict, weights: Path) -> dict[str, float]:
+    """What a manifest says where a checkpoint gave no vocabulary head: it begins at random, or is still missing."""
+    made = (weights / manifest.MANIFEST).is_file()
+    if not (made and NO_HEAD in manifest.read_results(str(weights))):
+        return {}
+    if checkpoint.owner(checkpoint.OUR_NAME) not in heads:
+        return {NO_HEAD: 1}
+    print("the vocabulary head begins at random: the checkpoint that the model started from has none", flush=True)
+    return {RANDOM_HEAD: 1}
 
 
 def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:

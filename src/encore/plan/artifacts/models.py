@@ -63,6 +63,8 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs |= {"negatives": sampled} if sampled else {}
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
+    if not fields.get("head_warmup", True):  # as before there was such a field
+        del fields["head_warmup"]
     own = identical_ids(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from encore.config.checkpoints import RANDOM_HEAD
 from encore.errors import EncoreError
 from encore.products.tables.layout import Layout
 from encore.storage import manifest
@@ -93,6 +95,20 @@ def budget_notes(layout: Layout) -> Iterator[str]:
         )
 
 
+def head_notes(layout: Layout) -> Iterator[str]:
+    """A note on the rows whose vocabulary head began at random, since the checkpoint that they start from has none."""
+    labels: dict[str, None] = {}
+    for row in (row for row in layout.rows if row.models):
+        with suppress(EncoreError):  # the note on budgets says what is not in results any more
+            if any(RANDOM_HEAD in manifest.read_results(folder) for folder in row.models["pretrain"]):
+                labels[row.label] = None
+    if labels:
+        yield (
+            f"{', '.join(labels)}: the vocabulary head began at random, since the checkpoint has none; a part of this "
+            "pre-training went into the head, which objectives without one did not need (`head_warmup` of a step)."
+        )
+
+
 def models_behind(scores: Artifact) -> dict[str, list[str]]:
     """The folders of the models behind scores, each once, by the kind of training: ``pretrain``, ``finetune``.
 
@@ -107,8 +123,8 @@ def models_behind(scores: Artifact) -> dict[str, list[str]]:
 
 
 def compared_models(rows: list[dict[str, Any]], find: Callable[[str], Artifact]) -> list[dict[str, Any]]:
-    """The rows of a table's slice; where a control is among them, with the models behind each under the first seed."""
-    if all(row["role"] != "control" for row in rows):
+    """The rows of a table's slice; where it compares objectives, with the models behind each under the first seed."""
+    if all(row["role"] not in ("objective", "control") for row in rows):
         return rows
     first = [next(iter(trained_scores(row, find).values()), None) for row in rows]
     return [row | {"models": models_behind(own)} if own else row for row, own in zip(rows, first, strict=True)]

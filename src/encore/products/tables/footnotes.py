@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
-from encore.products.tables.budgets import budget_notes
+from encore.products.tables.budgets import budget_notes, head_notes
 from encore.products.tables.comparisons import ENOUGH_SEEDS, OPEN
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.kinds import SOURCES
@@ -25,6 +25,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *_data(table),
         *unseen_notes(layout),
         *budget_notes(layout),
+        *head_notes(layout),
         *_seeds(table),
         *_ties(table),
         *(note for name, source in SOURCES.items() for note in source.notes(layout.own(name), layout)),

@@ -1,7 +1,11 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
+import pytest
+
 from encore.commands.flops import budget_complaints
+from encore.products.catalogue import load_plan
 from encore.products.tables.budgets import RowFlops
+from encore.products.tables.plan import table_plan
 from tests.support.small_table import plan, table_of, write_artifact
 
 
@@ -64,3 +68,25 @@ def test_models_that_were_removed_are_no_budget_that_was_met(tmp_path):
 
 def test_the_table_says_nothing_of_equal_budgets(tmp_path):
     assert spent(tmp_path, {"mlm": 1.9, "ict": 2.0}, {"none": 1.0, "control": 2.9, "mlm": 1.0, "ict": 1.0}) == []
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_objectives_without_a_control_are_compared():
+    """A table of the catalogue that has none knows the models behind its rows."""
+    rows = {row["id"]: row for row in table_plan(load_plan(), "pooling")["rows"]}
+    assert all(row["role"] != "control" for row in rows.values())
+    assert [len(rows["mlm"]["models"][kind]) for kind in ("pretrain", "finetune")] == [1, 1]
+    assert rows["none"]["models"]["pretrain"] == []
+
+
+def test_the_table_says_whose_vocabulary_head_began_at_random(tmp_path):
+    table = plan(tmp_path, seeds=1)
+    for row in table["rows"]:
+        if row["id"] in ("mlm", "ict"):
+            folder = write_artifact(tmp_path / row["id"], "config.json", {})
+            random = ', "random_vocabulary_head": 1' if row["id"] == "mlm" else ""
+            record = tmp_path / row["id"] / "manifest.json"
+            record.write_text(record.read_text().replace('"results": {}', f'"results": {{"flops": 1{random}}}'))
+            row["models"] = {"pretrain": [folder], "finetune": []}
+    notes = [note for note in table_of(table).footnotes if "vocabulary head" in note]
+    assert [note.split(":")[0] for note in notes] == ["MLM"]
