@@ -7,13 +7,17 @@ unless the Snakefile is Encore's.
 """
 
 import argparse
+import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 TEMPLATES = "__use_yte__"
 SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")  # in the order of Snakemake
+BUILT_IN = ("local", "dryrun", "touch")
+CLOUDS = ("kubernetes", "aws-batch", "azure-batch", "googlebatch", "tes")  # whose jobs share no files
 
 
 class LogHandler(LogHandlerBase):
@@ -22,17 +26,19 @@ class LogHandler(LogHandlerBase):
     writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = False
 
 
-def run_files(words: list[str]) -> list[Path]:
-    """The files that a command line of Snakemake's gives as configuration; none where it runs another workflow."""
+def given(words: list[str]) -> argparse.Namespace | None:
+    """The configuration, profile and executor of a command line of Snakemake's; None where it runs another workflow."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("--configfile", "--configfiles", nargs="*", type=Path, default=[], action="extend")
     parser.add_argument("--snakefile", "-s", type=Path)
+    parser.add_argument("--profile", type=Path)
+    parser.add_argument("--executor", "-e")
     try:
-        given = parser.parse_known_args(words)[0]
+        found = parser.parse_known_args(words)[0]
     except argparse.ArgumentError:
-        return []  # which is for Snakemake to say
-    snakefile = given.snakefile or next((path for path in map(Path, SNAKEFILES) if path.is_file()), None)
-    return given.configfile if snakefile is not None and is_ours(snakefile) else []
+        return None  # which is for Snakemake to say
+    snakefile = found.snakefile or next((path for path in map(Path, SNAKEFILES) if path.is_file()), None)
+    return found if snakefile is not None and is_ours(snakefile) else None
 
 
 def is_ours(snakefile: Path) -> bool:
@@ -56,18 +62,41 @@ def refuse(path: Path) -> None:
         raise EncoreError(f"{path}: {TEMPLATES} would have Snakemake execute what stands in the file; remove that key")
 
 
+def refuse_executor(executor: str | None, profile: Path | None) -> None:
+    """Refuse an executor, or that of a profile, which is not installed or has no files that its jobs share.
+
+    Raises:
+        EncoreError: with what to install or to take instead.
+    """
+    from encore.errors import EncoreError
+
+    lines = profile / "config.yaml" if profile else None
+    if executor is None and lines is not None and lines.is_file():
+        named = re.search(r"^executor: *([\w-]+)", lines.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+        executor = named[1] if named else None
+    if executor in CLOUDS:
+        raise EncoreError(
+            f"--executor {executor}: Encore's jobs share files, and there they share none; take --profile local, slurm "
+            "or profiles/cluster-generic on machines with a shared file system"
+        )
+    package = f"snakemake_executor_plugin_{(executor or '').replace('-', '_')}"
+    if executor and executor not in BUILT_IN and find_spec(package) is None:
+        raise EncoreError(f"--executor {executor} needs a package: pip install snakemake-executor-plugin-{executor}")
+
+
 def main() -> None:
     """Look at the files of this process's command line; end it with one line where one is wrong.
 
     What it imports of the library for that is forgotten: the Snakefile imports that of its own clone.
     """
-    files, known = run_files(sys.argv[1:]), set(sys.modules)
-    if not files:
+    words, known = given(sys.argv[1:]), set(sys.modules)
+    if words is None:
         return
     from encore.errors import EncoreError
 
     try:
-        for path in files:
+        refuse_executor(words.executor, words.profile)
+        for path in words.configfile:
             refuse(path)
     except EncoreError as error:
         sys.exit(f"error: {error}")

@@ -3,12 +3,14 @@
 import contextlib
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
+import yte
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
+from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 from tests.support.clones import REPOSITORY, Clone
 
@@ -122,17 +124,57 @@ def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]
     assert {"collection", "tokens", "encode", "search", "lucene_index", "finetune"} <= sized
 
 
+class Fields(dict[str, Any]):
+    """Resources of a job, which are looked up by key and by name."""
+
+    __getattr__ = dict.__getitem__
+
+
+def profile(name: str, **lines: str) -> dict[str, Any]:
+    """A profile as Snakemake reads it, with other values in some of its first lines."""
+    text = (REPOSITORY / f"profiles/{name}/config.yaml").read_text()
+    for key, value in lines.items():
+        text, changed = re.subn(rf"^  {key}: .*$", f"  {key}: {value}", text, flags=re.M)
+        assert changed == 1
+    return yte.process_yaml(text, require_use_yte=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "flags"),
+    [
+        ("gres=gpu", ["--gres=gpu:2", "--gres=gpu:1"]),
+        ("gres=gpu:a100", ["--gres=gpu:a100:2", "--gres=gpu:a100:1"]),
+        ("gpus", ["--gpus=2", "--gpus=1"]),
+        ("gpus=a100", ["--gpus=a100:2", "--gpus=a100:1"]),
+    ],
+)
+def test_one_line_says_how_slurm_is_asked_for_gpus(line: str, flags: list[str]) -> None:
+    """The request of a training with two processes, of a search and of BM25's latency, by SLURM's plugin."""
+    asked = profile("slurm", gpu=line, gpu_partition="a-gpu", partition="cpus")["set-resources"]
+    known = {"threads": 2, "input": SimpleNamespace(model=[]), "wildcards": SimpleNamespace(teacher="x", indexed="y")}
+    found = {name: {key: eval(str(value), dict(known)) for key, value in asked[name].items()} for name in asked}
+    jobs = {name: SimpleNamespace(resources=Fields(fields)) for name, fields in found.items()}
+    assert [set_gres_string(jobs[name]).strip() for name in ("pretrain", "search")] == flags
+    assert set_gres_string(jobs["measure_latency"]) == ""
+    assert (found["search"]["slurm_partition"], found["measure_latency"]["slurm_partition"]) == ("a-gpu", "cpus")
+
+
+@pytest.mark.parametrize("line", ["gpu:a100", "gres", "--gpus"])
+def test_another_form_of_that_line_is_refused_with_the_forms_that_there_are(line: str) -> None:
+    with pytest.raises(Exception, match=r"is none of gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE; correct it"):
+        profile("slurm", gpu=repr(line))
+
+
 def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
-    slurm, local = (
-        yaml.safe_load((REPOSITORY / f"profiles/{name}/config.yaml").read_text()) for name in ("slurm", "gpu")
-    )
+    slurm, local, generic = map(profile, ("slurm", "gpu", "cluster-generic"))
     with_gpu = {name for name, fields in slurm["set-resources"].items() if "gpu:" in fields.get("gres", "")}
     assert set(local["set-resources"]) == with_gpu > {"pretrain", "finetune", "encode", "search"}
+    assert set(generic["set-resources"]) == with_gpu
     sometimes = {name: fields["gpu"] for name, fields in local["set-resources"].items() if fields["gpu"] != 1}
     assert set(sometimes) == {"build_index", "measure_latency"}
     for name, expression in sometimes.items():
         condition = expression.removeprefix("1 if ").removesuffix(" else 0")
-        asked = {"slurm_partition": f"'gpu' if {condition} else 'main'", "gres": f"'gpu:1' if {condition} else ''"}
+        asked = {"slurm_partition": f"'gpu' if {condition} else 'main'", "gres": f"'gpu:%d' % 1 if {condition} else ''"}
         assert slurm["set-resources"][name] == asked
     assert local["resources"] == ["gpu=1"]
 

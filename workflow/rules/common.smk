@@ -42,7 +42,9 @@ if not workflow.configfiles:
 PROGRAMS = beside("workflow", "scripts/make_product.py") / "scripts"
 PROGRAM = f"python {quote(str(PROGRAMS))}/"
 if {"{", "}"} & {*str(PROGRAMS.resolve())}:
-    refuse(f"Snakemake takes braces in a path for names: move {PROGRAMS.resolve()} to a folder without them, then repeat")
+    refuse(
+        f"Snakemake takes braces in a path for names: move {PROGRAMS.resolve()} to a folder without them, then repeat"
+    )
 RUN_FILE = Path(workflow.configfiles[-1])
 RUN = in_one_line(read_run, RUN_FILE, config)
 EXECUTION, NUMERICS = RUN.execution, RUN.numerics

@@ -46,6 +46,8 @@ onstart:
         refuse(
             f"an earlier run's jobs still work in this folder; wait for them, or `scancel {' '.join(jobs)}`, then repeat"
         )
+    if "generic" in str(workflow.executor_plugin):
+        Path("results/logs/cluster").mkdir(parents=True, exist_ok=True)  # where the profile has jobs write
     if folder := folder_of_another_user():
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)

@@ -205,6 +205,8 @@ def test_files_of_other_commands_are_there(command):
         declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         assert set(extras) <= declared.keys()
         return
+    if "snakemake-executor-plugin-cluster-generic" in command.text:
+        return  # as the profile of that name needs it
     named = [word for word in shlex.split(command.text)[1:] if "/" in word]
     assert named
     for name in named:

@@ -21,7 +21,44 @@ PROGRAM = '__use_yte__: true\ntitle: ?open("executed", "w").write("x")\n'
     ],
 )
 def test_the_files_of_a_command_line(words: str, files: list[str]) -> None:
-    assert [str(path) for path in plugin.run_files(words.split())] == files
+    found = plugin.given([*words.split(), "--snakefile", str(REPOSITORY / "workflow/Snakefile")])
+    assert found is not None
+    assert [str(path) for path in found.configfile] == files
+
+
+@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile", "deep/workflow/rules/Snakefile"])
+def test_other_workflows_are_not_looked_at(snakefile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / snakefile).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / snakefile).touch()
+    assert plugin.given(["--configfile", "a.yaml", "-s", snakefile]) is None
+    assert plugin.given(["--configfile", "a.yaml"]) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("-e kubernetes", "--executor kubernetes: Encore's jobs share files, .*shared file system"),
+        ("--executor nowhere", "--executor nowhere needs a package: pip install snakemake-executor-plugin-nowhere"),
+        ("--profile theirs", "--executor some-where needs a package: pip install snakemake-executor-plugin-some-where"),
+    ],
+)
+def test_an_executor_that_cannot_be_used_is_one_line_with_what_to_install(
+    words: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/config.yaml").write_text("jobs: 5\nexecutor: some-where\n")
+    monkeypatch.setattr(sys, "argv", ["snakemake", "-s", str(REPOSITORY / "workflow/Snakefile"), *words.split()])
+    with pytest.raises(SystemExit, match=f"^error: {says}$"):
+        plugin.main()
+
+
+@pytest.mark.parametrize("words", ["--executor slurm", "--profile profiles/slurm", "--profile local", "-e dryrun", ""])
+def test_an_executor_that_is_there_is_used(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words.split()])
+    plugin.main()
 
 
 @pytest.mark.parametrize(
@@ -40,7 +77,8 @@ def test_what_is_wrong_is_one_line(
     path = tmp_path / "run.yaml"
     if content is not None:
         path.write_bytes(content)
-    monkeypatch.setattr(sys, "argv", ["snakemake", "-n", "--configfile", str(path)])
+    snakefile = str(REPOSITORY / "workflow/Snakefile")
+    monkeypatch.setattr(sys, "argv", ["snakemake", "-n", "-s", snakefile, "--configfile", str(path)])
     with pytest.raises(SystemExit, match=says) as ended:
         plugin.main()
     assert str(ended.value.code).startswith("error: ")
