@@ -1,6 +1,7 @@
 """Record a finished run under docs/recorded/, and render the pages that show recorded numbers or fields of data.
 
     python docs/results.py                                          # render the pages
+    python docs/results.py record ten-seeds                         # make what a record of the pages has, and copy it
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
 
 A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
@@ -13,6 +14,7 @@ import argparse
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,7 @@ from encore.storage.program import run
 import jinja2
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT
@@ -30,7 +33,8 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.evaluation.significance import Difference, clustered
 from encore.plan.plan import Plan
-from encore.products.catalogue import DEFAULT_RUN, load_plan
+from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
+from encore.products.claims import printed_claims
 from encore.products.claims.entries import FILE, read_claims
 from encore.products.claims.verdict import AGREE
 from encore.products.tables import grid, table
@@ -58,6 +62,26 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
     "planning": "Dry run",
     "demo": "The demo",
 }
+RECORDINGS = {  # the records of the pages: the configuration of each, and what is made of it
+    "demo": ("config/config.yaml", ["tables/table1.csv", "figures/table1.png"]),
+    "ten-seeds": (
+        "config/seeds.yaml",
+        [
+            *(f"tables/{name}.csv" for name in ("table1", "objectives", "pooling", "table2")),
+            *(f"figures/{name}.png" for name in ("table1", "objectives")),
+        ],
+    ),
+    "five-seeds": (
+        "config/five-seeds.yaml",
+        [
+            "claims.csv",
+            *(f"tables/{name}.csv" for name in ("documents", "reqa-80", "representations")),
+            "figures/label_efficiency.png",
+        ],
+    ),
+    "fp32": ("config/fp32.yaml", ["figures/pretraining.png"]),
+    "bf16": ("config/bf16.yaml", ["tables/table1.csv", "figures/pretraining.png"]),
+}
 PER_SEED = ("table", "setting", "row", "column", "seed", "value")
 QUERIED, QUERIES = "table1", ".queries.csv.gz"  # the table whose scores of each query are kept, and in which file
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
@@ -72,6 +96,21 @@ PARTS = {  # of a table as data, as docs/table-data.md names them
     "In `printed` of a cell, the paper's number": table.Printed,
     "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
 }
+
+
+def make(name: str) -> Path:
+    """Have Snakemake make what a record of the pages has; the configuration that it is made of.
+
+    Raises:
+        EncoreError: no record of the pages has this name, or Snakemake fails.
+    """
+    if name not in RECORDINGS:
+        raise EncoreError(f"no page shows a record {name!r}; name its run with --config, or one of {list(RECORDINGS)}")
+    config, products = RECORDINGS[name]
+    targets = [f"results/{product}" for product in products]
+    if subprocess.run(["snakemake", *targets, "--profile", "local", "--configfile", config], check=False).returncode:
+        raise EncoreError(f"Snakemake failed, so {name} is not recorded; mend what it says and give the command again")
+    return Path(config)
 
 
 def record(name: str, config: Path, results: Path = Path("results"), into: Path = RECORDED) -> Path:
@@ -214,6 +253,13 @@ class Record:
         (number,) = set(chosen["reproduced"])  # a row may be in a table twice
         return f"{number:.{digits}f}"
 
+    def expected(self, table: str, row: str, column: str, setting: str) -> str:
+        """Where one more training of a row is expected: the prediction interval of its cell, 95 %."""
+        cells = self.data(f"tables/{table}").query("label == @row and column == @column and setting == @setting")
+        (cell,) = cells.itertuples()
+        half = further(cell.seeds) * cell.sd
+        return f"[{cell.reproduced - half:.3f}, {cell.reproduced + half:.3f}]"
+
     def two_words(self, table: str, larger: str) -> list[str]:
         """Rows that two tables share and whose verdicts differ, since the second corrects for more objectives."""
         verdicts = [
@@ -229,6 +275,11 @@ class Record:
         tables = self.folder / "tables"
         names = [str(path.relative_to(tables).with_suffix("")) for path in tables.rglob("*.md")]
         return sorted(set(names) - set(shown))
+
+
+def further(seeds: int) -> float:
+    """How many of their standard deviations one more training may be from the mean of others, 95 %: t sqrt(1 + 1/n)."""
+    return float(special.stdtrit(seeds - 1, 0.975) * (1 + 1 / seeds) ** 0.5)
 
 
 def records() -> dict[str, Record]:
@@ -250,6 +301,18 @@ def claims_of(*claimed: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     current = found.tests == found.id.map(tests_of_claims())
     judged = found[current].assign(claim=found.id.map({name: claim.says for name, (_, claim) in known.items()}))
     return judged, found[~current], [name for name in known if name not in set(found.id)]
+
+
+def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+    """All claims by their numbers: what the printed numbers say (``on_print``), and what was judged on runs.
+
+    A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
+    """
+    lines = pd.DataFrame(printed_claims.judged_lines(PAPERS, load_catalogue()), columns=printed_claims.HEADER)
+    lines = lines.set_index("id")[["claim", "verdict"]].rename(columns={"verdict": "on_print"})
+    found = lines.join(judged.set_index("id").drop(columns="claim")).reset_index()
+    found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
+    return found.fillna({"verdict": "not run", "why": ""})
 
 
 def compared(one: Record, other: Record, column: str) -> pd.DataFrame:
@@ -349,7 +412,13 @@ def rendered() -> dict[Path, str]:
         keep_trailing_newline=True,
     )
     environment.filters["shown"] = in_table
-    environment.globals |= {"table": as_table, "settings": settings, "claims_of": claims_of}
+    environment.globals |= {
+        "table": as_table,
+        "settings": settings,
+        "claims_of": claims_of,
+        "every_claim": every_claim,
+        "further": further,
+    }
     environment.globals |= {
         "agree": AGREE,
         "trial": trial,
@@ -387,10 +456,10 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command")
     recording = commands.add_parser("record", help="copy what a run made to docs/recorded/NAME")
     recording.add_argument("name")
-    recording.add_argument("--config", type=Path, default=DEFAULT_RUN)
+    recording.add_argument("--config", type=Path, help="of a finished run; without it, it is made first")
     arguments = parser.parse_args()
     if arguments.command == "record":
-        run(lambda: print(record(arguments.name, arguments.config)))
+        run(lambda: print(record(arguments.name, arguments.config or make(arguments.name))))
     else:
         run(render)
 

@@ -1,14 +1,19 @@
 """Pages with results are rendered from recorded runs, and records are as they were recorded."""
 
 import importlib.util
+import json
 import re
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+from encore.errors import EncoreError
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
+from encore.products.targets import kind_of
 from tests.support import small_table
 
 ROOT = Path(__file__).parents[3]
@@ -107,6 +112,49 @@ def test_the_page_names_what_claims_left_out_and_sums_chance_where_it_was_record
     monkeypatch.setattr(PROGRAM, "claims_of", with_chance)
     text = PROGRAM.rendered()[ROOT / "docs/results.md"]
     assert re.search(r"Of (\d+) claims with\s+a chance \1 agree with the estimates; \d+\.\d would by chance", text)
+
+
+def one_record(folder: Path, claims: pd.DataFrame) -> None:
+    """The records of five seeds as one, with these claims."""
+    parts = [RECORDS[name] for name in ("few-labels", "representations", "claims-five-seeds")]
+    for part in parts:
+        shutil.copytree(part.folder, folder / "five-seeds", dirs_exist_ok=True)
+    claims.to_csv(folder / "five-seeds/claims.csv", index=False)
+    tests = {name: digest for name, digest in PROGRAM.tests_of_claims().items() if name in set(claims.id)}
+    (folder / "five-seeds/run.json").write_text(json.dumps(parts[-1].run | {"tests": tests}))
+    for name in ("demo", "ten-seeds", "fp32", "bf16"):
+        shutil.copytree(RECORDS[name].folder, folder / name)
+
+
+def test_one_record_of_five_seeds_gives_every_claim_a_line(tmp_path, monkeypatch):
+    known = list(PROGRAM.read_claims(PROGRAM.PAPERS))
+    (judged,) = PROGRAM.claims_of(*CLAIMED)[0].drop(columns="tests").query("id == 'C02'").to_dict("records")
+    one_record(tmp_path, pd.DataFrame([judged | {"id": name} for name in known if name != "C127"]))
+    monkeypatch.setattr(PROGRAM, "RECORDED", tmp_path)
+    monkeypatch.setattr(PROGRAM, "trials", str)
+    page = PROGRAM.rendered()[ROOT / "docs/results.md"]
+    found = dict(re.findall(r"^\| (C\d+): .*? \| (.*) \|$", page, re.M))
+    assert list(found) == sorted(known, key=lambda name: int(name[1:]))
+    assert found["C38"] == "partly | not distinguishable | 6 of 8 | -0.00339 [-0.0131, 0.00635] | 5"
+    assert found["C127"] == "not printed | not run |  | | "
+    assert f"{len(known) - 1} of the {len(known)} claims" in page
+    assert "four parts" not in page
+
+
+def test_a_record_of_the_pages_is_made_by_its_name_alone(monkeypatch):
+    given = []
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(PROGRAM.subprocess, "run", lambda command, check: given.append(command) or done)
+    for name, (config, products) in PROGRAM.RECORDINGS.items():
+        assert PROGRAM.make(name) == Path(config)
+        targets, plan = [f"results/{product}" for product in products], PROGRAM.load_plan(ROOT / config)
+        assert given[-1] == ["snakemake", *targets, "--profile", "local", "--configfile", config]
+        assert all(kind_of(plan, target) for target in targets), name
+    done.returncode = 1
+    with pytest.raises(EncoreError, match="Snakemake failed, so demo is not recorded"):
+        PROGRAM.make("demo")
+    with pytest.raises(EncoreError, match="no page shows a record 'mine'"):
+        PROGRAM.make("mine")
 
 
 def test_a_record_keeps_what_judges_a_p_value_again(tmp_path):
