@@ -33,6 +33,14 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(target.read_text()), f"{name} has no section {anchor}"
 
 
+def test_the_programs_that_the_page_on_trust_names_are_there():
+    """Tests below tests/, programs of the package below src/encore."""
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", (ROOT / "docs/trust.md").read_text())
+    assert len(named) > 30
+    roots = (ROOT / "tests", ROOT / "src/encore")
+    assert [name for name in named if not any((root / name).is_file() for root in roots)] == []
+
+
 def anchors(text: str) -> set[str]:
     """The sections of a page as links name them."""
     titles = re.findall(r"^#+ (.+)$", text, re.M)
