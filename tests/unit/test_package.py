@@ -1,11 +1,13 @@
 """What ``pip install`` of a clone installs: a wheel with all that runs, and with its needs declared."""
 
+import ast
 import subprocess
 import sys
 import venv
 import zipfile
 from email.message import Message
 from email.parser import Parser
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,22 @@ def test_what_it_needs_is_what_the_locks_have(metadata: Message) -> None:
     for need in needs:
         if need.marker is None or need.marker.evaluate({"extra": "cpu"}) or need.marker.evaluate({"extra": "test"}):
             assert need.specifier.contains(locked[need.name.lower().replace("_", "-")]), need
+
+
+def test_all_that_the_library_imports_is_declared(metadata: Message) -> None:
+    declared = {Requirement(line).name.lower().replace("_", "-") for line in metadata.get_all("Requires-Dist", [])}
+    known = packages_distributions()
+    imported = set[str]()
+    for path in (*Path(REPOSITORY, "src").rglob("*.py"), *Path(REPOSITORY, "workflow").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {each.name.partition(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module.partition(".")[0])
+    others = imported - sys.stdlib_module_names - {"encore", "server", "client"}
+    packages = {name: {each.lower().replace("_", "-") for each in known[name]} for name in others}
+    assert "torch" in packages
+    assert {name for name, found in packages.items() if not found & declared} <= {"pydantic_core"}, "pydantic's own"
 
 
 def test_in_an_empty_environment_it_names_its_version_and_what_is_missing(wheel: Path, tmp_path: Path) -> None:
