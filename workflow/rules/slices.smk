@@ -70,16 +70,21 @@ def digest_of(product):
 
 
 def files_of(product):
-    """A product's files, of which Snakemake's own report shows the first."""
-    first, *others = product.files[:-1]
+    """A product's files, of which Snakemake's own report shows one to look at: a page, or the first."""
+    files = product.files[:-1]
     if not product.category:
-        return [first, *others]
+        return files
+    page = next((file for file in files if file.endswith(".html")), files[0])
     shown = {
         "category": product.category,
-        "labels": {product.category.lower(): product.called},
+        "subcategory": lambda wildcards: str(Path(product.name(wildcards)).parent).replace(".", "encore"),
+        "labels": lambda wildcards: {
+            "name": Path(product.name(wildcards)).name,
+            "shows": slice_of(product, wildcards).get("title", product.category),
+        },
         "caption": f"../report/{product.rule}.rst",
     }
-    return [report(first, **shown), *others]
+    return [report(file, **shown) if file == page else file for file in files]
 
 
 def released_runs(product):
