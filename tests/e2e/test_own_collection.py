@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from encore.data import vocabulary
+from tests.support import small_checkpoints
 from tests.support.clones import Clone
 from tests.support.documented import ROOT, documented, of_page
+from tests.support.small_published import of_sentence_transformers
 
 PAGE = "docs/own-collection.md"
 MODULES = ("os", "shutil", "json", "random", "statistics", "pathlib", "datetime", "decimal", "email.message")
@@ -56,12 +59,22 @@ def write_folder(folder: Path) -> None:
         (folder / f"qrels/{split}.tsv").write_text(text)
 
 
+def write_encoder(folder: Path, texts: Path) -> None:
+    """A small encoder where a user puts files of the hub: a BERT with a vocabulary of the texts, and how it pools."""
+    bodies = [json.loads(line)["text"] for line in texts.read_text().splitlines()]
+    small_checkpoints.bert(folder, pieces=600)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(bodies, 600)), folder)
+    of_sentence_transformers(folder, length=16)
+
+
 @pytest.fixture(scope="module")
 def followed(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, dict[str, str]]:
     """The clone after every command of the page in order, and what each printed."""
     clone = finished.copy(tmp_path_factory.mktemp("own") / "clone")
     shutil.copyfile(clone.root / "config/nano.yaml", clone.root / "config/config.yaml")
     write_folder(clone.root / "data/own")
+    hub = clone.root / "data/checkpoints/sentence-transformers--all-MiniLM-L6-v2"
+    write_encoder(hub, clone.root / "data/own/corpus.jsonl")
     said = {}
     for command in of_page(ROOT / PAGE, PAGE):
         if command.inline:
