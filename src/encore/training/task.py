@@ -125,7 +125,10 @@ class Task(ABC):
 
     @abstractmethod
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """Floating-point operations of one training step on this batch (forward and backward), heads included."""
+        """Floating-point operations of one training step on this batch (forward and backward), heads included.
+
+        Read from the arrays' shapes, and from masks where contrasted texts are of unlike length.
+        """
 
     def loss(
         self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor], progress: float = 0.0
