@@ -170,8 +170,10 @@ def parser_of(program: str) -> argparse.ArgumentParser:
 @pytest.mark.parametrize("command", of("python"), ids=str)
 def test_programs_take_their_options(command):
     words = shlex.split(command.text.partition("|")[0])[1:]
-    if words[:2] == ["-m", "tools.pydocs"]:
-        parser_of("tools/pydocs/__main__.py").parse_args(words[2:])
+    if words[0] == "-m" and words[1].startswith("tools."):
+        place = words[1].replace(".", "/")
+        program = f"{place}.py" if (ROOT / f"{place}.py").is_file() else f"{place}/__main__.py"
+        parser_of(program).parse_args(words[2:])
     elif words[0] == "-m":
         assert made_of(words[2:])
     else:
