@@ -15,7 +15,7 @@ from jobs import Job, outputs
 from trials import Count
 
 from encore.storage import manifest
-from encore.storage.files import contents
+from encore.storage.files import remembered_contents, sha256
 from tests.support.clones import BIN, NANO, Clone, environment
 
 TABLE = "results/tables/table1.csv"
@@ -180,22 +180,23 @@ def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
     count("surroundings", "a job that is stopped", 1, 1)
 
 
-def test_a_large_file_that_was_edited_in_the_middle_is_only_seen_by_its_size(tmp_path: Path, count: Count) -> None:
-    """The limit that docs/trust.md names; below 64 MiB every byte counts."""
-    path, seen = tmp_path / "corpus.jsonl", []
+def test_a_large_file_that_was_edited_in_the_middle_is_seen(
+    tmp_path: Path, count: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above 64 MiB by its time of change; below, every byte counts whatever the time says."""
+    monkeypatch.chdir(tmp_path)
+    path, held = tmp_path / "corpus.jsonl", 0
     for size in (70_000_000, 60_000_000):
-        with path.open("wb") as file:
-            file.truncate(size)
-        seen += [contents({"corpus": path})]
-        with path.open("r+b") as file:
-            file.seek(size // 2)
-            file.write(b"edited")
-        seen += [contents({"corpus": path})]
-        with path.open("ab") as file:
-            file.write(b"\n")
-        seen += [contents({"corpus": path})]
-    assert seen[0] == seen[1] != seen[2]
-    assert len({each["corpus"] for each in seen[3:]}) == 3
+        seen = []
+        for change in (b"", b"edited"):
+            with path.open("r+b" if change else "wb") as file:
+                file.truncate(size)
+                file.seek(size // 2)
+                file.write(change)
+            seen += [remembered_contents({"corpus": path})["corpus"]]
+            assert remembered_contents({"corpus": path})["corpus"] == seen[-1] == sha256(path)
+        held += len(set(seen)) == 2
+    assert held == 2
     count("surroundings", "a large file that grew", 1, 1)
 
 
