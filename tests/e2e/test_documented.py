@@ -46,7 +46,9 @@ def test_the_command_runs(default: Clone, command: str) -> None:
     if "--root" in words:
         words[-1] = json.loads((default.root / "results/root.json").read_text())["root"][:8]
     done = default.encore(*words)
-    if expected := NOT_MADE.get(command):
+    if command == "encore audit":  # the page is of nano.yaml, which is another file's run here
+        assert (done.code, "NOT audited: 1 product: results/report/manifest.json" in done.output) == (1, True)
+    elif expected := NOT_MADE.get(command):
         assert expected in done.error()
     else:
         assert len(done.succeeded().splitlines()) >= 1

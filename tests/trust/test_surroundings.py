@@ -14,7 +14,7 @@ import pytest
 from jobs import Job, outputs
 from trials import Count
 
-from encore.storage import manifest
+from encore.storage import lock, manifest
 from encore.storage.files import remembered_contents, sha256
 from tests.support.clones import BIN, NANO, Clone, environment
 
@@ -149,6 +149,12 @@ def test_a_parquet_file_that_was_cut_short_is_found_pruned_and_made_again(
     count("surroundings", "parquet cut short", 1, 1)
 
 
+def named(pid: int, folder: Path) -> bool:
+    """True once a process has said in the folder's lock that it is its owner."""
+    path = folder / lock.LOCK
+    return path.is_file() and str(pid) in path.read_text()
+
+
 def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
     nano: Clone, same: Callable[[], bool], count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +165,7 @@ def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
     environ = environment() | {"PYTHONPATH": str(nano.root / "src")}
     settings = {"cwd": nano.root, "env": environ, "text": True}
     first = subprocess.Popen([sys.executable, *job.command], start_new_session=True, **settings)  # type: ignore[call-overload]
-    while not job.folder.is_dir() and first.poll() is None:
+    while not named(first.pid, job.folder) and first.poll() is None:
         time.sleep(0.001)
     os.killpg(first.pid, signal.SIGSTOP)
     stopped = first.poll() is None and not (job.folder / manifest.MANIFEST).exists()

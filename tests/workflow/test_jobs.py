@@ -5,7 +5,7 @@ import shutil
 
 from tests.support.clones import Clone
 
-PLANS = "    return Plan(read_run(run, given), load_catalogue())\n"
+PLANS = "    return Plan(config, with_entries_of(config, load_catalogue()))\n"
 
 
 def test_a_job_plans_nothing(nano: Clone) -> None:

@@ -253,7 +253,7 @@ def test_the_parts_of_make_bench_survive_each_other(tmp_path: Path) -> None:
         ("evaluation", "done"),
     ]
     assert "runs failed (exit code 1)" in done.stdout
-    assert "| evaluation from text, speed relative to pytrec_eval |" in done.stdout
+    assert "| evaluation from text, the check included, speed relative to pytrec_eval |" in done.stdout
 
 
 def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ REMARKED = "encore.storage.manifest"
 def copied(folder):
     """Another version, alike so far."""
     version = Code(folder / "src/encore")
-    skipped = shutil.ignore_patterns("__pycache__")
+    skipped = shutil.ignore_patterns("__pycache__", "program")
     shutil.copytree(PACKAGE, version.package, ignore=skipped)
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
     return version
@@ -164,7 +164,7 @@ def test_every_python_writes_a_tree_as_python_3_11_does(monkeypatch):
 
 def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
     version = Code(tmp_path / "src/encore")
-    skipped = shutil.ignore_patterns("__pycache__")
+    skipped = shutil.ignore_patterns("__pycache__", "program")
     shutil.copytree(PACKAGE, version.package, ignore=skipped)
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
     with (version.package / "products/tables/templates/table.md.j2").open("a") as file:
@@ -175,7 +175,7 @@ def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
 def test_a_folder_that_an_earlier_version_left_is_no_package(tmp_path):
     """A module may have become one file: git leaves the folder with what Python compiled in it."""
     version = Code(tmp_path / "src/encore")
-    skipped = shutil.ignore_patterns("__pycache__")
+    skipped = shutil.ignore_patterns("__pycache__", "program")
     shutil.copytree(PACKAGE, version.package, ignore=skipped)
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
     (version.package / "retrieval/encode/__pycache__").mkdir(parents=True)
@@ -194,7 +194,7 @@ def test_the_record_is_yaml_that_names_modules():
 
 def test_what_was_read_is_not_read_again_until_it_changes(tmp_path, monkeypatch):
     package = tmp_path / "src/encore"
-    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "program"))
     shutil.copytree(HERE.programs, tmp_path / "workflow/scripts", ignore=shutil.ignore_patterns("__pycache__"))
     first = Code(package).digest("encode")
     assert first == HERE.digest("encode")

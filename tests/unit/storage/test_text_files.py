@@ -134,7 +134,7 @@ def test_folders_and_locked_files_are_refused(tmp_path, monkeypatch):
     ],
 )
 def test_json_that_cannot_be_read_is_refused_with_its_line(tmp_path, line, said):
-    message = refusal(numbered_objects(written(tmp_path, f'{{"a": 0}}\n{line}\n'.encode())))
+    message = refusal(numbered_objects(written(tmp_path, f'{{"a": 0}}\n{line}\n{{"a": 1}}\n'.encode())))
     assert "a.txt, line 2: " in message
     assert said in message
 
