@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import yaml
 from encore import objectives
 from encore.commands.new_encoder import PAPERS_START, PublishedEncoder, published_encoder
 from encore.config import lineage as naming
-from encore.config.languages import ENGLISH
+from encore.config.languages import CODE, ENGLISH
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, nearest, refuse_odd_name
@@ -76,6 +77,8 @@ def answer(arguments: argparse.Namespace) -> int:
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
+    if arguments.language and not re.fullmatch(CODE, arguments.language):
+        raise EncoreError(f"--language {arguments.language!r} is not a code of ISO 639; give one, such as hi for Hindi")
     base = read_run(arguments.config)
     zero_shot = arguments.zero_shot
     if arguments.beir:

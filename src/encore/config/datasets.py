@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from encore.config.languages import ENGLISH
+from encore.config.languages import CODE, ENGLISH
 from encore.config.measures import parse_measure
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
@@ -168,7 +168,7 @@ class CollectionFields(Strict):
     language: str = Field(
         ENGLISH,
         exclude=True,
-        pattern=r"^[a-z]{2,3}$",
+        pattern=f"^{CODE}$",
         description="of its texts, by ISO 639's code: it decides BM25's analyser, where sentences end, and what a "
         "vocabulary that is trained on it keeps; that of the base where it is derived",
     )

@@ -1,6 +1,7 @@
 """Languages of texts, by ISO 639's codes."""
 
 ENGLISH = "en"
+CODE = r"[a-z]{2,3}"
 # What Anserini has an analyser for, besides English (its AnalyzerMap): stop words, stems, or pairs of characters.
 ANALYSED = frozenset(
     [

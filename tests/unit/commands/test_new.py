@@ -188,6 +188,9 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeyp
     plan, _ = planned("config/sci.yaml")
     assert len(downloads(plan)) == 1
     assert "did you mean beir/scifact" in refused("other", "--ir-datasets", "beir/scifactt")
+    assert "'Hindi' is not a code of ISO 639" in refused(
+        "other", "--ir-datasets", "beir/scifact", "--language", "Hindi"
+    )
 
 
 @pytest.mark.parametrize("pack", [True, False])
