@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.products import targets
 from encore.products.catalogue import load_plan
 from encore.products.claims.plan import refuse_unknown_claims
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 from tests.support.clones import Clone
 
 OF_EACH_CLASS = 12

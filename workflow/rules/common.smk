@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.commands import ledger
 from encore.products.catalogue import load_plan
-from encore.storage.beside import CATALOGUE, beside
+from encore.storage.program_files import CATALOGUE, program_folder
 from encore.products.targets import find
 
 
@@ -38,8 +38,8 @@ if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.confi
 if not workflow.configfiles:
     refuse("no config/config.yaml is here; name a run's file: --configfile FILE, or `configfile:` above the module")
 
-# What rules call lies beside them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
-PROGRAMS = beside("workflow", "scripts/make_product.py") / "scripts"
+# What rules call is stored next to them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
+PROGRAMS = program_folder("workflow", "scripts/make_product.py") / "scripts"
 PROGRAM = f"python {quote(str(PROGRAMS))}/"
 if {"{", "}"} & {*str(PROGRAMS.resolve())}:
     refuse(

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
-FORKSERVER = beside("workflow", "forkserver/server.py") / "forkserver"
+FORKSERVER = program_folder("workflow", "forkserver/server.py") / "forkserver"
 THREADS = ("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 THREADS += ("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS")
 FEW = 4  # jobs, whose imports take no longer than the server's

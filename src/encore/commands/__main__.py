@@ -80,7 +80,7 @@ def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
         EncoreError: the file that records which run made it is damaged.
     """
     from encore.plan import index
-    from encore.storage.beside import CATALOGUE
+    from encore.storage.program_files import CATALOGUE
     from encore.storage.typed import DEFAULT_RUN
 
     if name not in ASKS:

@@ -7,7 +7,7 @@ from encore.commands.plan import plan_of
 from encore.errors import EncoreError
 from encore.products.catalogue import load_catalogue
 from encore.storage import typed
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -20,8 +20,8 @@ from urllib.parse import quote
 from encore.commands.plan import plan_of
 from encore.errors import EncoreError
 from encore.storage import manifest
-from encore.storage.beside import PROGRAM
 from encore.storage.files import sha256, write_json
+from encore.storage.program_files import PROGRAM
 from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
 
 METADATA = "ro-crate-metadata.json"

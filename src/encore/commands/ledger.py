@@ -25,7 +25,7 @@ from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.scale import with_single_names
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself

@@ -12,7 +12,7 @@ from encore.commands.plan import plan_of
 from encore.config import published
 from encore.config.lineage import split_index
 from encore.plan.plan import Plan
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
 from encore.products.tables.reported import PAPERS
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
 FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")

@@ -65,9 +65,9 @@ def chosen(names: Collection[str], where: str) -> list[str]:
             f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS[::2])}, and "
             f"{' or '.join(VOCABULARY)}"
         )
-    beside = [name for name in (*TOKENIZER_SETTINGS, MODULES, USE, PROMPTS) if name in names]
+    described = [name for name in (*TOKENIZER_SETTINGS, MODULES, USE, PROMPTS) if name in names]
     modules = [name for name in sorted(names) if MODULES in names and _MODULE.fullmatch(name)]
-    return [CONFIG, weights, *shards, *vocabulary, *others, *beside, *modules]
+    return [CONFIG, weights, *shards, *vocabulary, *others, *described, *modules]
 
 
 def content(folder: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 from encore.config.run import RunConfig
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError, quoted
-from encore.storage import beside
+from encore.storage import program_files
 
 EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
 SHOWN_WITH_TABLES = ("figures", "lineages", "references")  # what else a run makes, or compares
@@ -50,7 +50,7 @@ def _base(named: Any, path: Path) -> dict[str, Any]:
         found = str(named)[:60]
         raise EncoreError(f"{path}: {EXTENDS}: must be one run's file, such as config/config.yaml (found {found!r})")
     try:
-        base = beside.found(named)
+        base = program_files.found(named)
         is_file = base.is_file()
     except OSError as error:  # a name that is too long
         raise EncoreError(f"{path}: {EXTENDS}: {quoted(named)}: {error.strerror}; name a run's file") from error

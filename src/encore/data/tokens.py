@@ -141,7 +141,7 @@ def write_store(
     """Tokenise a collection into ``folder`` and return its counts; the bytes are those of any number of processes.
 
     Args:
-        prompts: what stands before each text of ``queries`` and of ``passages``, as part of it.
+        prompts: what is put before each text of ``queries`` and of ``passages``, as part of it.
 
     Raises:
         EncoreError: a link leads to an article or a section that does not exist, or the vocabulary does not know

@@ -14,9 +14,9 @@ from statistics import fmean
 from encore.config.lineage import StepName, spelled
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.storage.beside import CATALOGUE
 from encore.storage.csv_rows import read_rows
 from encore.storage.files import write_text
+from encore.storage.program_files import CATALOGUE
 
 TUNING = CATALOGUE / "tuning"  # the grids, and the records of their trials
 COLUMNS = ("row", "step", "field", "value", "recipe", "lineage", "model", "split", "measure", "score", "chosen")

@@ -10,7 +10,7 @@ from encore.plan.catalogue import Catalogue, read_catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import read_entry
 from encore.products.tables.entries import Table
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 from encore.storage.typed import DEFAULT_RUN
 
 

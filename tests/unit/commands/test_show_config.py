@@ -7,7 +7,7 @@ import pytest
 from encore.commands.show_config import config_text
 from encore.errors import EncoreError
 from encore.products.catalogue import load_plan
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 from tests.support import inside
 
 NANO = "config/nano.yaml"

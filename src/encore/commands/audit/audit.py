@@ -36,8 +36,8 @@ from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.tables.plan import CURVES
 from encore.storage import manifest, typed
-from encore.storage.beside import CATALOGUE
 from encore.storage.manifest import has_no_vectors
+from encore.storage.program_files import CATALOGUE
 from encore.storage.root import compare_root, manifests_behind, product_manifests
 
 

@@ -1,4 +1,4 @@
-"""What an audit leaves out and why: products of other runs and plans; and what lies among products and is none.
+"""What an audit leaves out and why: products of other runs and plans; and files among products that are none.
 
 The run that a page belongs to is named by its own manifest. A table, a figure or claims are of another run only where
 their own manifest has another plan than this run's; which run that was, ``results/plan/index.json`` then says, which

@@ -14,7 +14,7 @@ from encore.commands.preflight.amounts import Amounts
 from encore.config.strict import Share, Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 MACHINES = CATALOGUE / "machines.yaml"
 CPU = "cpu"  # the entry without a GPU, which is taken without a name

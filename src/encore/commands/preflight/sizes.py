@@ -16,7 +16,7 @@ from encore.config.validation import checked, read_yaml
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
-from encore.storage.beside import CATALOGUE
+from encore.storage.program_files import CATALOGUE
 
 SIZES = CATALOGUE / "sizes.yaml"
 PIECES = 1.3  # word pieces of an English word

@@ -12,7 +12,7 @@ from encore.products.tables.notes import notes
 from encore.products.tables.planned import cells, means, partial_means, row_plan
 from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import OWN, reported_file
-from encore.storage import beside
+from encore.storage import program_files
 from encore.storage.files import sha256
 
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
@@ -108,4 +108,4 @@ def _records(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The digests of the records that cells read, so that a new measurement makes the table again."""
     cells = (cell for row in rows for cell in row["cells"].values())
     files = dict.fromkeys(cell["record"] for cell in cells if "record" in cell)
-    return {"records_sha256": {file: sha256(beside.found(file)) for file in files}} if files else {}
+    return {"records_sha256": {file: sha256(program_files.found(file)) for file in files}} if files else {}

@@ -9,9 +9,9 @@ from pathlib import Path
 from encore.errors import EncoreError
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.grid import Column, Row
-from encore.storage import beside
-from encore.storage.beside import CATALOGUE
+from encore.storage import program_files
 from encore.storage.files import sha256
+from encore.storage.program_files import CATALOGUE
 
 PAPERS = CATALOGUE / "papers"
 OWN = "encore"  # the folder of our own tables, whose targets drop it
@@ -38,7 +38,7 @@ def read(path: str | None) -> Reported:
     if path is None:
         return []
     try:
-        with beside.found(path).open(encoding="utf-8", newline="") as file:
+        with program_files.found(path).open(encoding="utf-8", newline="") as file:
             table = csv.DictReader(file)
             rows = list(table)
     except (OSError, UnicodeError) as error:
@@ -109,7 +109,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
                 f"table {name!r}, row {row.id!r} is copied, and {path} has no number for it under {label!r}; correct "
                 "its `reported_label` or `reported_setting`, or the `reported_dataset` or `reported_metric` of a column"
             )
-    return {"reported": beside.named(path), "reported_sha256": digest}
+    return {"reported": program_files.named(path), "reported_sha256": digest}
 
 
 @cache

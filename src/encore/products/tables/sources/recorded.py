@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional
-from encore.storage import beside
+from encore.storage import program_files
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -37,7 +37,7 @@ class Recorded(CellSource):
         name, records = request.value.split("/")[0], plan.config.records
         if name not in records:
             raise EncoreError(f"the run's `records` have no {name!r}{nearest(name, records)}")
-        if not beside.found(records[name]).is_file():
+        if not program_files.found(records[name]).is_file():
             raise EncoreError(f"records.{name}: {records[name]} is missing; name a file that benchmarks/ wrote")
         return request.model_copy(update={"record": records[name]})
 
@@ -49,7 +49,7 @@ class Recorded(CellSource):
         """
         if not request.record:
             return None
-        path, found = Path(request.record), _read(beside.found(request.record))
+        path, found = Path(request.record), _read(program_files.found(request.record))
         for key in request.value.split("/")[1:]:
             entries = dict(_entries(found))
             if key not in entries:
@@ -110,7 +110,7 @@ def _number(found: Any, place: str) -> float:
 
 def _described(path: Path) -> str:
     """``recorded on <machine>, 1 thread, base, length 512, batches of 1, fp32 (path)``."""
-    record = _read(beside.found(str(path)))
+    record = _read(program_files.found(str(path)))
     machine, setting = record["machine"], record["setting"]
     accelerator = f", {machine['accelerator']}" if machine.get("accelerator") else ""
     threads = setting["threads"]

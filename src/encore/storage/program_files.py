@@ -1,4 +1,4 @@
-"""What lies beside the library, wherever one works: the catalogue, the rules and the programs that they call.
+"""The files of the program next to the library, from any working folder: catalogue, rules and the programs they call.
 
 ``encore/program`` has links to a clone's folders; in an installed package the files are there themselves.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 PROGRAM = Path(__file__).resolve().parents[1] / "program"
 
 
-def beside(folder: str, has: str) -> Path:
+def program_folder(folder: str, has: str) -> Path:
     """A folder of the program, by its name in a clone; that of the working folder, if it has the same file.
 
     So paths are relative in a clone, and a study that has a whole folder of its own uses that.
@@ -17,7 +17,7 @@ def beside(folder: str, has: str) -> Path:
     return own if (own / has).exists() or own.resolve() == program else program
 
 
-CATALOGUE = beside("config", "backbones.yaml")
+CATALOGUE = program_folder("config", "backbones.yaml")
 
 
 def named(path: Path) -> str:
