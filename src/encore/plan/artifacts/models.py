@@ -19,6 +19,8 @@ from encore.plan.planner import Planner
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
 SHARED = 0  # the seed of a trained start: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
+# Fields of a step that came after models had names: of no spec where they have their default, as before them.
+ADDED = {"head_warmup"}
 
 
 def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
@@ -62,12 +64,15 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         sampled = negatives.planned(plan, lineage.parent, step, seed)
         inputs |= {"negatives": sampled} if sampled else {}
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
-    fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
-    if not fields.get("head_warmup", True):  # as before there was such a field
-        del fields["head_warmup"]
+    standing = {name for name in ADDED & type(step).model_fields.keys() if getattr(step, name) == _default(step, name)}
+    fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = identical_ids(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
+
+
+def _default(step: Step, name: str) -> Any:
+    return type(step).model_fields[name].get_default()
 
 
 def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
