@@ -7,11 +7,9 @@ and raise ``encore.EncoreError``. They are imported at their first use, since jo
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
-HOME = "https://github.com/encore-ir/encore"  # named to every server that something is fetched from
-
 _PUBLIC = {
     "EncoreError": "encore.errors",
+    "__version__": "encore.storage.release",
     "read_run": "encore.products.data_frames",
     "read_scores": "encore.products.data_frames",
     "read_table": "encore.products.data_frames",
@@ -25,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *_PUBLIC})

@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import encore
+from encore.storage.release import HOME
 from tests.support.clones import REPOSITORY, Clone
 from tests.support.locks import lock
 
@@ -65,7 +66,7 @@ def test_it_says_what_it_is_and_where(metadata: Message) -> None:
     assert metadata["Requires-Python"] == "<3.15,>=3.11"
     urls = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     assert urls.keys() == {"Homepage", "Documentation", "Changelog", "Issues"}
-    assert urls["Homepage"] == encore.HOME, "the address that every request names"
+    assert urls["Homepage"] == HOME, "the address that every request names"
     assert {"cpu", "gpu", "test", "docs"} == set(metadata.get_all("Provides-Extra", []))
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from encore.storage.program import run
 
-from encore import __version__
 from encore.errors import EncoreError
+from encore.storage.release import __version__
 
 COMMANDS = {
     "targets": "print the targets of a lineage, a system, a source or a dataset",

@@ -22,6 +22,7 @@ from encore.errors import EncoreError
 from encore.storage import manifest
 from encore.storage.files import sha256, write_json
 from encore.storage.program_files import PROGRAM
+from encore.storage.release import __version__
 from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
 
 METADATA = "ro-crate-metadata.json"
@@ -183,7 +184,7 @@ def _file(folder: Path, place: Path) -> Entity:
     }
     if str(place) == WORKFLOW:
         entity["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-        entity |= {"name": "Encore", "version": version("encore-ir"), "encodingFormat": "text/x-python"}
+        entity |= {"name": "Encore", "version": __version__, "encodingFormat": "text/x-python"}
         entity |= {"programmingLanguage": _to(SNAKEMAKE), "license": _to(LICENSE)}
     return entity
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import encore
 from encore.commands.preflight import fetch_check as checking
 from encore.commands.preflight.fetch_check import Address, answer_of, check_json, check_text, fetch_check, without
 from encore.config.sources import SourceEntry
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import fetched_source
+from encore.storage.release import HOME, __version__
 from tests.support.server import CONTENT, Server
 from tests.support.small_forecast import planned
 
@@ -34,7 +34,7 @@ def test_each_address_of_a_source_is_asked_and_nothing_is_fetched(bare: Path, se
     assert first == ["squad/file.bin", "the first", "200 OK, 1.0 MB", server.url]
     assert lines[-1] == "2 of 3 files cannot be had: squad/gone.bin, squad/own"
     assert json.loads(json.dumps(check_json(answers)))[0]["held_to"] == "the first: nobody prints one"
-    assert server.agents == {f"encore/{encore.__version__} (+{encore.HOME})"}
+    assert server.agents == {f"encore/{__version__} (+{HOME})"}
     assert not Path("data").exists()
 
 

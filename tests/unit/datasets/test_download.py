@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import encore
 from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.datasets.download import download as downloading
 from encore.datasets.download.download import download
@@ -20,6 +19,7 @@ from encore.datasets.download.source import NAME as TRUSTED
 from encore.datasets.download.source import fetch, trust
 from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
+from encore.storage.release import HOME, __version__
 from tests.support.server import CONTENT, Server
 
 
@@ -141,8 +141,8 @@ def test_every_request_names_the_program_its_version_and_its_address(server, tmp
     server.breaks = [5 << 16]
     download(remote(server.url), tmp_path / "file.bin", pause=0)
     assert len(server.requests) == 2
-    assert server.agents == {f"encore/{encore.__version__} (+{encore.HOME})"}
-    assert encore.HOME.startswith("https://")
+    assert server.agents == {f"encore/{__version__} (+{HOME})"}
+    assert HOME.startswith("https://")
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-import encore
 from encore.datasets.download import checkpoint, download
 from encore.datasets.download.checkpoint import fetch
 from encore.errors import EncoreError
 from encore.models import checkpoint as model_folder
 from encore.storage import manifest
 from encore.storage.files import sha256
+from encore.storage.release import HOME, __version__
 from tests.support import inside
 from tests.support.small_checkpoints import bert
 from tests.support.small_hub import COMMIT, Hub
@@ -104,7 +104,7 @@ def test_nothing_is_told_of_the_machine_and_nothing_written_elsewhere(hub: Hub, 
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False\n")
     assert done.stderr == ""
-    assert hub.agents == {f"encore/{encore.__version__} (+{encore.HOME})"}, "the listing's and the files'"
+    assert hub.agents == {f"encore/{__version__} (+{HOME})"}, "the listing's and the files'"
     assert hub.secrets == {None}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "home", "made"]
     assert [path for path in (tmp_path / "home").rglob("*") if path.is_file()] == [token]

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import requests
 
-from encore import HOME, __version__
+from encore.storage.release import HOME, __version__
 
 AGENT = f"encore/{__version__} (+{HOME})"  # servers such as Wikimedia's refuse the default name of a library
 PATIENCE = 300.0  # seconds that a server may ask to wait for
