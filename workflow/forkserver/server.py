@@ -24,11 +24,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-import encore
 from encore.storage import manifest
 from encore.storage.processes import end_with_parent, wake_when_a_child_ends
 
-LIBRARY = Path(encore.__file__).parent
+LIBRARY = Path(manifest.__file__).parents[1]
 PRODUCTS = ("commands", "plan", "products")  # packages for a few jobs a run
 SLOW = "encore.retrieval.doc2query.model"  # imports Transformers, for two rules
 LATE = ("ir_measures", "pandas")  # imported where they are used
