@@ -53,8 +53,8 @@ def start_model(
         EncoreError: the backbone asks for something that is missing.
     """
     if backbone.start == "lineage":
-        return from_model(backbone, tokenizer_folder, pretrained)
-    if backbone.start == "checkpoint":
+        encoder, head = from_model(backbone, tokenizer_folder, pretrained)
+    elif backbone.start == "checkpoint":
         if checkpoint is None:
             raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
         encoder, head = from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
@@ -64,7 +64,8 @@ def start_model(
         if tokens is None:
             raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
         head = with_lsa(encoder, TokenStore(tokens), seed)
-    return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
+    apart = backbone.encoders == "separate" and encoder.config.encoders == "shared"
+    return towers.separate_encoders(encoder) if apart else encoder, head
 
 
 def initial_encoder(shape: EncoderConfig, seed: int) -> Encoder:

@@ -27,7 +27,7 @@ from encore.errors import EncoreError
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
-# Fields that shape the weights; a backbone may change all others of the model that it takes.
+# Fields that shape the weights; a backbone may change all others of the model that it takes, and have two of its encoder.
 SHAPE = (
     *("architecture", "vocabulary", "collection", "layers", "hidden", "heads", "intermediate", "max_length"),
     *("projection_dim", "encoders"),
@@ -192,8 +192,9 @@ def _check_start(name: str, backbones: dict[str, Backbone], steps: dict[str, dic
     if origin in seen:
         raise EncoreError(f"{place}: {name!r} starts from itself ({' from '.join([*seen, origin])}); name another")
     own, taken = backbones[name], backbones[read.backbone]
+    doubled = {"encoders"} if (own.encoders, taken.encoders) == ("separate", "shared") else set()
     for field in SHAPE:
-        if getattr(own, field) != getattr(taken, field):
+        if field not in doubled and getattr(own, field) != getattr(taken, field):
             raise EncoreError(
                 f"{place}: {field} is {getattr(own, field)} here and {getattr(taken, field)} in {read.backbone!r}, "
                 "whose weights are taken; give both the same"

@@ -161,6 +161,22 @@ def test_a_trained_model_is_taken_with_its_heads_and_pooled_anew(tokens: Path, t
         start_model(described, 0, tokens / "tokenizer")
 
 
+def test_two_towers_start_from_one_trained_model_and_stay_two(tokens: Path, tmp_path: Path) -> None:
+    encoder, heads = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
+    checkpoint.save_model(encoder, heads, tmp_path / "model", tokens / "tokenizer")
+    described = backbone("lineage", lineage="tiny+mlm", encoders="separate")
+    pair, _ = start_model(described, 5, tokens / "tokenizer", pretrained=tmp_path / "model")
+    assert pair.query_tower is not pair
+    for name, tensor in encoder.state_dict().items():
+        assert torch.equal(pair.state_dict()[name], tensor)
+        assert torch.equal(pair.query_tower.state_dict()[name], tensor)
+    with torch.no_grad():
+        pair.query_tower.word_embeddings += 1
+    checkpoint.save_model(pair, heads, tmp_path / "pair", tokens / "tokenizer")
+    again, _ = start_model(described, 5, tokens / "tokenizer", pretrained=tmp_path / "pair")
+    assert all(torch.equal(again.state_dict()[name], tensor) for name, tensor in pair.state_dict().items())
+
+
 def test_refusals(tokens: Path, tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="give --tokens"):
         start_model(backbone("lsa"), 0, tokens / "tokenizer")
