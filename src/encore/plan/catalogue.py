@@ -27,7 +27,7 @@ from encore.errors import EncoreError
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
-# Fields that shape the weights; a backbone may change all others of the model that it takes, and have two of its encoder.
+# Fields that shape the weights; a backbone may change all others of the model that it takes, and double its encoder.
 SHAPE = (
     *("architecture", "vocabulary", "collection", "layers", "hidden", "heads", "intermediate", "max_length"),
     *("projection_dim", "encoders"),

@@ -171,7 +171,7 @@ def test_two_towers_start_from_one_trained_model_and_stay_two(tokens: Path, tmp_
         assert torch.equal(pair.state_dict()[name], tensor)
         assert torch.equal(pair.query_tower.state_dict()[name], tensor)
     with torch.no_grad():
-        pair.query_tower.word_embeddings += 1
+        pair.query_tower.word_embeddings.add_(1)
     checkpoint.save_model(pair, heads, tmp_path / "pair", tokens / "tokenizer")
     again, _ = start_model(described, 5, tokens / "tokenizer", pretrained=tmp_path / "pair")
     assert all(torch.equal(again.state_dict()[name], tensor) for name, tensor in pair.state_dict().items())
