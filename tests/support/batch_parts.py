@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from encore.models.memory import PartSize
 from encore.training.batches import BatchPart, split_batch
 from encore.training.distributed import ALONE
-from encore.training.memory import PartSize
 from encore.training.task import Task
 
 

@@ -16,10 +16,10 @@ from encore.config.lineage import parse
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint
+from encore.models.memory import MicroBatch, PartSize
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.training import held_out
 from encore.training.batches import BatchMaker
-from encore.training.memory import MicroBatch, PartSize
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from encore.models.config import EncoderConfig
 from encore.models.heads import STANDARD_DEVIATION, initialise
+from encore.models.transfer import to_device
 
 SEED_EPSILON = 1e-5  # of SEED-Encoder's layer norms; the other decoders have BERT's
 
@@ -144,9 +145,9 @@ class AutoEncodingDecoder(nn.Module):
 
     def forward(self, h: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
         """h [B, H], embedded masked text [B, L, H], mask bool [B, L], true at real tokens -> [B, L, H]."""
-        states = with_bottleneck(h, embedded)
+        states, seen = with_bottleneck(h, embedded), to_device(mask, h.device)[:, None, None, :]
         for layer in self.layer:
-            states = layer(states, states, mask[:, None, None, :], residual=states)
+            states = layer(states, states, seen, residual=states)
         return states
 
 

@@ -5,11 +5,9 @@ A GPU is given the texts of the next block before the vectors of the last one ar
 
 from __future__ import annotations
 
-import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -19,14 +17,13 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint, inputs
 from encore.models.encoder import Encoder
-from encore.models.packing import to_device
+from encore.models.memory import MicroBatch, PartSize
+from encore.models.transfer import ToHost, one_ahead, to_device
 
+T = TypeVar("T")
 # Of one forward pass, constants since rounding depends on them; 16 texts fit a processor's cache.
-BATCH = {"cpu": 16, "cuda": 256}  # pairs of texts, or texts of which each token has a vector
-TEXTS, TOKENS = {"cpu": 16, "cuda": 1024}, {"cpu": sys.maxsize, "cuda": 2**15}  # at most, padding counted
-
-BLOCK = 1024  # texts whose vectors are copied from a GPU at once, a multiple of TEXTS
-AHEAD = {"cpu": 0, "cuda": 1}  # blocks that are begun before one is waited for
+PASS = {"cpu": PartSize(16), "cuda": PartSize(1024, 2**15)}
+BLOCK = 1024  # texts whose vectors are copied from a GPU at once
 
 
 def load_for_tokens(model: Path, store: TokenStore) -> Encoder:
@@ -44,98 +41,85 @@ def load_for_tokens(model: Path, store: TokenStore) -> Encoder:
     return encoder
 
 
-def embed_texts(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> np.ndarray:
-    """Embed the texts of ``rows``, each cut to ``length`` tokens, special ones included.
+def embed_texts(
+    encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int, at_once: MicroBatch | None = None
+) -> np.ndarray:
+    """Embed the texts of ``rows``, each cut to ``length`` tokens, special ones included; others as in ``embed_blocks``.
 
     Returns:
         float32 [len(rows), dimension], in the order of ``rows``.
 
     Raises:
-        EncoreError: a vector is not finite.
+        EncoreError: a vector is not finite, or one text alone is too large for memory.
     """
     found = np.empty((len(rows), encoder.dimension), dtype=np.float32)
     order = np.argsort(sequences.lengths[rows], kind="stable")
     places = [order[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
-    blocks = embed_blocks(encoder, sequences, (rows[part] for part in places), length)
+    blocks = embed_blocks(encoder, sequences, (rows[part] for part in places), length, at_once)
     for part, vectors in zip(places, blocks, strict=True):
         found[part] = vectors
     return found
 
 
 def embed_blocks(
-    encoder: Encoder, sequences: Sequences, blocks: Iterable[np.ndarray], length: int
+    encoder: Encoder,
+    sequences: Sequences,
+    blocks: Iterable[np.ndarray],
+    length: int,
+    at_once: MicroBatch | None = None,
 ) -> Iterator[np.ndarray]:
-    """Embed the texts of some blocks of rows; the vectors of a block depend on no other.
+    """Embed the texts of some blocks of rows; the vectors of a block depend on no other, if memory does not run out.
 
     Args:
         blocks: int64 [at most ``BLOCK``] each.
         length: tokens that a text is cut to, special ones included.
+        at_once: of all passes of a model, so that what has run out of memory once does not again.
 
     Returns:
         float32 [rows of the block, dimension] for each block.
 
     Raises:
-        EncoreError: a vector is not finite.
+        EncoreError: a vector is not finite, or one text alone is too large for memory.
     """
-    ahead = AHEAD[next(encoder.parameters()).device.type]
-    begun: deque[_Begun] = deque()
-    for rows in blocks:
-        begun.append(_begin(encoder, sequences, rows, length))
-        if len(begun) > ahead:
-            yield begun.popleft().finished()
-    while begun:
-        yield begun.popleft().finished()
-
-
-def batches(lengths: np.ndarray, device: str) -> Iterator[slice]:
-    """Cut texts into batches of at most ``TEXTS`` texts and, but for a text alone, at most ``TOKENS`` tokens.
-
-    Args:
-        lengths: int64 [n], the tokens of each text, ascending.
-        device: its type.
-    """
-    start = 0
-    while start < len(lengths):
-        longest = lengths[start : start + TEXTS[device]]
-        tokens = longest * np.arange(1, len(longest) + 1)  # of the batch that ends with this text
-        stop = start + max(1, int(np.searchsorted(tokens, TOKENS[device], side="right")))
-        yield slice(start, stop)
-        start = stop
-
-
-class _Begun(NamedTuple):
-    """A block that the device may still be working on."""
-
-    vectors: Tensor  # float32 [n, D] on the host, once they are copied
-    order: np.ndarray  # int64 [n], the row of each in the block
-    copied: torch.cuda.Event | None  # None on a CPU
-
-    def finished(self) -> np.ndarray:
-        """The vectors in the block's order, float32 [n, D]; waits for them."""
-        if self.copied is not None:
-            self.copied.synchronize()
-        found = np.empty(self.vectors.shape, dtype=np.float32)
-        found[self.order] = self.vectors.numpy()
+    device = next(encoder.parameters()).device
+    at_once = at_once or MicroBatch(PASS[device.type])
+    for order, vectors in one_ahead((_begin(encoder, sequences, rows, length, at_once) for rows in blocks), device):
+        found = np.empty((len(order), encoder.dimension), dtype=np.float32)
+        found[order] = vectors.numpy()
         if not np.isfinite(found).all():
             raise EncoreError(
                 "the model gives vectors that are not finite; its training diverged, lower the learning rate"
             )
-        return found
+        yield found
+
+
+def in_passes(
+    work: Callable[[np.ndarray], T], sequences: Sequences, rows: np.ndarray, length: int, at_once: MicroBatch
+) -> tuple[np.ndarray, list[T]]:
+    """Texts by length, as many at a time as ``at_once`` says, less where memory runs out.
+
+    Args:
+        work: what is done with some of the rows.
+        length: tokens that a text is cut to, special ones included.
+
+    Returns:
+        The order of the rows, int64 [len(rows)], and what ``work`` gave for each pass, in this order.
+    """
+    order = np.argsort(sequences.lengths[rows], kind="stable")
+    lengths = np.minimum(sequences.lengths[rows[order]] + 2, length)  # with [CLS] and [SEP]
+    return order, at_once.each(lambda part: work(rows[order[part]]), lengths)
 
 
 @torch.no_grad()  # inference mode would forbid packed texts
-def _begin(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> _Begun:
+def _begin(
+    encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int, at_once: MicroBatch
+) -> tuple[np.ndarray, ToHost]:
+    """The vectors of a block that the device may still be working on, and the row of each in the block."""
     device = next(encoder.parameters()).device
-    order = np.argsort(sequences.lengths[rows], kind="stable")
-    lengths = np.minimum(sequences.lengths[rows[order]] + 2, length)  # with [CLS] and [SEP]
-    found = []
-    for part in batches(lengths, device.type):
-        arrays = inputs.read_inputs(sequences, rows[order[part]], length, encoder.config)
-        ids, mask = map(torch.from_numpy, arrays)
-        found.append(encoder.embed(to_device(ids, device), mask).float())
-    vectors = torch.cat(found).to("cpu", non_blocking=True)
-    if device.type == "cpu":
-        return _Begun(vectors, order, None)
-    copied = torch.cuda.Event()
-    copied.record()
-    return _Begun(vectors, order, copied)
+
+    def embedded(some: np.ndarray) -> Tensor:
+        ids, mask = map(torch.from_numpy, inputs.read_inputs(sequences, some, length, encoder.config))
+        return encoder.embed(to_device(ids, device), mask).float()
+
+    order, found = in_passes(embedded, sequences, rows, length, at_once)
+    return order, ToHost(torch.cat(found))

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.models.heads import projector
-from encore.models.packing import Layout, Visible, attend, layout, to_device
+from encore.models.packing import Layout, Visible, attend, layout
+from encore.models.transfer import to_device
 
 
 class Embeddings(nn.Module):

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from encore.models.inputs import parts_by_length
+from encore.models.transfer import to_device
 
 AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAttention needs
 
@@ -28,13 +29,6 @@ class Bounds(NamedTuple):
 
 
 RaggedAttention = Callable[[Tensor, Tensor, Tensor, Bounds, Bounds, float], Tensor]
-
-
-def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device; neither it nor the host waits for the other."""
-    if tensor.device.type == device.type:
-        return tensor
-    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 class Rectangle:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from encore.models.decoders import with_bottleneck
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, at
+from encore.models.transfer import to_device
 
 
 class Generator(nn.Module):
@@ -52,7 +53,7 @@ class LastLayers(nn.Module):
 
     def forward(self, h: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
         """h [B, H], embedded text [B, L, H], mask bool [B, L], true at real tokens -> [B, L, H]."""
-        states = with_bottleneck(h, embedded)
+        states, seen = with_bottleneck(h, embedded), to_device(mask, h.device)[:, None, None, :]
         for layer in self.layer:
-            states = layer(states, states, mask[:, None, None, :])
+            states = layer(states, states, seen)
         return states

@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import projector
-from encore.models.packing import to_device
+from encore.models.transfer import to_device
 
 PREFIX = "published."  # how the parameters of Transformers' model begin; in a folder they have their own names
 

@@ -103,10 +103,11 @@ class Enhanced(Decoding[EnhancedFields]):
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
         """States [B, L, H] from h [B, H] and ``text`` [B, L], each position under its own mask (Eq. 8 and 9)."""
+        from encore.models.transfer import to_device
         from encore.models.word_masks import visible
 
         chance = (batch["words"], batch["numbers"], batch["budgets"])
-        seen = visible(*chance, batch["mask"], self.fields.visible_masks)
+        seen = visible(*chance, to_device(batch["mask"], h.device), self.fields.visible_masks)
         positions = encoder.embeddings.position_embeddings.weight[: batch["text"].shape[1]]
         embedded = encoder.embeddings(batch["text"], None)
         states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.variant == "code")

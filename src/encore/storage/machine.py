@@ -8,6 +8,22 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
+# Of torch, which is not imported for the name; of libraries that allocate for themselves; and of CUDA where it loads a
+# kernel or NCCL makes a connection.
+NO_MEMORY = (
+    "OutOfMemoryError",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
+)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """True if torch, or a library that it calls, ran out of a GPU's memory."""
+    return any(name in f"{type(error).__name__}: {error}" for name in NO_MEMORY)
+
 
 def processor() -> str:
     """The model of the processor, as the system calls it."""

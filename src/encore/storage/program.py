@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from encore.errors import EncoreError
 from encore.storage import environment
+from encore.storage.machine import is_out_of_memory
 
 INTERRUPTED = "error: interrupted; the same command continues from here"
 OLDEST_PYTHON = (3, 11)
@@ -63,7 +64,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         if _interruptions:
             print(INTERRUPTED, file=sys.stderr)  # a library that was being imported made another error of it
             code = 130
-        elif type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for its name
+        elif is_out_of_memory(error):
             print("error: out of memory on the GPU; take a larger one that nothing else uses", file=sys.stderr)
             code = 1
         else:

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 
+from encore.models.memory import MicroBatch, PartSize
 from encore.storage.processes import in_order
 from encore.training.distributed import ALONE, ProcessGroup
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import epoch_order, generator, number
 from encore.training.task import Arrays, Task
 

@@ -15,8 +15,8 @@ from datetime import timedelta
 import torch
 from torch import Tensor, nn
 
+from encore.storage.machine import is_out_of_memory
 from encore.training import launch
-from encore.training.memory import is_out_of_memory
 
 PATIENCE = timedelta(hours=2)  # of the others while the first validates
 

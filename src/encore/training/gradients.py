@@ -22,6 +22,7 @@ from encore.training.task import ForwardOutput, Task, weighted
 
 Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
+MASK = "mask"  # in the names of arrays that stay on the host: where real tokens are is learned there without a wait
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,10 @@ class TrainingModels:
         The same dropout is drawn whenever the same part runs.
         """
         torch.manual_seed(part.chance)
+        batch = {name: torch.from_numpy(array) for name, array in part.arrays.items()}
         batch = {
-            name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in part.arrays.items()
+            name: row if MASK in name.split("_") else row.to(self.device, non_blocking=True)
+            for name, row in batch.items()
         }
         with machine.precision(self.numerics, self.device):
             losses, embeddings = self.task.forward(self.encoder, self.heads, batch)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from encore.models.memory import MicroBatch, PartSize
 from encore.training.batches import by_size, split_batch
 from encore.training.distributed import ALONE
 from encore.training.gradients import TrainingModels, measure_losses
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Subset, Task
 

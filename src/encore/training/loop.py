@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from encore.config.entries import Step
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
+from encore.models.memory import MicroBatch, PartSize
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.optimiser import AdamW
 from encore.training.progress import CurvePoint, TrainingProgress, format_terms
 from encore.training.record import Trained

@@ -92,7 +92,8 @@ class Task(ABC):
         Args:
             encoder: the model that is kept.
             heads: the modules that are trained with it, by name.
-            batch: what ``collate`` made of the examples, as tensors on the models' device.
+            batch: what ``collate`` made of the examples, as tensors on the models' device; those with ``mask`` in
+                their names (``mask``, ``query_mask_0``) on the host, where an encoder wants them (``to_device``).
 
         Returns:
             Scalar terms, and embeddings [N, ...] with a row for each of the N examples.

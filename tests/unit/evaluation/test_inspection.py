@@ -253,3 +253,23 @@ def test_the_program_writes_a_manifest(made: Path) -> None:
     done = inside.script("inspect_model", *arguments)
     assert done.returncode == 0, done.stderr
     assert manifest.read_manifest(made / "out")["results"]["texts"] == 6
+
+
+def test_texts_are_looked_into_a_few_at_a_time_where_memory_runs_out(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, encoder = TokenStore(made / "tokens"), checkpoint.load_encoder(model(made, "model")).eval()
+    expected = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
+    whole, sizes = Encoder.representations, []
+
+    def narrow(self: Encoder, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(ids))
+        if len(ids) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, ids, mask)
+
+    monkeypatch.setattr(Encoder, "representations", narrow)
+    found = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    assert "out of memory; continuing with " in capsys.readouterr().out
+    assert sizes[0] == 12

@@ -12,8 +12,8 @@ from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
 from encore.models.inputs import PARTS
+from encore.models.memory import PartSize
 from encore.training.batches import BatchMaker
-from encore.training.memory import PartSize
 from tests.support.small_finetuning import (
     NEGATIVES,
     PASSAGES,

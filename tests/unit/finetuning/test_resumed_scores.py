@@ -10,10 +10,12 @@ from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import cross_encoder, open_scorer, scorer
+from encore.finetuning.scoring import open_scorer, scorer
 from encore.finetuning.scoring.scorer import ScoreState
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
+from encore.models import embed
+from encore.models.memory import PartSize
 from encore.retrieval.rerank import answer_reranked
 from tests.support.small_home import NUMERICS, STEP
 
@@ -39,7 +41,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs are many parts."""
     monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
-    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+    monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
 
 
 def kill_after(pairs: int) -> Any:
@@ -84,7 +86,7 @@ def test_a_scoring_goes_on_with_batches_of_another_size(
     whole = scorer.score(queries, passages)
     with pytest.raises(KilledError):
         scorer.score(queries, passages, kill_after(30), ScoreState(tmp_path, "spec", 0))
-    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 50)
+    monkeypatch.setitem(embed.PASS, "cpu", PartSize(50))
     again = scorer.score(queries, passages, state=ScoreState(tmp_path, "spec", 0))
     np.testing.assert_allclose(again, whole, atol=1e-5)
 
@@ -102,7 +104,7 @@ def test_a_killed_teacher_says_the_same(
         write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     monkeypatch.undo()
     monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
-    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+    monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
     assert not (tmp_path / "again").exists()
     write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     for name in ("pair_queries.npy", "pair_passages.npy", "pair_scores.npy"):
@@ -137,7 +139,7 @@ def test_a_killed_reranking_ranks_the_same(
     with pytest.raises(KilledError):
         answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     monkeypatch.undo()
-    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+    monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
     assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
     runs = [(tmp_path / name / "run.npz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]

@@ -9,10 +9,13 @@ import torch
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import open_scorer
+from encore.finetuning.scoring import open_scorer, scorer
 from encore.finetuning.scoring.scorer import passage_blocks
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
+from encore.models.encoder import Encoder
+from encore.models.memory import PartSize
+from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_home import NUMERICS, STEP
 
 OWN = {
@@ -134,3 +137,44 @@ def test_what_is_about_vectors_is_refused_of_a_scorer_without(field):
     FinetuneStep.model_validate(plain)
     with pytest.raises(ValueError, match="has none; remove it"):
         FinetuneStep.model_validate(plain | field)
+
+
+def test_a_gpu_gives_the_scores_of_the_processor_and_is_waited_for_once_a_part(trained, monkeypatch):
+    """Not for each batch, and not before the next part is begun."""
+    kind, model, store = trained
+    expected = open_scorer(model, store).score(*PAIRS)
+    monkeypatch.setitem(embed.PASS, "cuda", PartSize(64, 100))  # many batches
+    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (30,))
+    with simulated_gpu() as gpu:
+        on_gpu = open_scorer(model, store).to(torch.device("cuda"))
+        gpu.waits.clear()
+        gpu.calls.clear()
+        begun, begin = [], type(on_gpu).begun
+        monkeypatch.setattr(type(on_gpu), "begun", lambda *given: begun.append(len(begun)) or begin(*given))
+        ahead = []
+        found = on_gpu.score(*PAIRS, report=lambda _: ahead.append(len(begun)))
+        assert gpu.calls["embedding"] > 10, "many batches"
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    waits = {"vector": 2}.get(kind, 1) * len(begun)  # a vector's scorer waits for queries, and for passages
+    assert len(begun) > 2
+    assert gpu.waits == {"models/transfer.py: self._copied.synchronize()": waits}
+    assert ahead == [min(number + 2, len(begun)) for number in range(len(begun))]
+
+
+def test_memory_that_runs_out_changes_nothing_but_the_parts(trained, monkeypatch, capsys):
+    """There is memory for three texts at a time; what is short already goes on, as many at a time as fit."""
+    _, model, store = trained
+    expected, narrow = open_scorer(model, store).score(*PAIRS), []
+
+    def representations(self, ids, mask, segments=None, whole=Encoder.forward):
+        narrow.append(len(ids))
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, ids, mask, segments)
+
+    monkeypatch.setattr(Encoder, "forward", representations)
+    found = open_scorer(model, store).score(*PAIRS)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert capsys.readouterr().out.count("out of memory; continuing with ") < 5, "it is learned once"
+    assert max(narrow) == 16
+    assert sorted(narrow)[len(narrow) // 2] <= 3

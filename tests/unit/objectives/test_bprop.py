@@ -8,6 +8,7 @@ import torch
 
 from encore.errors import EncoreError
 from encore.objectives.bprop import BpropSets, ContrastiveDistribution, contrastive, saturated
+from encore.objectives.parts import attention
 from encore.objectives.parts.attention import cls_attention, text_attention
 from encore.objectives.parts.lexicon import Sums
 from encore.objectives.parts.word_sets import PreparedPairs
@@ -56,6 +57,26 @@ def test_attention_to_texts_does_not_depend_on_what_they_are_batched_with() -> N
     for text, found in zip(texts, together, strict=True):
         assert len(found) == len(text)
         assert found == pytest.approx(text_attention(model, [text], 48)[0], rel=1e-4)
+
+
+def test_attention_is_read_in_smaller_batches_where_memory_runs_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, rng = encoder(), np.random.default_rng(0)
+    texts = [rng.integers(5, 80, size=length) for length in (30, 3, 46, 12, 20)]
+    expected, sizes = text_attention(model, texts, 48), []
+
+    def narrow(model: object, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(ids))
+        if len(ids) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return cls_attention(model, ids, mask)
+
+    monkeypatch.setattr(attention, "cls_attention", narrow)
+    for found, own in zip(text_attention(model, texts, 48), expected, strict=True):
+        assert found == pytest.approx(own, rel=1e-4)
+    assert "out of memory; continuing with " in capsys.readouterr().out
+    assert sizes[0] == 5
 
 
 # Numbers of Albert-Ma/PROP at 8f0248f (bprop/multiprocessing_generate_word_sets.py, method "entropy"): one document

@@ -13,6 +13,7 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
+from encore.models.memory import PartSize
 from encore.retrieval.dense import open_shards, search_exact
 from encore.retrieval.encode import BLOCK, CollectionShard, encode
 from tests.support.simulated_gpu import simulated_gpu
@@ -178,9 +179,9 @@ LIMITS += [("cuda", [8, 2**13, 2**14, 2**16, 2**16], [2, 1, 1, 1]), ("cuda", [],
 
 @pytest.mark.parametrize(("device", "lengths", "sizes"), LIMITS)
 def test_batches_have_so_many_texts_and_tokens(device, lengths, sizes):
-    found = list(embed.batches(np.array(lengths, dtype=np.int64), device))
-    assert [part.stop - part.start for part in found] == sizes
-    assert [row for part in found for row in range(part.start, part.stop)] == list(range(len(lengths)))
+    found = embed.PASS[device].split(np.array(lengths, dtype=np.int64))
+    assert [len(part) for part in found] == sizes
+    assert [row for part in found for row in part] == list(range(len(lengths)))
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
@@ -189,13 +190,13 @@ def test_a_gpu_gives_the_vectors_of_the_processor(passages, pooling, gpu, monkey
     made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling=pooling)).eval()
     rows = np.random.default_rng(0).permutation(PASSAGES)
     expected = embed.embed_texts(made, passages, rows, LENGTH)
-    monkeypatch.setitem(embed.TOKENS, "cuda", 700)  # many batches
+    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 700))  # many batches
     found = embed.embed_texts(made.to("cuda"), passages, rows, LENGTH)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_gpu_is_waited_for_once_a_block_when_the_next_is_begun(passages, monkeypatch):
-    monkeypatch.setitem(embed.TOKENS, "cuda", 700)
+    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 700))
     torch.manual_seed(4)
     made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling="cls")).eval()
     begun, begin = [], embed._begin
@@ -207,4 +208,22 @@ def test_a_gpu_is_waited_for_once_a_block_when_the_next_is_begun(passages, monke
         for number, _ in enumerate(encode(made, passages, CollectionShard(0, 1), LENGTH)):
             assert len(begun) == min(number + 2, 3)
         assert gpu.calls["embedding"] > 20, "many batches"
-    assert gpu.waits == {"models/embed.py: self.copied.synchronize()": 3}
+    assert gpu.waits == {"models/transfer.py: self._copied.synchronize()": 3}
+
+
+def test_encoding_goes_on_in_smaller_batches_where_memory_runs_out(passages, monkeypatch, capsys):
+    torch.manual_seed(4)
+    made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling="cls")).eval()
+    expected, whole, sizes = list(encode(made, passages, CollectionShard(0, 1), LENGTH)), Encoder.embed, []
+
+    def narrow(self, ids, mask):
+        sizes.append(len(ids))
+        if len(ids) > 5:
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+        return whole(self, ids, mask)
+
+    monkeypatch.setattr(Encoder, "embed", narrow)
+    found = list(encode(made, passages, CollectionShard(0, 1), LENGTH))
+    assert "out of memory; continuing with " in capsys.readouterr().out
+    np.testing.assert_allclose(np.concatenate(found), np.concatenate(expected), atol=1e-5)
+    assert sum(size > 5 for size in sizes) < 10, "it is learned for all blocks"

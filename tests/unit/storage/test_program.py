@@ -147,6 +147,10 @@ def test_a_reader_who_has_enough_is_no_mistake() -> None:
             "__import__('torch').OutOfMemoryError('CUDA out of memory')",
             "error: out of memory on the GPU; take a larger one that nothing else uses\n",
         ),
+        (
+            "RuntimeError('CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`')",
+            "error: out of memory on the GPU; take a larger one that nothing else uses\n",
+        ),
         ("OSError(12, 'Cannot allocate memory')", "error: a file: Cannot allocate memory; fix that, then repeat\n"),
     ],
 )

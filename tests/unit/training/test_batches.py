@@ -11,9 +11,9 @@ import pytest
 
 from encore import objectives
 from encore.errors import EncoreError
+from encore.models.memory import MicroBatch, PartSize
 from encore.training.batches import WINDOW, Batch, BatchMaker
 from encore.training.distributed import ProcessGroup
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import epoch_order, generator
 from encore.training.task import ForwardOutput, Subset, Task
 

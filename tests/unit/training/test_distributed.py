@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from encore.errors import EncoreError
+from encore.models.memory import PartSize
 from encore.training import loop
 from encore.training.distributed import ProcessGroup
-from encore.training.memory import PartSize
 from encore.training.record import Trained
 from tests.support import two_processes
 from tests.support.simulated_gpu import simulated_gpu

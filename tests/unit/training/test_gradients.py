@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from encore import objectives
 from encore.errors import EncoreError
+from encore.models.memory import MicroBatch, PartSize
 from encore.training import gradients, losses
 from encore.training.batches import BatchPart
 from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput

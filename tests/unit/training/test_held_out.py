@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from encore import objectives
+from encore.models.memory import MicroBatch, PartSize
 from encore.training import checkpoint, held_out
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Task
 from tests.support import small_store

@@ -13,10 +13,10 @@ from torch import nn
 from encore import objectives
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
+from encore.models.memory import MicroBatch, PartSize
 from encore.training import checkpoint, machine
 from encore.training.batches import BatchMaker
 from encore.training.loop import train
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.optimiser import AdamW
 from encore.training.progress import CurvePoint, write_curve
 from encore.training.record import Trained

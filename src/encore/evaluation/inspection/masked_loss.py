@@ -10,10 +10,10 @@ import numpy as np
 from encore import objectives
 from encore.data.tokens import TokenStore
 from encore.models import checkpoint, embed
+from encore.models.memory import MicroBatch, PartSize
 from encore.storage.files import write_json
 from encore.training import held_out, machine
 from encore.training.gradients import TrainingModels
-from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Subset
 

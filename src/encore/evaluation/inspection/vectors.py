@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed, inputs
 from encore.models.encoder import Encoder
+from encore.models.memory import MicroBatch, PartSize
+from encore.models.transfer import to_device
 from encore.training.randomness import generator
 
 FEWEST = 8  # word pieces of a text that is read
@@ -50,11 +53,16 @@ def representations(
     encoder: Encoder, sequences: inputs.TokenSequences, rows: Iterable[int], length: int
 ) -> Iterator[Tensor]:
     """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
-    device, waiting = next(encoder.parameters()).device, list(rows)
+    device, waiting, at_once = next(encoder.parameters()).device, list(rows), MicroBatch(PartSize(TOGETHER))
+
+    def read(first: int, part: range) -> Tensor:
+        some = waiting[first + part.start : first + part.stop]
+        ids, mask = map(torch.from_numpy, inputs.read_inputs(sequences, some, length, encoder.config))
+        return encoder.representations(to_device(ids, device), mask).float()
+
     for first in range(0, len(waiting), TOGETHER):
-        read = inputs.read_inputs(sequences, waiting[first : first + TOGETHER], length, encoder.config)
-        ids, mask = (torch.from_numpy(array).to(device) for array in read)
-        yield encoder.representations(ids, mask).float()
+        sizes = np.array([len(sequences[row]) for row in waiting[first : first + TOGETHER]])
+        yield torch.cat(at_once.each(partial(read, first), sizes))
 
 
 def rounded(value: float) -> float:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from encore.data.tokens import Sequences, TokenStore
-from encore.finetuning.scoring.scorer import Report, Scorer, ScoreState, no_report, with_weights
-from encore.models import inputs, late_interaction
+from encore.finetuning.scoring.scorer import Scorer, with_weights
+from encore.models import embed, inputs, late_interaction
 from encore.models.checkpoint import ModelUse
-from encore.models.embed import BATCH
 from encore.models.encoder import Encoder
+from encore.models.transfer import ToHost, to_device
 
 TOGETHER = 256  # passages of one product with a query's tokens
 
@@ -43,7 +43,8 @@ class TokenVectors:
         counted = np.arange(lengths.max(initial=0)) < lengths[:, None]
         places = np.where(counted, self.starts[rows][:, None] + np.arange(counted.shape[1]), 0)
         device = self.vectors.device
-        return self.vectors[torch.from_numpy(places).to(device)], torch.from_numpy(counted).to(device)
+        where, real = (to_device(torch.from_numpy(each), device) for each in (places, counted))
+        return self.vectors[where], real
 
 
 class LateInteractionScorer(Scorer):
@@ -63,44 +64,38 @@ class LateInteractionScorer(Scorer):
         tower, normalised = self.encoder.query_tower, self.use.scorer.get("normalised") == "both"
         return self._tokens(tower, self.store.queries, rows, self.use.query_length, normalised)
 
-    @torch.no_grad()
-    def score(
-        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
-    ) -> np.ndarray:
-        """Score pairs block by block of passages; arguments and result as of ``Scorer``."""
-        found, remaining = (state or ScoreState()).resumed(queries, passages)
-        for part in remaining:
-            done = part.start
-            rows, own = np.unique(queries[part], return_inverse=True)
-            query_vectors = self.queries(rows)
-            rows, other = np.unique(passages[part], return_inverse=True)
-            known = self.passages(rows)
-            for query, places in _grouped(own):
-                one = query_vectors.padded(np.array([query]))
-                scores = late_interaction.max_sim(*one, *known.padded(other[places]))
-                found[part][places] = scores[0].float().cpu().numpy()
-                done += len(places)
-                report(done)
-        return found
+    def begun(self, queries: np.ndarray, passages: np.ndarray) -> ToHost:
+        """A block's texts are embedded once; then each query is compared with its passages."""
+        rows, own = np.unique(queries, return_inverse=True)
+        asked = self.queries(rows)
+        rows, other = np.unique(passages, return_inverse=True)
+        known, places, scores = self.passages(rows), [], []
+        for query, of_query in _grouped(own):
+            one = asked.padded(np.array([query]))
+            scores.append(late_interaction.max_sim(*one, *known.padded(other[of_query]))[0].float())
+            places.append(of_query)
+        back = to_device(torch.from_numpy(np.argsort(np.concatenate(places))), self.device)
+        return ToHost(torch.cat(scores).index_select(0, back))
 
     @torch.no_grad()
     def _tokens(
         self, tower: Encoder, sequences: Sequences, rows: np.ndarray, length: int, normalised: bool
     ) -> TokenVectors:
-        """Embed length-sorted batches, whose bounds are a function of the rows alone."""
-        order = np.argsort(sequences.lengths[rows], kind="stable")
-        size, linear = BATCH[self.device.type], self.modules[late_interaction.NAME]
-        found, lengths = [], np.zeros(len(rows), dtype=np.int64)
-        for start in range(0, len(rows), size):
-            part = order[start : start + size]
-            arrays = inputs.read_inputs(sequences, rows[part], length, tower.config)
-            ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
-            vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised)
-            found.append(vectors.float()[counted])
-            lengths[part] = counted.sum(dim=1).cpu().numpy()
-        starts = np.empty_like(lengths)
+        """Embed length-sorted batches, whose bounds are a function of the rows alone, if memory suffices."""
+        linear = self.modules[late_interaction.NAME]
+
+        def embedded(some: np.ndarray) -> tuple[Tensor, np.ndarray]:
+            ids, mask = map(torch.from_numpy, inputs.read_inputs(sequences, some, length, tower.config))
+            vectors, _ = late_interaction.token_vectors(tower, linear, to_device(ids, self.device), mask, normalised)
+            counted = late_interaction.counted(ids, tower.config)  # again on the host, which need not wait for it
+            places = to_device(counted.flatten().nonzero().squeeze(1), self.device)
+            return vectors.float().flatten(0, 1).index_select(0, places), counted.sum(dim=1).numpy()
+
+        order, found = embed.in_passes(embedded, sequences, rows, length, self.at_once)
+        lengths, starts = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+        lengths[order] = np.concatenate([of_texts for _, of_texts in found])
         starts[order] = np.cumsum(lengths[order]) - lengths[order]
-        return TokenVectors(torch.cat(found), starts, lengths)
+        return TokenVectors(torch.cat([vectors for vectors, _ in found]), starts, lengths)
 
 
 def _grouped(queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

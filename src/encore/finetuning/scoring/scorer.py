@@ -18,8 +18,11 @@ from torch import Tensor, nn
 
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.models import embed
 from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
+from encore.models.memory import MicroBatch
+from encore.models.transfer import ToHost, one_ahead
 from encore.storage.files import digest
 from encore.training import checkpoint
 
@@ -38,24 +41,6 @@ class ScoreState:
         """``spec`` is what is scored, ``seconds`` the time between two writings; the caller removes the folder."""
         self.folder, self.spec, self.due = folder, spec, checkpoint.Due(seconds)
         self.run = ""
-
-    def resumed(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, Iterator[slice]]:
-        """The scores of these pairs, float32 [n], and slices of the pairs that are still to be scored into them.
-
-        The scores are written, if it is time to, whenever the next slice is taken.
-
-        Raises:
-            EncoreError: the folder holds scores of other pairs.
-        """
-        scores, done = self.load(queries, passages)
-
-        def remaining() -> Iterator[slice]:
-            for part in passage_blocks(passages):
-                if part.start >= done:
-                    yield part
-                    self.save_if_due(scores, part.stop)
-
-        return scores, remaining()
 
     def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
         """The scores of these pairs, float32 [n] and NaN where they are not known, and how many of the pairs are done.
@@ -87,32 +72,56 @@ class Scorer(ABC):
         """``heads`` are the tensors of the modules besides the encoder."""
         self.encoder, self.use, self.store = encoder, use, store
         self.modules = nn.ModuleDict()
-        self.device = torch.device("cpu")
+        self.to(torch.device("cpu"))
 
     def to(self, device: torch.device) -> Self:
         """Move the model to a device and return the scorer."""
         self.encoder.to(device)
         self.modules.to(device)
-        self.device = device
+        self.device, self.at_once = device, MicroBatch(embed.PASS[device.type])
         return self
 
-    @abstractmethod
+    @torch.no_grad()
     def score(
         self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        """Scores of pairs of rows of the store; equal input gives equal bytes on one device.
+        """Scores of pairs of rows of the store; equal input gives equal bytes on one device, if memory suffices.
 
         Args:
             queries, passages: int64 [n], the query and the passage of each pair.
             report: called with the number of pairs that are done.
-            state: keeps scores, from which a killed run resumes; what it has is not scored again.
+            state: keeps scores, from which a killed run resumes, perhaps on another device; they are not made again.
 
         Returns:
             float32 [n].
 
         Raises:
-            EncoreError: ``state`` is of other pairs.
+            EncoreError: ``state`` is of other pairs, or one text alone is too large for memory.
         """
+        state = state or ScoreState()
+        found, done = state.load(queries, passages)
+        left = self.order(queries, passages)[done:]
+        places = (left[part] for part in self.parts(passages[left]))
+        for part, scores in one_ahead(
+            ((each, self.begun(queries[each], passages[each])) for each in places), self.device
+        ):
+            found[part] = scores.numpy()
+            done += len(part)
+            state.save_if_due(found, done)
+            report(done)
+        return found
+
+    def order(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+        """The pairs in the order in which they are scored, int64 [n]: as they are given."""
+        return np.arange(len(queries))
+
+    def parts(self, passages: np.ndarray) -> Iterator[slice]:
+        """Slices of the pairs in their order that are scored together; ``passages`` as in ``score``."""
+        return passage_blocks(passages)
+
+    @abstractmethod
+    def begun(self, queries: np.ndarray, passages: np.ndarray) -> ToHost:
+        """The scores of a part, float32 [n], which a GPU may still be working on; arguments as of ``score``."""
 
 
 def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice]:

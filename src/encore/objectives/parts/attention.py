@@ -98,17 +98,23 @@ def text_attention(encoder: Encoder, sequences: list[np.ndarray], length: int) -
     """Attention of [CLS] to each piece of each text, float32."""
     import torch
 
+    from encore.models.memory import MicroBatch, PartSize
+
     device = next(encoder.parameters()).device
-    order = np.argsort([len(sequence) for sequence in sequences], kind="stable")
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    order = np.argsort(lengths, kind="stable")
     found: list[np.ndarray] = [np.zeros(0, dtype=np.float32)] * len(sequences)
+
+    def read(part: range) -> None:
+        rows = order[part]
+        ids, mask = pad([sequences[row] for row in rows], length, encoder.config)
+        inputs = [torch.from_numpy(array).to(device) for array in (ids, mask)]
+        attention = cls_attention(encoder, *inputs).float().cpu().numpy()
+        for row, values in zip(rows, attention, strict=True):
+            found[row] = values[1 : 1 + len(sequences[row])].copy()  # a view would keep the batch in memory
+
     with torch.inference_mode():
-        for first in range(0, len(order), TOGETHER):
-            rows = order[first : first + TOGETHER]
-            ids, mask = pad([sequences[row] for row in rows], length, encoder.config)
-            inputs = [torch.from_numpy(array).to(device) for array in (ids, mask)]
-            attention = cls_attention(encoder, *inputs).float().cpu().numpy()
-            for row, values in zip(rows, attention, strict=True):
-                found[row] = values[1 : 1 + len(sequences[row])].copy()  # a view would keep the batch in memory
+        MicroBatch(PartSize(TOGETHER)).each(read, lengths[order])
     return found
 
 

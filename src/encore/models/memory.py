@@ -1,4 +1,4 @@
-"""The number of examples that go through the models at once, and fewer after memory has run out."""
+"""The number of examples that go through a model at once, in training or not, and fewer after memory has run out."""
 
 from __future__ import annotations
 
@@ -10,25 +10,13 @@ import numpy as np
 import torch
 
 from encore.errors import EncoreError
+from encore.storage.machine import is_out_of_memory
 
 T = TypeVar("T")
-# Of libraries that allocate for themselves, and of CUDA where it loads a kernel or NCCL makes a connection.
-NO_MEMORY = (
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUBLAS_STATUS_NOT_INITIALIZED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-    "CUDA error: out of memory",
-    "CUDA driver error: out of memory",
-)
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """True if torch, or a library that it calls, ran out of memory."""
-    return isinstance(error, torch.OutOfMemoryError) or any(name in str(error) for name in NO_MEMORY)
 
 
 class PartSize(NamedTuple):
-    """The most that goes through the models at once.
+    """The most that goes through a model at once.
 
     ``examples``: how many; ``tokens``: as many for each as the largest of them has, once memory has run out.
     """
@@ -48,7 +36,7 @@ class PartSize(NamedTuple):
             if count - 1 > first and not self._holds(count - first, longest):
                 parts.append(range(first, count - 1))
                 first, longest = count - 1, size
-        return [*parts, range(first, count)]
+        return [*parts, range(first, count)] if count else []
 
     def _holds(self, examples: int, longest: int) -> bool:
         return examples <= self.examples and (self.tokens is None or padded(examples, longest) <= self.tokens)
@@ -60,7 +48,7 @@ def padded(examples: int, longest: int) -> int:
 
 
 class MicroBatch:
-    """The size of parts, smaller whenever memory runs out; the effective batch, and so the gradient, stays the same.
+    """The size of parts, smaller whenever memory runs out; the effective batch, and so a gradient, stays the same.
 
     ``largest`` gives the largest of a number over the processes that work together, and run out of memory together.
     """
@@ -89,6 +77,10 @@ class MicroBatch:
                     raise
             # What the error holds is freed before the work is done again.
             self._halve(sizes)
+
+    def each(self, work: Callable[[range], T], sizes: np.ndarray) -> list[T]:
+        """What ``work`` gives of each part, of which it gets the numbers of the examples; the rest as in ``fit``."""
+        return self.fit(lambda size: [work(part) for part in size.split(sizes)], sizes)
 
     def _halve(self, sizes: np.ndarray) -> None:
         parts = [part for part in self.size.split(sizes) if len(part) > 1]
