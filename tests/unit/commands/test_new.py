@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.commands.new import ir_datasets_source
+from encore.commands.new.source import ir_datasets_source
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config import checkpoints
 from encore.config.lineage import StepName
@@ -173,7 +173,7 @@ def test_what_is_dropped_is_left_out(bare: Path) -> None:
 def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ir_datasets
 
-    monkeypatch.setattr("encore.commands.new.offline", lambda data_root: ir_datasets.load)
+    monkeypatch.setattr("encore.commands.new.source.offline", lambda data_root: ir_datasets.load)
     found = ir_datasets_source("beir/scifact", Path("data"), zero_shot=False)
     assert (found.passages, found.queries) == (5183, {"train": 729, "test": 300, "valid": 80})
     assert found.given == {"train": {"id": "beir/scifact/train"}, "test": {"id": "beir/scifact/test"}}
@@ -352,7 +352,7 @@ def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.M
 
     folder({"test": [*judged(0, 30), *judged(30, 50, 2), *judged(50, 55, 0)]})
     assert "Test judgments by grade: 0 (5), 1 (30), 2 (20)." in new("own", "--beir", "data/own", "--zero-shot")
-    monkeypatch.setattr("encore.commands.new.offline", lambda data_root: ir_datasets.load)
+    monkeypatch.setattr("encore.commands.new.source.offline", lambda data_root: ir_datasets.load)
     found = ir_datasets_source("antique", Path("data"), zero_shot=True)
     assert found.grades[1] > 0
     assert "completely out of context" in found.means[1]

@@ -1,0 +1,74 @@
+"""``encore new``: a run's file for your own collection: what the collection has, and a few lines that extend a run."""
+
+import argparse
+import re
+from pathlib import Path
+
+import yaml
+
+from encore.commands.new.encoder import published_encoder
+from encore.commands.new.run_text import about, run_text
+from encore.commands.new.source import beir_source, ir_datasets_source
+from encore.config.languages import CODE, ENGLISH
+from encore.config.run_file import read_run
+from encore.config.validation import DATASET, refuse_odd_name
+from encore.errors import EncoreError
+from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.targets import everything_declared
+from encore.storage import typed
+from encore.storage.files import write_text
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of ``encore new``; ``--config`` is the run that the new one extends."""
+    parser.add_argument("name", help="of the collection and of its run: config/NAME.yaml is written")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--beir", type=Path, metavar="FOLDER", help="a folder in BEIR's layout")
+    source.add_argument("--ir-datasets", metavar="ID", help="what ir_datasets calls it, such as beir/scifact")
+    parser.add_argument(
+        "--language", help="of the texts, by ISO 639's code; en, or what ir_datasets says, if nothing is given"
+    )
+    parser.add_argument("--zero-shot", action="store_true", help="only test models that learned from the other run's")
+    parser.add_argument(
+        "--checkpoint", metavar="ENCODER", help="a published encoder to test: a folder, an archive, or an id of the hub"
+    )
+    parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
+    parser.add_argument(
+        "--drop", action="store_true", help="leave out documents without text and judgments of what does not exist"
+    )
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """Look at the collection, write the run's file, and say what to type next.
+
+    Raises:
+        EncoreError: the name is taken or cannot be one, or the collection cannot be used; then nothing is written.
+    """
+    refuse_odd_name(arguments.name, "a dataset", DATASET)
+    path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
+    catalogue = load_catalogue()
+    if path.exists() or arguments.name in catalogue.datasets:
+        taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
+        raise EncoreError(f"{taken}; choose another name, or remove it")
+    if arguments.language and not re.fullmatch(CODE, arguments.language):
+        raise EncoreError(f"--language {arguments.language!r} is not a code of ISO 639; give one, such as hi for Hindi")
+    base = read_run(arguments.config)
+    zero_shot = arguments.zero_shot
+    if arguments.beir:
+        found = beir_source(arguments.beir, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop)
+    else:
+        root = Path(base.execution.data_root)
+        found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
+    encoder = None
+    if arguments.sha256 and not arguments.checkpoint:
+        raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
+    if arguments.checkpoint:
+        given = arguments.name, arguments.checkpoint, arguments.sha256
+        encoder = published_encoder(*given, Path(base.execution.data_root))
+    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
+    everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
+    write_text(path, text)
+    run = typed.called(path)
+    print("\n".join([f"{path} is written.", *about(found, encoder), "Now:"]))
+    print(f"  {typed.encore('preflight', run=run)}\n  {typed.snakemake(run=run)}")
+    return 0

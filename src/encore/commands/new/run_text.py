@@ -1,0 +1,166 @@
+"""The text of a run's file for one's own collection, and what it says of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from encore import objectives
+from encore.commands.new.encoder import PAPERS_START, PublishedEncoder
+from encore.commands.new.source import Source
+from encore.config import lineage as naming
+from encore.config.run import RunConfig
+from encore.plan.catalogue import Catalogue
+from encore.products.tables.entries import Table
+
+TABLE, ZERO_SHOT, PUBLISHED = "table1", "zero-shot", "published"
+AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trained
+REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
+MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
+LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
+    "reads_articles": "they learn from articles and links, not from passages",
+    "pairs_sentences": "they learn from texts of two sentences, and here each has one",
+}
+USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
+
+
+def run_text(
+    name: str,
+    source: Source,
+    base: tuple[str, RunConfig],
+    catalogue: Catalogue,
+    encoder: PublishedEncoder | None = None,
+) -> str:
+    """The text of ``config/<name>.yaml``: table 1, or zero-shot search if nothing of the collection trains.
+
+    Args:
+        base: the file of the run that it extends, and its content.
+        encoder: whose table it is instead: as it is, and fine-tuned if anything trains.
+    """
+    extended, config = base
+    kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
+    datasets = dict.fromkeys(REPLACED, name) if source.trains else kept | {ZERO_SHOT: name}
+    datasets |= {ZERO_SHOT: name} if encoder else {}
+    entry, splits = _entry(source)
+    if encoder:
+        splits["test"]["measures"] = {"nDCG@10": "nDCG@10", **MEASURES}
+    lines = [
+        *(f"# {line}" for line in about(source, encoder)),
+        f"extends: {_flow(extended)}",
+        f"title: {_flow(name if source.trains else f'{name}, zero-shot')}",
+        *(_of_encoder(source, config, catalogue, encoder) if encoder else _tables(source, config, catalogue)),
+        f"  datasets: {_flow(datasets)}",
+        *(_entries_of(encoder) if encoder else ()),
+        "",
+        "datasets:",
+        f"  {_flow(name)}:",
+        *(f"    {key}: {_flow(value)}" for key, value in entry.items()),
+        "    splits:",
+        *(f"      {key}: {_flow(value)}" for key, value in splits.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[str]:
+    """What was found in the collection, and of the encoder, in sentences."""
+    asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
+    grades = "several grades" if source.is_graded else "one grade"
+    yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
+    if source.is_graded:
+        counted = ", ".join(
+            f"{grade} ({count:,}{f': {source.means[grade]}' if source.means.get(grade) else ''})"
+            for grade, count in sorted(source.grades.items())
+        )
+        yield f"Test judgments by grade: {counted}. Every grade above 0 is relevant, unless a measure says rel=."
+    if source.own:
+        yield f"{source.own:,} queries are passages, too: their own is neither scored nor a negative."
+    counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
+    if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
+        yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
+    if encoder:
+        yield encoder.sentence()
+
+
+def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder: PublishedEncoder) -> list[str]:
+    """The lines of tables and scale of a published encoder: BM25 and itself, and rows that are trained from it."""
+    if not source.trains:
+        backbones = config.scale.backbones | {PAPERS_START: encoder.name}
+        return [f"tables: {_flow({PUBLISHED: list(AS_IT_IS)})}", "scale:", f"  backbones: {_flow(backbones)}"]
+    table = catalogue.tables[PUBLISHED]
+    learned = [row for row in table.rows if row.id not in AS_IT_IS and (encoder.is_bert or row.role == "none")]
+    left_out = {} if source.pairs_of_sentences else _needing(catalogue, table, "pairs_sentences")
+    rows = [*AS_IT_IS, *(row.id for row in learned if row.id not in left_out)]
+    reasons = [] if encoder.is_bert else ["# By Transformers' code, which is not pre-trained further here."]
+    reasons += [f"# Left out, since {LACKING['pairs_sentences']}: {', '.join(left_out.values())}."] if left_out else []
+    steps = {step.name for row in learned for step in naming.parse(row.system or "").steps}
+    scale = encoder.scale(config, steps)
+    return [
+        *reasons,
+        f"tables: {_flow({PUBLISHED: rows})}",
+        "scale: # learning rates are the catalogue's, for published models; choose them with workflow/scripts/tune.py",
+        *(f"  {key}: {_flow(value)}" for key, value in scale.items()),
+    ]
+
+
+def _entries_of(encoder: PublishedEncoder) -> list[str]:
+    """The lines of the encoder's backbone and source."""
+    found = []
+    for section, entry in (("backbones", encoder.backbone), ("sources", encoder.source)):
+        if entry:
+            found += ["", f"{section}:", f"  {_flow(encoder.name)}:"]
+            found += [f"    {key}: {_flow(value)}" for key, value in entry.items()]
+    return found
+
+
+def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str]:
+    """The lines of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
+    wanted = config.tables.get(TABLE, "all")
+    if not source.trains:
+        return [f"tables: {_flow({ZERO_SHOT: wanted})}", "scale:"]
+    table = catalogue.tables[TABLE]
+    rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
+    reasons = []
+    for need in (each for each in LACKING if each != "pairs_sentences" or not source.pairs_of_sentences):
+        needing = _needing(catalogue, table, need)
+        left_out = {row: needing[name] for row in rows if (name := row.rpartition(": ")[2]) in needing}
+        rows = [row for row in rows if row not in left_out]
+        reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
+    return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}", "scale:"]
+
+
+def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The dataset's entry and its splits: one, if nothing of it trains."""
+    given, entry = source.given, dict(source.fields)
+    if not source.trains:
+        split = {"role": "test", **given["test"], "measures": {"nDCG@10": "nDCG@10", **MEASURES}}
+        return entry | {"zero_shot": True}, {"test": split}
+    splits: dict[str, Any] = {
+        "train": {"role": "train", **given["train"]},
+        "valid": {"role": "valid", **given.get("valid", {}), "measures": {"RR@10": "RR@10"}},
+        "test": {"role": "test", **given["test"], "measures": MEASURES},
+    }
+    if source.held_out:
+        entry["valid_queries"] = source.held_out
+    if source.is_graded:
+        same = given["test"] or {"file": "qrels/test.tsv"}
+        splits["graded"] = {"role": "graded", "topics": "test", **same, "measures": {"nDCG@10": "nDCG@10"}}
+    else:
+        entry["absent"] = {"graded": "its judgments have one grade"}
+    return entry, splits
+
+
+def _needing(catalogue: Catalogue, table: Table, need: str) -> dict[str, str]:
+    """Labels, by id, of the rows that are pre-trained by an objective with this need."""
+    found = {}
+    for row in table.rows:
+        if row.system and row.system not in catalogue.systems:
+            steps = (catalogue.steps[step.name] for step in naming.parse(row.system).steps)
+            if any(step["kind"] == "pretrain" and getattr(objectives.load(step["objective"]), need) for step in steps):
+                found[row.id] = row.label
+    return found
+
+
+def _flow(value: Any) -> str:
+    """A value in one line of YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")

@@ -1,0 +1,194 @@
+"""What ``encore new`` finds in a collection: a folder in BEIR's layout, or an id of ir_datasets."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from encore.config.languages import ENGLISH
+from encore.config.validation import nearest
+from encore.data.collection import Collection
+from encore.data.overlap import Overlap, overlap_with_training, own_documents
+from encore.data.sentences import split
+from encore.datasets.download.ir_datasets import offline
+from encore.datasets.kinds import build_collection, load_kind
+from encore.errors import EncoreError
+
+TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
+LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
+TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
+
+
+@dataclass
+class Source:
+    """Your own collection: the fields of its entry except for the splits, and where each split's judgments are.
+
+    ``given`` is where: ``{"file": "qrels/dev.tsv"}`` or ``{"id": "beir/scifact/test"}``.
+    """
+
+    fields: dict[str, Any]
+    given: dict[str, dict[str, str]]
+    passages: int
+    queries: dict[str, int]
+    grades: Mapping[int, int]  # judgments of each, of what is tested
+    means: Mapping[int, str] = field(default_factory=dict)  # of each grade, where its publisher says so
+    own: int = 0  # queries that are documents, too
+    held_out: int | None = None
+    pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
+    overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
+
+    @property
+    def trains(self) -> bool:
+        """True if a split of it trains."""
+        return "train" in self.given
+
+    @property
+    def is_graded(self) -> bool:
+        """True if relevant documents have several grades."""
+        return sum(grade > 0 for grade in self.grades) > 1
+
+
+def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop: bool) -> Source:
+    """Read a folder in BEIR's layout whole, as its job will.
+
+    Args:
+        language: of its texts, by ISO 639's code.
+        zero_shot: nothing of it trains.
+        drop: leave out documents without text and judgments of what does not exist, instead of refusing them.
+
+    Raises:
+        EncoreError: a file is missing, or anything in it is wrong, with file and line.
+    """
+    found = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+    if not found:
+        there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
+        raise EncoreError(
+            f"{folder}/qrels holds no .tsv of judgments (there: {', '.join(there[:8]) or 'nothing'}); give it a "
+            "test.tsv, and a train.tsv to train on"
+        )
+    named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
+    given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
+    fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **_named_language(language)}
+    fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
+    with TemporaryDirectory() as place:
+        splits = {role: {"role": role, **where} for role, where in given.items()}
+        spec = load_kind("beir").fields.model_validate({**fields, "splits": splits}).resolve()
+        try:
+            build_collection("beir", spec, Path(place), source=folder)
+        except EncoreError as error:
+            hint = " (here: `--drop`)" if "drop`" in str(error) else ""
+            raise EncoreError(f"{error}{hint}") from error
+        counts = json.loads((Path(place) / "statistics.json").read_text())
+        made = Collection(Path(place))
+        grades = Counter(grade for judged in made.qrels("test").values() for grade in judged.values())
+        pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
+        overlap, own = overlap_with_training(made, "test"), own_documents(made)
+    queries = {name: each["queries"] for name, each in counts["splits"].items()}
+    if TRAIN in queries:
+        queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
+    fields |= {"ignore_identical_ids": True} if own else {}
+    source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
+    source.pairs_of_sentences = pairs
+    return _with_validation(source)
+
+
+def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
+    """What ir_datasets knows of a dataset, without downloading anything.
+
+    Raises:
+        EncoreError: the dataset is unknown, has no judgments, or has no field that is known as its text.
+    """
+    load = offline(data_root)
+    known = {split: f"{name}/{split}" for split in (TRAIN, *TESTED)}
+    loaded = {split: each for split, found in known.items() if (each := _loaded(load, found)) and each.has_qrels()}
+    whole = _loaded(load, name)
+    if whole is None:
+        import ir_datasets
+
+        raise EncoreError(f"ir_datasets has no {name!r}{nearest(name, ir_datasets.registry)}")
+    known["test"], loaded["test"] = (known["test"], loaded["test"]) if "test" in loaded else (name, whole)
+    if not loaded["test"].has_qrels():
+        del loaded["test"]
+    named = _named(list(loaded), f"ir_datasets' {name}", zero_shot=zero_shot)
+    terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
+    fields: dict[str, Any] = {
+        "kind": "ir-datasets",
+        "id": name,
+        "licence": "see its terms",
+        "terms": terms,
+        **_renamed(whole, name),
+    }
+    fields |= _named_language(language or whole.docs_lang() or ENGLISH)
+    about = {split: loaded[found].metadata() for split, found in named.items()}
+    queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
+    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
+    given = {split: {"id": known[found]} for split, found in named.items()}
+    passages = int(whole.metadata().get("docs", {}).get("count", 0))
+    defined = {
+        int(grade): " ".join(str(text).split()) for grade, text in (loaded[named["test"]].qrels_defs() or {}).items()
+    }
+    if name.startswith("beir/"):  # as BEIR's own evaluation
+        fields["ignore_identical_ids"] = True
+    counts = {int(grade): int(count) for grade, count in judged.items()}
+    return _with_validation(Source(fields, given, passages, queries, counts, defined))
+
+
+def _named_language(language: str) -> dict[str, str]:
+    """The field of an entry that says its language, unless that is English."""
+    return {} if language == ENGLISH else {"language": language}
+
+
+def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
+    """The name of each split there: of `test`, and to train of `train` and, if there is one, of `valid`."""
+    tested = [name for name in TESTED if name in found]
+    tested = tested or [name for name in found if name != TRAIN][:1]
+    if not tested:
+        raise EncoreError(f"{where} has no judgments to test on; name them test, beside {', '.join(found)}")
+    if zero_shot:
+        return {"test": tested[0]}
+    if TRAIN not in found:
+        raise EncoreError(
+            f"{where} has no judgments to train on, only {', '.join(found)}; add a train.tsv, or evaluate models that "
+            "learned elsewhere, with --zero-shot"
+        )
+    return {"train": TRAIN, "test": tested[0]} | ({"valid": tested[1]} if len(tested) > 1 else {})
+
+
+def _with_validation(source: Source) -> Source:
+    """The same with validation queries held out of training, if it has no judgments for them.
+
+    Raises:
+        EncoreError: too few queries train.
+    """
+    if not source.trains or "valid" in source.given:
+        return source
+    held_out = min(MOST, source.queries["train"] // 10)
+    if held_out < LEAST:
+        raise EncoreError(
+            f"{source.queries['train']} training queries are too few to hold out {LEAST} of ten times as many for "
+            "validation; give more, move some to a dev.tsv, or evaluate models that learned elsewhere, with --zero-shot"
+        )
+    source.held_out = held_out
+    source.queries |= {"train": source.queries["train"] - held_out, "valid": held_out}
+    return source
+
+
+def _loaded(load: Any, name: str) -> Any:
+    try:
+        return load(name)
+    except KeyError:
+        return None
+
+
+def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
+    """The library's name of a document's text, if it differs from ours."""
+    has = dataset.docs_cls()._fields
+    text = next((each for each in TEXTS if each in has), None)
+    if text is None:
+        raise EncoreError(
+            f"documents of {name} have {', '.join(has)}, and which is their text is not known; see `rename`"
+        )
+    return {} if text == "text" else {"rename": {"text": text}}
