@@ -94,14 +94,31 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
         count("kills", kind, 1, 1)
 
 
+@pytest.mark.parametrize(
+    "kind", ["scores/bm25-", *(pytest.param(kind, marks=pytest.mark.everything) for kind in ("models/tiny+", "tokens/"))]
+)
+def test_what_was_killed_while_it_was_made_again_is_missed(
+    finished: Clone, nano: Clone, kind: str, count: Count
+) -> None:
+    """Snakemake has removed the job's outputs by then; what was made from them is still there."""
+    (folder, *_) = (path.parent for path in sorted((nano.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}")))
+    for name in ("model.safetensors", manifest.MANIFEST):
+        (folder / name).unlink(missing_ok=True)
+    assert nano.built()
+    assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
+    count("kills", "a job that made a folder again", 1, 1)
+
+
+def test_what_somebody_removed_is_not_made_again_for_what_is_there(nano: Clone) -> None:
+    shutil.rmtree(nano.folder("models", "tiny+ict-s0"))
+    assert nano.planned() == set()
+
+
 @pytest.mark.parametrize("kills", [pytest.param(50, marks=pytest.mark.everything)])
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
     finished: Clone, nano: Clone, count: Count, kills: int
 ) -> None:
-    """From nothing: Snakemake, the process that forks and all jobs at once; a run that got through loses artifacts.
-
-    What is lost while it is made again, and already has consumers, Snakemake does not miss: the audit names it.
-    """
+    """From nothing: Snakemake, the process that forks and all jobs at once; a run that got through loses artifacts."""
     chance, hit = random.Random(f"{SEED} whole runs"), []
     for path in (nano.root / "results").glob("[!.]*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -117,8 +134,6 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
         nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
     nano.nano("--unlock").succeeded()
     nano.nano_as_typed().succeeded()
-    nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()  # see docs/trust.md
-    nano.nano().succeeded()
     assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
     assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
     for rule in hit:

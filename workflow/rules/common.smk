@@ -66,7 +66,18 @@ def artifact_in(folder, wildcards):
     place = f"results/{folder.format(**wildcards)}"
     if place not in LOOKED_UP:
         LOOKED_UP[place] = in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
+        if PLAN:
+            workflow.dag.forcefiles.update(unfinished(LOOKED_UP[place]))
     return LOOKED_UP[place]
+
+
+def unfinished(artifact):
+    """The manifests that an artifact and its inputs lack although their folders are there: a job was killed or failed.
+
+    Where it made a folder *again*, what was made from it is there, and Snakemake would not miss the folder unless forced.
+    """
+    made = (artifact, *artifact.inputs.values())
+    return [each.manifest for each in made if not Path(each.manifest).exists() and Path(each.folder).is_dir()]
 
 
 def manifests(folder, *roles):
