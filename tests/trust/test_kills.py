@@ -94,9 +94,10 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
         count("kills", kind, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "kind", ["scores/bm25-", *(pytest.param(kind, marks=pytest.mark.everything) for kind in ("models/tiny+", "tokens/"))]
-)
+AGAIN = ["scores/bm25-", *(pytest.param(kind, marks=pytest.mark.everything) for kind in ("models/tiny+", "tokens/"))]
+
+
+@pytest.mark.parametrize("kind", AGAIN)
 def test_what_was_killed_while_it_was_made_again_is_missed(
     finished: Clone, nano: Clone, kind: str, count: Count
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -36,6 +37,12 @@ def processor() -> str:
 def cores() -> int | None:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def peak_memory_mb() -> int:
+    """The most memory that this process has ever held, in MiB; macOS counts it in bytes, others in KiB."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most // (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def gpu() -> str | None:

@@ -8,7 +8,6 @@ import math
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -225,7 +224,7 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "device": machine.gpu() or "cpu",  # that torch computed on; cpu for a stage that did not load it
         "cores": machine.cores(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": machine.peak_memory_mb(),
         "cpu_seconds": round(_cpu_seconds(), 2),
     }
 
