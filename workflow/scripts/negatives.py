@@ -9,6 +9,7 @@ from encore.data.collection import Collection
 from encore.data.runs import read_run
 from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.answers import answering
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.storage.manifest import record
 
 RECIPE = ("first_rank", "depth", "keep", "exclude_judged", "seed")
@@ -28,8 +29,7 @@ def main() -> None:
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
         ranking = {query: ranked.documents for query, ranked in read_run(args.run).items()}
-        if spec.get("ignore_identical_ids"):
-            ranking = mining.without_own(ranking)
+        ranking = mining.without(ranking, no_negatives(collection, spec["split"], spec))
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: documents.keys() for query, documents in right.items()}

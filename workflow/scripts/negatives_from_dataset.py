@@ -6,6 +6,7 @@ from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.negatives.published import published
 from encore.storage.manifest import record
 
@@ -20,7 +21,8 @@ def main() -> None:
     recipe = {name: spec[name] for name in ("keep", "seed", "exclude_judged")}
     with record(args.output, stage="negatives_from_dataset", spec=spec, inputs=[args.collection]) as facts:
         asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
-        drawn, counts = published(collection, spec["split"], asked, **recipe)
+        excluded = no_negatives(collection, spec["split"], spec)
+        drawn, counts = published(collection, spec["split"], asked, excluded=excluded, **recipe)
         facts["results"] = mining.write_negatives(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
 

@@ -9,6 +9,7 @@ from encore.data import unpacked
 from encore.data.collection import Collection, topics
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.negatives.pair_scores import PublishedScores
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
@@ -38,7 +39,8 @@ def main() -> None:
         asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
         ids = (row["_id"] for row in collection.corpus())
         documents = dict.fromkeys(ids) if spec["form"] == "systems" else DocIds.of(ids)  # one by one: a dict
-        wanted = NegativesRequest(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
+        excluded = no_negatives(collection, spec["split"], spec)
+        wanted = NegativesRequest(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"], excluded)
         if spec["form"] == "systems":
             scores = scores_beside(args.fetched, asked)
             drawn, counts = from_systems(path, wanted, scores, margin=spec["margin"], per_system=spec["per_system"])

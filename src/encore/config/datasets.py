@@ -175,6 +175,12 @@ class CollectionFields(Strict):
     ignore_identical_ids: bool = Field(
         False, exclude=True, description="ignore a retrieved document with the query's own id, as BEIR's scores do"
     )
+    ignore_copies: bool = Field(
+        False,
+        exclude=True,
+        description="no passage with the text of a relevant one is a negative, nor what is relevant for a query of "
+        "equal text; released codes know no copies",
+    )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )

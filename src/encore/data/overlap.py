@@ -30,9 +30,9 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
     """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
 
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
-    Unicode's form NFKC, without case, with one blank between words and without what ends a sentence.
+    their ``normal_form``.
     """
-    texts = {query: _compared(text) for query, text in collection.queries().items()}
+    texts = {query: normal_form(text) for query, text in collection.queries().items()}
     answers, asked = set[str](), set[str]()
     for training in collection.splits():
         if role_of(training) != "train" or not same_draw(training, split):
@@ -56,10 +56,11 @@ def own_documents(collection: Collection) -> int:
     """How many queries are documents, too: of the same id, and with the document's text or title and text."""
     queries = collection.queries()
     return sum(
-        _compared(queries[row["_id"]]) in {_compared(row["text"]), _compared(f"{row['title']} {row['text']}")}
+        normal_form(queries[row["_id"]]) in {normal_form(row["text"]), normal_form(f"{row['title']} {row['text']}")}
         for row in collection.documents(queries)
     )
 
 
-def _compared(text: str) -> str:
+def normal_form(text: str) -> str:
+    """A text in Unicode's form NFKC, without case, with one blank between words and without what ends a sentence."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)

@@ -15,6 +15,7 @@ from typing import Any
 from encore.config.datasets import CollectionFields
 from encore.config.validation import nearest
 from encore.data.collection import LANGUAGE, Collection
+from encore.data.copies import count_copies
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
@@ -136,4 +137,4 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
     counts = load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))
     if "language" in spec:
         write_json(folder / LANGUAGE, {"language": spec["language"]})
-    return counts
+    return {**counts, **count_copies(folder)}

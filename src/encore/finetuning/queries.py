@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -41,20 +42,20 @@ def training_queries(
     negatives: Negatives,
     positives: Negatives | None = None,
     seed: int = 0,
-    without_own: bool = False,
+    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> list[Query]:
     """The judged queries of the step's training split, or the seed's sample of them.
 
     Args:
         positives: documents that are right for a query besides those of its highest grade.
-        without_own: whether the document that has a query's id is no negative of it, drawn or in a batch.
+        excluded: documents that are no negatives of a query though unjudged, neither drawn nor in a batch.
 
     Raises:
         EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
             store.
     """
     wanted = step.train_split, step.queries, step.sample_of(seed), step.needed_negatives
-    return judged_queries(collection, store, negatives, *wanted, positives, without_own)
+    return judged_queries(collection, store, negatives, *wanted, positives, excluded)
 
 
 def judged_queries(
@@ -66,7 +67,7 @@ def judged_queries(
     sample: int,
     least_negatives: int,
     positives: Negatives | None = None,
-    without_own: bool = False,
+    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> list[Query]:
     """The judged queries of a split that have negatives enough, or that sample of them.
 
@@ -81,13 +82,15 @@ def judged_queries(
     rows = store.queries.names.find(names)
     listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
     passages = store.passages.names.find(document for each in listed for document in each)
-    own = store.passages.names.find(names) if without_own else {}
+    unjudged = store.passages.names.find(document for name in names for document in excluded.get(name, ()))
     try:
         found = [
-            _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages)
+            _without(
+                {unjudged[document] for document in excluded.get(name, ()) if document in unjudged},
+                _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages),
+            )
             for name in names
         ]
-        found = [_with_own(query, own.get(name)) for query, name in zip(found, names, strict=True)]
     except KeyError as error:
         raise EncoreError(
             f"{error} is judged or a negative, but not in the token store; make the tokens again"
@@ -117,12 +120,12 @@ def _query(
     )
 
 
-def _with_own(query: Query, own: int | None) -> Query:
-    """A query whose own document counts as judged, and as relevant where it would be a negative in a batch."""
-    if own is None:
+def _without(excluded: set[int], query: Query) -> Query:
+    """A query with passages that count as judged, and as relevant where they would be negatives in a batch."""
+    if not excluded:
         return query
-    kept = tuple(passage for passage in query.negatives if passage != own)
-    return replace(query, relevant=query.relevant | {own}, judged=query.judged | {own}, negatives=kept)
+    kept = tuple(passage for passage in query.negatives if passage not in excluded)
+    return replace(query, relevant=query.relevant | excluded, judged=query.judged | excluded, negatives=kept)
 
 
 def filled(query: Query, count: int, passages: int) -> Query:

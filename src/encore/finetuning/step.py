@@ -18,6 +18,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.queries import training_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class
@@ -72,8 +73,8 @@ def finetune(
     for tower in {encoder, encoder.query_tower}:
         tower.config = replace(tower.config, **changes)
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    own = spec.get("ignore_identical_ids", False)
-    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], without_own=own)
+    excluded = no_negatives(judged, step.train_split, spec)
+    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], excluded)
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     else:

@@ -347,6 +347,23 @@ def test_queries_that_are_passages_too_have_their_own_kept_out(bare: Path) -> No
         assert all(spec["ignore_identical_ids"] for spec in specs)
 
 
+def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
+    """Every passage twice, under another id."""
+    place = folder({"train": judged(0, 200), "test": judged(200, 250)})
+    rows = [json.loads(line) for line in gzip.decompress((place / "corpus.jsonl.gz").read_bytes()).splitlines()]
+    twice = [*rows, *({**row, "_id": f"copy-{row['_id']}", "text": row["text"].upper()} for row in rows)]
+    (place / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, twice)).encode()))
+    said = "40 passages repeat the text of an earlier one: copies of what is relevant are no negatives."
+    assert said in new("own", "--beir", "data/own")
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_copies"] is True
+    plan, _ = planned("config/own.yaml")
+    everything_declared(plan)
+    for stage in ("negatives", "finetune"):
+        specs = [each.spec for each in plan.made.values() if each.stage == stage]
+        assert specs
+        assert all(spec["ignore_copies"] for spec in specs)
+
+
 def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ir_datasets
 

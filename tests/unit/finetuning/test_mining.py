@@ -163,5 +163,7 @@ def test_a_missing_or_cut_file_is_one_clear_line(tmp_path):
 
 def test_a_querys_own_document_is_taken_out_before_ranks_are_counted() -> None:
     ranking = {"q1": ["q1", "d1", "d2"], "q2": ["d1", "q1"]}
-    found, _ = mine(module.without_own(ranking), {"q1": {"d9": 1}, "q2": {"d9": 1}}, depth=1, keep=5)
+    found, _ = mine(
+        module.without(ranking, {"q1": {"q1"}, "q2": {"q2"}}), {"q1": {"d9": 1}, "q2": {"d9": 1}}, depth=1, keep=5
+    )
     assert found == {"q1": {"d1": 1}, "q2": {"d1": 1}}

@@ -31,16 +31,16 @@ class Judged:
         return ["q0", "q1"]
 
 
-@pytest.mark.parametrize(("without_own", "drawn"), [(False, {1, 2, 3}), (True, {1, 3})])
-def test_a_querys_own_document_is_no_negative_drawn_or_in_a_batch(without_own: bool, drawn: set[int]) -> None:
+@pytest.mark.parametrize(("excluded", "drawn"), [({}, {1, 2, 3}), ({"q0": {"q0", "gone"}}, {1, 3})])
+def test_what_is_excluded_is_no_negative_drawn_or_in_a_batch(excluded: dict[str, set[str]], drawn: set[int]) -> None:
     import torch
 
     store: Any = SimpleNamespace(queries=SimpleNamespace(names=Names(["q0", "q1"])), passages=Texts(range(4)))
     given = {"q0": {"q0": 1, "d3": 2}, "q1": {"q0": 1}}
-    found = judged_queries(Judged(), store, given, "train", None, 0, 1, without_own=without_own)  # type: ignore[arg-type]
-    assert found[0].negatives == ((3,) if without_own else (2, 3))
+    found = judged_queries(Judged(), store, given, "train", None, 0, 1, excluded=excluded)  # type: ignore[arg-type]
+    assert found[0].negatives == ((3,) if excluded else (2, 3))
     assert found[1].negatives == (2,), "it is another query's"
     assert set(filled(found[0], 3, 4).negatives) == drawn
     relevant = torch.tensor([sorted(found[0].relevant) + [-1] * (2 - len(found[0].relevant)), [1, -1]])
     ignored = left_out(torch.tensor([[0], [2]]), relevant)
-    assert ignored.tolist() == [[False, without_own], [False, False]]
+    assert ignored.tolist() == [[False, bool(excluded)], [False, False]]

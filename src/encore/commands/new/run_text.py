@@ -7,7 +7,7 @@ import yaml
 
 from encore import objectives
 from encore.commands.new.encoder import PAPERS_START, PublishedEncoder
-from encore.commands.new.source import Source
+from encore.commands.new.source import REPEATED, Source
 from encore.config import lineage as naming
 from encore.config.run import RunConfig
 from encore.plan.catalogue import Catalogue
@@ -74,6 +74,9 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
         yield f"Test judgments by grade: {counted}. Every grade above 0 is relevant, unless a measure says rel=."
     if source.own:
         yield f"{source.own:,} queries are passages, too: their own is neither scored nor a negative."
+    if source.copies:
+        repeated = " and ".join(f"{count:,} {REPEATED[name]}" for name, count in source.copies.items())
+        yield f"{repeated} repeat the text of an earlier one: copies of what is relevant are no negatives."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."

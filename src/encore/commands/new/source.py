@@ -19,6 +19,7 @@ from encore.errors import EncoreError
 
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
+REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
@@ -36,6 +37,7 @@ class Source:
     grades: Mapping[int, int]  # judgments of each, of what is tested
     means: Mapping[int, str] = field(default_factory=dict)  # of each grade, where its publisher says so
     own: int = 0  # queries that are documents, too
+    copies: Mapping[str, int] = field(default_factory=dict)  # texts that repeat an earlier one, by kind
     held_out: int | None = None
     pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
     overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
@@ -89,9 +91,11 @@ def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop:
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
+    copies = {name: counts[name] for name in REPEATED if name in counts}
     fields |= {"ignore_identical_ids": True} if own else {}
+    fields |= {"ignore_copies": True} if copies else {}
     source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
-    source.pairs_of_sentences = pairs
+    source.pairs_of_sentences, source.copies = pairs, copies
     return _with_validation(source)
 
 
@@ -132,6 +136,8 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     }
     if name.startswith("beir/"):  # as BEIR's own evaluation
         fields["ignore_identical_ids"] = True
+    if TRAIN in named:  # whether there are any shows when it is downloaded
+        fields["ignore_copies"] = True
     counts = {int(grade): int(count) for grade, count in judged.items()}
     return _with_validation(Source(fields, given, passages, queries, counts, defined))
 

@@ -31,7 +31,7 @@ class Statistics:
     queries: int
     without: int  # queries left with no negative at all
     kept: int
-    judged: int  # candidates dropped because they are judged for the query
+    judged: int  # candidates dropped because they are judged for the query (of a given list also its own, and copies)
     compared: int = 0  # queries that another file of negatives has too
     jaccard: float | None = None  # over those: mean of |both| / |either|
     shared: float | None = None  # over those: mean of |both| / |own|
@@ -83,9 +83,14 @@ def mine(
     return negatives, statistics(negatives, judged=judged, answering=answered)
 
 
-def without_own(ranking: Ranking) -> Ranking:
-    """A ranking of documents without those that have their query's own id, which a query always finds."""
-    return {query: [document for document in found if document != query] for query, found in ranking.items()}
+def without(ranking: Ranking, excluded: Answering) -> Ranking:
+    """A ranking without each query's ``excluded`` documents (``excluded.py``), before ranks are counted."""
+    if not excluded:
+        return ranking
+    return {
+        query: [document for document in found if document not in excluded.get(query, ())]
+        for query, found in ranking.items()
+    }
 
 
 def statistics(negatives: Negatives, **counts: int) -> Statistics:

@@ -1,5 +1,6 @@
 """Negatives that a collection was published with, as DPR's training questions are (Karpukhin et al. 2020, 3.2)."""
 
+from collections.abc import Mapping, Set
 from sys import intern
 
 from encore.data.collection import Collection, smallest
@@ -7,9 +8,19 @@ from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 
 
 def published(
-    collection: Collection, split: str, query_ids: list[str], *, keep: int, seed: int, exclude_judged: bool = True
+    collection: Collection,
+    split: str,
+    query_ids: list[str],
+    *,
+    keep: int,
+    seed: int,
+    excluded: Mapping[str, Set[str]],
+    exclude_judged: bool = True,
 ) -> tuple[Negatives, Statistics]:
     """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
+
+    Args:
+        excluded: documents that are no negatives of a query, besides the judged ones.
 
     Raises:
         EncoreError: the collection lists none.
@@ -18,7 +29,7 @@ def published(
     found: dict[str, dict[str, int]] = {query: {} for query in query_ids}
     taken_out = 0
     for query, document, rank in collection.negatives(split):
-        if query in found and exclude_judged and document in judged[query]:
+        if query in found and ((exclude_judged and document in judged[query]) or document in excluded.get(query, ())):
             taken_out += 1
         elif query in found:
             found[query][intern(document)] = rank  # many questions share one

@@ -6,7 +6,7 @@ none of them is refused.
 
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from encore.errors import EncoreError
@@ -20,10 +20,12 @@ class NegativesRequest:
     judgments: Mapping[str, Mapping[str, int]]  # of all training queries, those that are not wanted too
     documents: Collection[str]  # ids, in the corpus' order where texts are looked for
     exclude_judged: bool = True
+    excluded: Mapping[str, AbstractSet[str]] = field(default_factory=dict)  # no negatives either, by query
 
-    def is_judged(self, query: str, document: str) -> bool:
-        """True if a document is not a negative because it is judged."""
-        return self.exclude_judged and document in self.judgments[query]
+    def left_out(self, query: str) -> AbstractSet[str]:
+        """Documents that are not negatives of a query: those that are judged, and those that are excluded."""
+        excluded = self.excluded.get(query, frozenset[str]())
+        return self.judgments[query].keys() | excluded if self.exclude_judged else excluded
 
 
 def refuse_foreign_file(path: Path, lines: int, unknown: int) -> None:

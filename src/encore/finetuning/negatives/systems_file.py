@@ -38,9 +38,10 @@ def from_systems(
         lines += 1
         strange += query not in wanted.judgments
         limit = min((score for _, score in positives), default=float("-inf")) - margin
+        left_out = wanted.left_out(query) if query in sampled else frozenset[str]()
         for candidates in systems if query in sampled else []:
             free = [each for each in enumerate(candidates, 1) if each[1][0] in wanted.documents]
-            unjudged = [each for each in free if not wanted.is_judged(query, each[1][0])]
+            unjudged = [each for each in free if each[1][0] not in left_out]
             unknown, judged = unknown + len(candidates) - len(free), judged + len(free) - len(unjudged)
             low = {
                 document: rank

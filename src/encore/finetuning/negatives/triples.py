@@ -45,7 +45,7 @@ def from_triples(
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
     sampler = NegativeSampler(queries, documents, keep, seed)
     is_wanted = np.array([query in wanted.queries for query in queries], dtype=bool)
-    pairs = _judged_pairs(wanted, queries, documents)
+    pairs = _pairs_left_out(wanted, queries, documents)
     lines = judged = unknown = 0
     found = read_tsv(path, COLUMNS)
     first = next(found, None)
@@ -103,12 +103,9 @@ def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
         yield row["text"]
 
 
-def _judged_pairs(wanted: NegativesRequest, queries: list[str], documents: DocIds) -> np.ndarray:
+def _pairs_left_out(wanted: NegativesRequest, queries: list[str], documents: DocIds) -> np.ndarray:
     """Pairs that are not negatives, int64: the query's row times the number of documents, plus the document's."""
-    if not wanted.exclude_judged:
-        return np.empty(0, dtype=np.int64)
-    judged = [[(owner, name) for name in wanted.judgments[query]] for owner, query in enumerate(queries)]
-    flat = [pair for pairs in judged for pair in pairs]
+    flat = [(owner, name) for owner, query in enumerate(queries) for name in wanted.left_out(query)]
     rows = documents.rows_of(pa.array([name for _, name in flat], type=pa.string()))
     owners = np.array([owner for owner, _ in flat], dtype=np.int64)
     return np.sort(owners[rows >= 0] * len(documents) + rows[rows >= 0])

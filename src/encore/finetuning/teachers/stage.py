@@ -16,6 +16,7 @@ from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
@@ -52,12 +53,13 @@ def write_teacher_outputs(
     device = machine.prepare(spec["numerics"])
     store = TokenStore(tokens)
     sampled_negatives = mining.read_negatives(mined) if mined else {}
+    judged = Collection(collection)
     found = judged_queries(
-        Collection(collection),
+        judged,
         store,
         sampled_negatives,
         **{name: spec[name] for name in ("split", "queries", "sample", "least_negatives")},
-        without_own=spec.get("ignore_identical_ids", False),
+        excluded=no_negatives(judged, spec["split"], spec),
     )
     queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}

@@ -115,6 +115,12 @@ def identical_ids(plan: Planner, dataset: str) -> Spec:
     return {"ignore_identical_ids": True} if plan.resolve.dataset(dataset).fields.ignore_identical_ids else {}
 
 
+def no_negatives(plan: Planner, dataset: str) -> Spec:
+    """The part of a spec that says which unjudged documents are no negatives; or nothing."""
+    copies = plan.resolve.dataset(dataset).fields.ignore_copies
+    return identical_ids(plan, dataset) | ({"ignore_copies": True} if copies else {})
+
+
 def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
     """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
     if backbone.lineage:

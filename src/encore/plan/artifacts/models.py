@@ -12,7 +12,7 @@ from encore.errors import EncoreError
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, teachers
-from encore.plan.artifacts.collections import backbone_files, collection, identical_ids, tokenizer, tokens
+from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
@@ -66,7 +66,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
     standing = {name for name in ADDED & type(step).model_fields.keys() if getattr(step, name) == _default(step, name)}
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
-    own = identical_ids(plan, step.collection) if isinstance(step, FinetuneStep) else {}
+    own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
 

@@ -7,7 +7,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts.collections import collection, fetched_source, identical_ids
+from encore.plan.artifacts.collections import collection, fetched_source, no_negatives
 from encore.plan.planner import Planner
 from encore.storage.files import digest, remembered_contents
 
@@ -48,7 +48,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
     if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
-    recipe |= identical_ids(plan, step.collection)
+    recipe |= no_negatives(plan, step.collection)
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
         inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)
@@ -77,7 +77,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     inputs = {"collection": collection(plan, step.collection)}
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {"form": "published", "exclude_judged": step.exclude_judged}
+    identity = {"form": "published", "exclude_judged": step.exclude_judged, **no_negatives(plan, step.collection)}
     recipe = {"keep": step.negatives_kept, "seed": seed}
     spec = {"impl": plan.impl("negatives_from_dataset"), **identity, **queries, **recipe, **names(inputs)}
     folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
@@ -100,7 +100,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
     queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {"form": form, **content, "exclude_judged": step.exclude_judged}
+    identity = {"form": form, **content, "exclude_judged": step.exclude_judged, **no_negatives(plan, step.collection)}
     spec = {"impl": plan.impl("negatives_from_file"), **identity, **queries, **recipe, **names(inputs)}
     folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives_from_file", folder, spec, inputs, None if fetched else source)

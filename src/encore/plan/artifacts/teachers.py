@@ -6,7 +6,7 @@ from encore.config.validation import explained
 from encore.data.unpacked import score_files
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts.collections import collection, fetched_source, identical_ids, tokenizer, tokens
+from encore.plan.artifacts.collections import collection, fetched_source, no_negatives, tokenizer, tokens
 from encore.plan.planner import Planner
 from encore.storage.files import remembered_contents
 
@@ -96,7 +96,7 @@ def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negat
         "least_negatives": step.needed_negatives,
         "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
         "numerics": plan.numerics(),
-        **identical_ids(plan, step.collection),
+        **no_negatives(plan, step.collection),
         **names(inputs),
     }
     folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset(step.collection).name}.{topics}"

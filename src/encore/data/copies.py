@@ -1,0 +1,102 @@
+"""Texts that a collection has more than once, under other ids: counted, and listed for training to leave them alone.
+
+Texts are equal if their normal forms are. Of each only 64 bits of a digest are held, by which two different texts of
+ten million are taken for equal in one collection of 300,000.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encore.config.datasets import role_of, same_draw
+from encore.data.collection import Collection
+from encore.data.overlap import normal_form
+from encore.storage.files import open_text, open_text_writer, write_json
+
+COPIES = "copies.tsv.gz"  # a passage that repeats another's text, and the first that has it
+STATISTICS = "statistics.json"
+
+
+def count_copies(folder: Path) -> dict[str, Any]:
+    """Look for equal texts in a collection that is written; returns what there is, also in ``statistics.json``.
+
+    These are ``repeated_passages`` and ``repeated_queries``, which have the text of an earlier one, and by split
+    ``texts_of_training``, tested queries with the text of one that trains. A folder without passages, or without equal
+    texts, stays as it is.
+    """
+    if not (folder / "corpus.jsonl.gz").is_file():
+        return {}
+    collection = Collection(folder)
+    queries = _digests(row["text"] for row in collection.query_rows())
+    repeated = len(queries) - len(np.unique(queries))
+    found: dict[str, Any] = {
+        "repeated_passages": _list_copies(collection),
+        "repeated_queries": repeated,
+        "texts_of_training": _texts_of_training(collection, queries) if repeated else {},
+    }
+    found = {name: count for name, count in found.items() if count}
+    if found:
+        path = folder / STATISTICS
+        write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **found})
+    return found
+
+
+def copies_of(collection: Collection, wanted: Container[str]) -> dict[str, set[str]]:
+    """All passages with the text of a wanted one, itself among them, by its id; of those that have copies."""
+    firsts = {first for own, first in _pairs(collection) if own in wanted or first in wanted}
+    groups = {first: {first} for first in firsts}
+    for own, first in _pairs(collection):
+        if first in groups:
+            groups[first].add(own)
+    return {name: group for group in groups.values() for name in group if name in wanted}
+
+
+def _pairs(collection: Collection) -> Iterator[tuple[str, str]]:
+    path = collection.folder / COPIES
+    if path.is_file():
+        with open_text(path) as file:
+            for line in file:
+                own, _, first = line.rstrip("\n").partition("\t")
+                yield own, first
+
+
+def _texts_of_training(collection: Collection, digests: np.ndarray) -> dict[str, int]:
+    """Queries of each split that does not train with the text of one that does, where there are any."""
+    texts = dict(zip((row["_id"] for row in collection.query_rows()), digests.tolist(), strict=True))
+    asked = {split: [texts[query] for query in collection.query_ids(split)] for split in collection.splits()}
+    found = Counter[str]()
+    for split in (each for each in asked if role_of(each) != "train"):
+        training = {
+            text for each in asked if role_of(each) == "train" and same_draw(each, split) for text in asked[each]
+        }
+        found[split] = sum(text in training for text in asked[split])
+    return dict(+found)
+
+
+def _list_copies(collection: Collection) -> int:
+    """Write the file of copies if there are any, in file order; returns how many."""
+    digests = _digests(" ".join(texts) for _, texts in collection.texts())
+    ordered = np.sort(digests)
+    several = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(several):
+        return 0
+    among = several[np.searchsorted(several, digests).clip(max=len(several) - 1)] == digests
+    firsts: dict[int, str] = {}
+    ids = compress((row["_id"] for row in collection.corpus()), among)
+    with open_text_writer(collection.folder / COPIES) as file:
+        for name, digest in zip(ids, digests[among], strict=True):
+            if (first := firsts.setdefault(digest, name)) is not name:
+                file.write(f"{name}\t{first}\n")
+    return int(among.sum()) - len(firsts)
+
+
+def _digests(texts: Iterable[str]) -> np.ndarray:
+    """64 bits of a digest of each text's normal form, or of the text where that is empty, uint64 [n]."""
+    forms = ((normal_form(text) or text).encode() for text in texts)
+    return np.fromiter((int.from_bytes(hashlib.blake2b(form, digest_size=8).digest()) for form in forms), np.uint64)

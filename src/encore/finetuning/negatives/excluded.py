@@ -1,0 +1,34 @@
+"""Documents that are no negatives of a query though nobody judged them for it: its own, and copies of its answers."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from encore.data.collection import Collection
+from encore.data.copies import copies_of
+from encore.data.overlap import normal_form
+
+
+def no_negatives(collection: Collection, split: str, spec: Mapping[str, Any]) -> dict[str, set[str]]:
+    """By query of a training split, for those that have any.
+
+    With ``spec["ignore_identical_ids"]`` the document of the query's id, if there is one; with
+    ``spec["ignore_copies"]`` those that are relevant for a query of equal text, and all that have the text of a
+    relevant one.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    judged = collection.qrels(split) if spec.keys() & {"ignore_identical_ids", "ignore_copies"} else {}
+    if spec.get("ignore_copies"):
+        texts = {query: normal_form(text) for query, text in collection.queries().items() if query in judged}
+        relevant: dict[str, set[str]] = defaultdict(set)
+        for query, grades in judged.items():
+            relevant[texts[query]] |= {document for document, grade in grades.items() if grade > 0}
+        copies = copies_of(collection, set().union(*relevant.values()))
+        for query, grades in judged.items():
+            alike = relevant[texts[query]].union(*(copies.get(name, ()) for name in relevant[texts[query]]))
+            if others := alike - grades.keys():
+                found[query] = others
+    if spec.get("ignore_identical_ids"):
+        for query in judged:
+            found[query].add(query)
+    return dict(found)
