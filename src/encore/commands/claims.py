@@ -28,7 +28,7 @@ def answer(arguments: argparse.Namespace) -> int:
         from encore.products.claims import printed_claims as claims
 
         lines = claims.judged_lines(CATALOGUE / "papers", load_catalogue())
-        print(pages.of_printed(claims.HEADER, lines), end="")
+        print(pages.of_printed(claims.COLUMNS, lines), end="")
         return 0
     page = Path("results/claims.md")
     if not page.is_file():

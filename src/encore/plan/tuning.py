@@ -19,7 +19,19 @@ from encore.storage.files import write_text
 from encore.storage.program_files import CATALOGUE
 
 TUNING = CATALOGUE / "tuning"  # the grids, and the records of their trials
-COLUMNS = ("row", "step", "field", "value", "recipe", "lineage", "model", "split", "measure", "score", "chosen")
+COLUMNS = {
+    "row": "The row of a table that it was tried for.",
+    "step": "The step whose field was tried.",
+    "field": "The field, or several joined by `+`.",
+    "value": "Its value, or several joined by `+`.",
+    "recipe": "The fine-tuning that it was tried with, with its rate; empty where the step is it.",
+    "lineage": "The lineage that was trained.",
+    "model": "The digest that ends the model's folder.",
+    "split": "The split of role `valid` that was measured.",
+    "measure": "The measure.",
+    "score": "Its mean over the split's queries.",
+    "chosen": "Whether it is the best trial of its row.",
+}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from encore.storage.csv_rows import number, write_rows
 from encore.storage.typed import REMAKE
 
 FILE = "held_out.tsv"
-HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]
+COLUMNS = {
+    "step": "The pre-training step.",
+    "lineage": "The lineage that ends with it.",
+    "seed": "The seed.",
+    "training_step": "Optimiser steps so far.",
+    "term": "The term of the loss.",
+    "value": "Its value, in nats for cross-entropies.",
+}
 
 
 class SeedModel(SlicePart):
@@ -94,7 +101,7 @@ def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
         for column, at in enumerate(one.at)
         for term in one.terms
     ]
-    write_rows(path, HEADER, rows)
+    write_rows(path, COLUMNS, rows)
 
 
 def _curves(step: StepModels) -> LossCurves:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from encore.storage.files import write_text
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def write_rows(path: Path, header: Iterable[str], rows: Sequence[Sequence[str]]) -> None:
     """Write a CSV file, atomically: the header, then the rows, none a formula, lines ended by LF."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,6 +1,5 @@
 """Pages with results are rendered from recorded runs, and records are as they were recorded."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -15,19 +14,11 @@ from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
 from encore.products.targets import kind_of
 from tests.support import small_table
+from tests.support.results_pages import PROGRAM, RECORDING
 
 ROOT = Path(__file__).parents[3]
 
 
-def load_program():
-    """``docs/results.py`` as a module."""
-    described = importlib.util.spec_from_file_location("results_pages", ROOT / "docs/results.py")
-    module = importlib.util.module_from_spec(described)
-    described.loader.exec_module(module)
-    return module
-
-
-PROGRAM = load_program()
 RECORDS = PROGRAM.records()
 CLAIMED = [record for name, record in RECORDS.items() if "claims" in name]
 
@@ -144,33 +135,33 @@ def test_one_record_of_five_seeds_gives_every_claim_a_line(tmp_path, monkeypatch
 def test_a_record_of_the_pages_is_made_by_its_name_alone(monkeypatch):
     given = []
     done = SimpleNamespace(returncode=0)
-    monkeypatch.setattr(PROGRAM.subprocess, "run", lambda command, check: given.append(command) or done)
-    for name, (config, products) in PROGRAM.RECORDINGS.items():
-        assert PROGRAM.make(name) == Path(config)
+    monkeypatch.setattr(RECORDING.subprocess, "run", lambda command, check: given.append(command) or done)
+    for name, (config, products) in RECORDING.RECORDINGS.items():
+        assert RECORDING.make(name) == Path(config)
         targets, plan = [f"results/{product}" for product in products], PROGRAM.load_plan(ROOT / config)
         assert given[-1] == ["snakemake", *targets, "--profile", "local", "--configfile", config]
         assert all(kind_of(plan, target) for target in targets), name
     done.returncode = 1
     with pytest.raises(EncoreError, match="Snakemake failed, so demo is not recorded"):
-        PROGRAM.make("demo")
+        RECORDING.make("demo")
     with pytest.raises(EncoreError, match="no page shows a record 'mine'"):
-        PROGRAM.make("mine")
+        RECORDING.make("mine")
 
 
 def test_a_record_keeps_what_judges_a_p_value_again(tmp_path):
     """The p value of a table, from the record's scores of each query; and each value by seed."""
     layout = Layout.model_validate(small_table.plan(tmp_path))
     path = tmp_path / "record/table1.queries.csv.gz"
-    PROGRAM.write_queries(path, layout)
-    found = PROGRAM.judged_again(path, "BM25 negatives", "ict", "none", "rr")
+    RECORDING.write_queries(path, layout)
+    found = RECORDING.judged_again(path, "BM25 negatives", "ict", "none", "rr")
     (row,) = [row for row in compute_table(layout).rows if row.id == "ict"]
     expected = row.cells["rr"].comparisons["none"]
     assert (found.mean, found.p) == pytest.approx((expected.difference, expected.p), rel=1e-9)
     before = path.read_bytes()
-    PROGRAM.write_queries(path, layout)
+    RECORDING.write_queries(path, layout)
     assert path.read_bytes() == before
 
-    lines = pd.DataFrame(PROGRAM.per_seed([layout]), columns=PROGRAM.PER_SEED)
+    lines = pd.DataFrame(RECORDING.per_seed([layout]), columns=RECORDING.PER_SEED)
     own = lines[(lines.row == "ict") & (lines.column == "rr")]
     assert list(own.seed) == ["0", "1", "2", "3", "4"]
     assert own.value.astype(float).mean() == pytest.approx(row.cells["rr"].ours.value)

@@ -11,7 +11,7 @@ from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.products.claims.printed_claims import HEADER, judged_lines
+from encore.products.claims.printed_claims import COLUMNS, judged_lines
 from encore.products.tables.plan import table_plan
 
 ROOT = Path(__file__).parents[3]
@@ -38,6 +38,6 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
         with pytest.raises(EncoreError, match=rf"{name}/tables.yaml: '{name}' is part of a target; name it with"):
             load_catalogue(Path("config"))
         mine.with_name(name).rename(mine)
-    lines = [dict(zip(HEADER, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
+    lines = [dict(zip(COLUMNS, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
     own = next(line for line in lines if line["paper"] == "mine")
     assert (own["id"], own["verdict"], own["chance"]) == ("C1001", "holds", "0.5")

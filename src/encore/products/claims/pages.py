@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from encore.products.claims.verdict import AGREE
 
@@ -49,26 +49,26 @@ if all systems are equally good.
 """
 
 
-def of_printed(header: Sequence[str], lines: Lines) -> str:
+def of_printed(header: Iterable[str], lines: Lines) -> str:
     """The page of ``claims_printed.csv``."""
     return _page(ABOUT_PRINTED, PRINTED, header, lines)
 
 
-def of_runs(header: Sequence[str], lines: Lines) -> str:
+def of_runs(header: Iterable[str], lines: Lines) -> str:
     """The page of ``claims.csv``."""
     return _page(ABOUT_RUNS + agreement(header, lines), RUNS, header, lines)
 
 
-def agreement(header: Sequence[str], lines: Lines) -> str:
+def agreement(header: Iterable[str], lines: Lines) -> str:
     """How many claims agree with the estimates, and how many would by chance; nothing without a claim with a chance."""
-    verdict, chance = header.index("verdict"), header.index("chance")
+    verdict, chance = map(list(header).index, ("verdict", "chance"))
     known = [(line[verdict] in AGREE, float(line[chance])) for line in lines if line[chance]]
     agree, expected = sum(agrees for agrees, _ in known), math.fsum(rate for _, rate in known)
     text = f"\nOf {len(known)} claims with a chance {agree} agree with the estimates; {expected:.1f} would by chance.\n"
     return text if known else ""
 
 
-def _page(about: str, columns: dict[str, str], header: Sequence[str], lines: Lines) -> str:
+def _page(about: str, columns: dict[str, str], header: Iterable[str], lines: Lines) -> str:
     entries = [dict(zip(header, line, strict=True)) for line in lines]
     text = about
     for paper in dict.fromkeys(entry["paper"] for entry in entries):

@@ -24,12 +24,28 @@ from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
-HEADER = (
-    *("id", "paper", "place", "claim", "verdict"),
-    *("inequalities", "needed", "held", "exceptions", "slimmest", "chance"),
-    *("cells", "shares_cells_with", "shares_runs_with", "premise", "reported_only"),
-    *("queries", "could_show", "exceeding", "measurable"),
-)
+COLUMNS = {
+    "id": "The claim.",
+    "paper": "Its paper's folder.",
+    "place": "Where the paper says it.",
+    "claim": "The sentence.",
+    "verdict": "On print ([claims.md](claims.md#on-printed-numbers)).",
+    "inequalities": "Comparisons that there are.",
+    "needed": "Comparisons that must hold.",
+    "held": "Comparisons that hold.",
+    "exceptions": "Those that do not.",
+    "slimmest": "The margin nearest to 0, in the measure's unit.",
+    "chance": "Probability that the claim holds if its systems are equally good; a checkpoint counts once.",
+    "cells": "Printed cells that it is about.",
+    "shares_cells_with": "Claims about some of the same cells.",
+    "shares_runs_with": "Claims about the same system and queries in another table.",
+    "premise": "The verdict on its premise.",
+    "reported_only": "Sources of copied rows.",
+    "queries": "Queries of its columns.",
+    "could_show": "The largest minimum detectable difference: 80 % power at 5 %, in the measure's unit.",
+    "exceeding": "Printed differences that are larger.",
+    "measurable": "Printed differences for which that is known.",
+}
 
 
 class PrintedClaimsSlice(Product):
@@ -84,9 +100,10 @@ def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, i
         EncoreError: a claim names what no table or figure has, with its file and id.
     """
     lines = judged_lines(papers, catalogue)
-    write_rows(path, HEADER, lines)
-    write_text(path.with_suffix(".md"), pages.of_printed(HEADER, lines))
-    return dict(Counter(line[HEADER.index("verdict")] for line in lines))
+    write_rows(path, COLUMNS, lines)
+    write_text(path.with_suffix(".md"), pages.of_printed(COLUMNS, lines))
+    verdict = list(COLUMNS).index("verdict")
+    return dict(Counter(line[verdict] for line in lines))
 
 
 def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:

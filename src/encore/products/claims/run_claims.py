@@ -30,12 +30,30 @@ from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
 INSPECTION = "inspection.json"
-HEADER = (
-    *("id", "paper", "place", "claim", "verdict", "why"),
-    *("inequalities", "needed", "held", "chance", "weakest"),
-    *("estimate", "interval_low", "interval_high", "p", "detectable", "seeds", "proxy_data"),
-    *("survives_control", "control_why", "control_estimate", "control_p"),
-)
+COLUMNS = {
+    "id": "The claim.",
+    "paper": "Its paper's folder.",
+    "place": "Where the paper says it.",
+    "claim": "The sentence.",
+    "verdict": "On runs ([claims.md](claims.md#on-runs)).",
+    "why": "The reason, where it has no verdict or leaves comparisons out.",
+    "inequalities": "Comparisons that there are.",
+    "needed": "Comparisons that must hold.",
+    "held": "Comparisons that hold of the estimates.",
+    "chance": "The probability that as many hold of equally good systems; empty without a verdict, and for amounts.",
+    "weakest": "The weakest comparison.",
+    "estimate": "Its difference less the margin, in the measure's unit; above 0 where this comparison holds.",
+    "interval_low": "Lower end of the interval of `estimate`.",
+    "interval_high": "Upper end of the interval of `estimate`.",
+    "p": "Its two-sided p.",
+    "detectable": "The largest minimum detectable difference of its comparisons, each alone: 80 % power at 5 %.",
+    "seeds": "The fewest seeds of its comparisons.",
+    "proxy_data": "`yes` where the data replace the paper's.",
+    "survives_control": "The verdict over more fine-tuning ([its budget](protocol.md#3-budgets-and-controls)).",
+    "control_why": "Its reason.",
+    "control_estimate": "The weakest difference to that control.",
+    "control_p": "Its two-sided p.",
+}
 
 
 class Claimed(Entry):
@@ -107,8 +125,8 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
         lines[name] = _line(name, each, judgement, control, claims.proxy_data, origin)
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
-    write_rows(path, HEADER, ordered)
-    write_text(path.with_suffix(".md"), pages.of_runs(HEADER, ordered))
+    write_rows(path, COLUMNS, ordered)
+    write_text(path.with_suffix(".md"), pages.of_runs(COLUMNS, ordered))
     return dict(Counter(verdicts))
 
 

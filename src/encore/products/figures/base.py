@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
 ]
+DRAWN = {"label": "The model.", "system": "The system.", "seed": "The seed."}  # columns of several kinds
 
 
 class PointAxes(NamedTuple):
@@ -135,14 +136,14 @@ class FigureKind:
     """A kind of figure.
 
     ``plan`` gives the content of an entry under a run. ``draw`` gives, for a slice of the plan, the lines of data under
-    ``header`` and the page. ``points`` gives, for the content of a slice and its axes, what each point is the mean of:
-    parts, each with the folders that are read by seed; None for a picture without points.
+    ``columns`` (each with its meaning), and the page. ``points`` gives, for the content of a slice and its axes, what
+    each point is the mean of: parts, each with the folders that are read by seed; None for a picture without points.
     """
 
     entry: type[FigureEntry]
     plan: Callable[[Plan, Any], FigureContent]
     slice: type[FigureSlice]
-    header: list[str]
+    columns: dict[str, str]
     draw: Callable[[Any], tuple[list[list[str]], Page]]
     points: Callable[[dict[str, Any], PointAxes], Points] | None = None
 
@@ -156,5 +157,5 @@ class FigureKind:
             raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
         with style.style():
             lines, page = self.draw(figure)
-            write_rows(folder / f"{figure.name}.csv", self.header, lines)
+            write_rows(folder / f"{figure.name}.csv", self.columns, lines)
             style.save(page, folder, figure.name)

@@ -28,7 +28,19 @@ if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k pieces (the paper’s caption)"}
-HEADER = ["label", "system", "seed", "dataset", "texts", "pieces", "head", "k", "of_text", "of_top", "error"]
+COLUMNS = {
+    "label": "The line.",
+    "system": "The system.",
+    "seed": "The seed.",
+    "dataset": "Whose texts were read.",
+    "texts": "How many.",
+    "pieces": "Their mean number of different word pieces.",
+    "head": "The vocabulary head that names pieces.",
+    "k": "Pieces that the vector names first.",
+    "of_text": "Share of a text's pieces that are among them.",
+    "of_top": "Share of them that are pieces of the text.",
+    "error": "Standard error of `of_text` over texts.",
+}
 
 
 class CoverageFigure(InspectedEntry):
@@ -115,4 +127,4 @@ def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
     return page.figure
 
 
-KIND = FigureKind(CoverageFigure, plan_coverage, CoverageSlice, HEADER, draw_coverage, points)
+KIND = FigureKind(CoverageFigure, plan_coverage, CoverageSlice, COLUMNS, draw_coverage, points)

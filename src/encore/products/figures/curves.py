@@ -10,8 +10,23 @@ from encore.products.figures.base import FigurePoint, FigureSlice, PointAxes, Po
 from encore.products.slices import SlicePart
 
 STATISTICS = "statistics.json"
-HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
-HEADER += ["against", "low", "high"]
+COLUMNS = {
+    "what": "`value`, or `crossover` for where an advantage ends.",
+    "label": "The line.",
+    "system": "The system.",
+    "panel": "The panel.",
+    "split": "The split.",
+    "measure": "The measure.",
+    "over": "What `x` counts: `passages`, `queries` of training, or `operations`.",
+    "seed": "The seed.",
+    "sample": "The sample of training queries.",
+    "size": "The point on the line.",
+    "x": "Its place; empty for a horizontal line.",
+    "value": "The mean over queries; of a crossover, empty.",
+    "against": "The line whose advantage ends.",
+    "low": "Lower end of the interval of the crossover's place.",
+    "high": "Upper end of the interval of the crossover's place.",
+}
 
 
 class CurvePoint(SlicePart):

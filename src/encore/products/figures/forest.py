@@ -20,7 +20,14 @@ from encore.products.tables.layout import Layout
 from encore.products.tables.table import Table
 from encore.storage.csv_rows import number, write_rows
 
-HEADER = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
+COLUMNS = {
+    "setting": "The group of rows.",
+    "label": "The row.",
+    "difference": "Its difference to the control, in the measure's unit.",
+    "interval_low": "Lower end of the interval of `difference`.",
+    "interval_high": "Upper end of the interval of `difference`.",
+    "significant": "1 above, -1 below, 0 neither, after Holm's correction.",
+}
 GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
 
 
@@ -51,7 +58,7 @@ def draw_forest(folder: Path, table: Table) -> None:
     if column is None or not arms:
         raise EncoreError(f"{table.name}: no objective was compared with a control, so there is nothing to draw")
     lines = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
-    write_rows(folder / f"{table.name}.csv", HEADER, lines)
+    write_rows(folder / f"{table.name}.csv", COLUMNS, lines)
     with style.style():
         style.save(_figure(table, _caption(table, column), column, arms), folder, table.name)
 

@@ -134,7 +134,7 @@ KIND = FigureKind(
     GrowthFigure,
     plan_growth,
     curves.CurvesSlice,
-    curves.HEADER,
+    curves.COLUMNS,
     draw_growth,
     lambda content, axes: curves.points(content, axes, str),
 )

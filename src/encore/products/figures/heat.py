@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encore.config.strict import Positive
 from encore.products.figures import style
-from encore.products.figures.base import FigureContent, FigureKind
+from encore.products.figures.base import DRAWN, FigureContent, FigureKind
 from encore.products.figures.inspected import ExampleEntry, InspectedEntry, InspectionsSlice, inspected_texts
 from encore.products.figures.style import INK, SOFT
 from encore.storage.csv_rows import number
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
     from encore.plan.plan import Plan
 
-HEADER = ["label", "system", "seed", "place", "word", "probability", "relative", "bin"]
+COLUMNS = DRAWN | {
+    "place": "The word's place in the text.",
+    "word": "The word.",
+    "probability": "What the decoder gives it.",
+    "relative": "The same, divided by the text's largest.",
+    "bin": "Its colour, of those of the paper.",
+}
 # Light to dark in one hue, from 0 to above 0.5 in steps of a tenth, as the paper's bins.
 SHADES = ("#f3f6f9", "#d6e5f2", "#a9cce6", "#6fabd6", "#3784bf", "#0b5394")
 STEP = 0.1
@@ -118,4 +124,4 @@ def _key(axis: Axes, line: float) -> None:
         axis.text(MARGIN + place * 1.15 + 0.32, line + 0.5, label, fontsize=8, va="center_baseline", color=SOFT)
 
 
-KIND = FigureKind(HeatFigure, plan_heat, InspectionsSlice, HEADER, draw_heat)
+KIND = FigureKind(HeatFigure, plan_heat, InspectionsSlice, COLUMNS, draw_heat)

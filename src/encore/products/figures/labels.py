@@ -171,7 +171,7 @@ KIND = FigureKind(
     LabelsFigure,
     plan_labels,
     curves.CurvesSlice,
-    curves.HEADER,
+    curves.COLUMNS,
     draw_labels,
     lambda content, axes: curves.points(content, axes, axes.places.__getitem__),
 )

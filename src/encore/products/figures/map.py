@@ -10,7 +10,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.products.figures import style
-from encore.products.figures.base import FigureContent, FigureKind, available
+from encore.products.figures.base import DRAWN, FigureContent, FigureKind, available
 from encore.products.figures.inspected import InspectedEntry, InspectionsSlice, inspected_row
 from encore.products.figures.style import INK, SOFT
 from encore.storage.csv_rows import number
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     from encore.plan.plan import Plan
 
-HEADER = ["label", "system", "seed", "query", "name", "kind", "rank", "x", "y"]
+COLUMNS = DRAWN | {
+    "query": "The query's id.",
+    "name": "The point's id.",
+    "kind": "The query, a relevant passage, or another one.",
+    "rank": "The passage's rank.",
+    "x": "Place by t-SNE, without unit.",
+    "y": "Place by t-SNE, without unit.",
+}
 # In the order in which they are drawn, the last on top.
 LOOKS: dict[str, dict[str, Any]] = {
     "candidate": {"marker": "o", "s": 22, "color": "#9fb4c4", "linewidths": 0, "label": "candidate"},
@@ -113,4 +120,4 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
     axis.spines[:].set_color("#d5dbe0")
 
 
-KIND = FigureKind(MapFigure, plan_map, MapSlice, HEADER, draw_map)
+KIND = FigureKind(MapFigure, plan_map, MapSlice, COLUMNS, draw_map)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encore.config.strict import Positive
 from encore.products.figures import style
-from encore.products.figures.base import FigureContent, FigureKind
+from encore.products.figures.base import DRAWN, FigureContent, FigureKind
 from encore.products.figures.inspected import (
     ExampleEntry,
     InspectedEntry,
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 HIT, MISS = "#0072b2", "#b04a00"
-HEADER = ["label", "system", "seed", "place", "piece", "hit", "logit"]
+COLUMNS = DRAWN | {
+    "place": "Rank of the piece, from 1.",
+    "piece": "The word piece.",
+    "hit": "1 where the text has it.",
+    "logit": "Its score.",
+}
 COLUMN, STEP = 1.75, 0.2  # inches
 
 
@@ -90,4 +95,4 @@ def _column(axis: Axes, pieces: list[dict[str, Any]], title: list[str], top: int
     axis.text(0.02, top, f"{hits} of {len(pieces)} in the text", fontsize=8, color=SOFT, va="center_baseline")
 
 
-KIND = FigureKind(WordsFigure, plan_words, WordsSlice, HEADER, draw_words)
+KIND = FigureKind(WordsFigure, plan_words, WordsSlice, COLUMNS, draw_words)

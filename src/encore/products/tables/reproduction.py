@@ -24,11 +24,32 @@ from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage import manifest
 from encore.storage.csv_rows import number, read_rows, write_rows
 
-HEADER = [
-    *("paper", "table", "row", "label", "setting", "column", "dataset", "split", "measure", "seed"),
-    *("run", "sha256", "answered", "depth", "tau_union", "rbo"),
-    *("judged", "ours", "released", "rmse", "p_ttest", "over", "effect_ratio", "delta_relative_improvement"),
-]
+COLUMNS = {
+    "paper": "The paper's folder in config/papers.",
+    "table": "The table's name.",
+    "row": "The row's id.",
+    "label": "What the row is called.",
+    "setting": "Its group of rows.",
+    "column": "The column's id.",
+    "dataset": "The dataset that the column asks for.",
+    "split": "The split.",
+    "measure": "The measure's short name.",
+    "seed": "The seed of our run.",
+    "run": "The released run's file.",
+    "sha256": "Its digest.",
+    "answered": "Queries that both runs answer.",
+    "depth": "Ranks that are compared.",
+    "tau_union": "Kendall's tau over the union of both lists, the mean over queries.",
+    "rbo": "Rank-biased overlap, the mean over queries.",
+    "judged": "Queries with judgments.",
+    "ours": "Our value.",
+    "released": "The released run's value.",
+    "rmse": "Root mean square error over queries.",
+    "p_ttest": "p of the paired t-test over queries.",
+    "over": "The row that gains are over.",
+    "effect_ratio": "Our gain over that row, divided by theirs.",
+    "delta_relative_improvement": "Their relative gain less ours.",
+}
 
 
 class ReproductionSlice(Layout):
@@ -55,7 +76,7 @@ def write_reproduction(path: Path, layout: Layout) -> int:
         EncoreError: a released run is damaged, or answers none of the queries.
     """
     lines = [line for one in layout.references for line in _lines(layout, one)]
-    write_rows(path, HEADER, lines)
+    write_rows(path, COLUMNS, lines)
     return len(lines)
 
 

@@ -11,6 +11,47 @@ from encore.products.tables.table import Comparison, Table
 from encore.storage.csv_rows import neutral, number
 from encore.storage.files import replacing
 
+COLUMNS = {
+    "paper": "The paper's folder in config/papers; encore for our own.",
+    "table": "The table's name in its paper.",
+    "row": "The row's id, unique in its setting.",
+    "label": "What the row is called.",
+    "setting": "The group of rows that it is compared within.",
+    "system": "What was run: an entry of systems.yaml, or a lineage.",
+    "dataset": "The paper's dataset that the column asks for; `real_dataset` is the one that was run.",
+    "split": "The split whose queries were answered.",
+    "measure": "The measure's short name, or another quantity with its unit; `expression` has all of it.",
+    "reported": "The paper's number, in the column's unit.",
+    "reproduced": "Ours: the mean over queries and seeds.",
+    "sd": "The standard deviation of `reproduced` over seeds.",
+    "seeds": "How many seeds `reproduced` is the mean of.",
+    "tie_low": "The lowest value of `reproduced` over all orders of tied scores that the run's depth did not cut off.",
+    "tie_high": "The highest value, likewise.",
+    "delta_<row>": "The mean difference to that row, over queries and paired seeds.",
+    "interval_low": "Lower end of the interval of the difference to the control, `delta_control`.",
+    "interval_high": "Upper end of the interval of the difference to the control, `delta_control`.",
+    "p_<row>": "p of the two-sided cluster-robust test of `delta_<row>`.",
+    "p_holm_<row>": "The same, corrected by Holm over the objectives of the setting under all primary columns.",
+    "p_ttest_one_seed_<row>": "p of the papers' paired t-test, on the first seed.",
+    "p_randomisation_<row>": "p of the randomisation test.",
+    "markers": "Symbols of the rows that it is significantly above; those after − it is significantly below.",
+    "detectable": "The smallest gain that the verdict finds in 80 % ([protocol.md](protocol.md#4-significance)).",
+    "queries_judged": "Queries with judgments.",
+    "queries_answered": "Queries that the run of every seed answers.",
+    "verdict": "On an objective ([protocol.md](protocol.md#5-verdicts)).",
+    "collection": "The folder of the collection, with its digest.",
+    "difference": "`reproduced` less `reported`.",
+    "source": "Whose printed numbers the row shows, where nothing is run.",
+    "column": "The column's id.",
+    "mean_low": "Lower end of the interval of `reproduced`, over queries and seeds.",
+    "mean_high": "Upper end of the interval of `reproduced`, over queries and seeds.",
+    "markers_printed": "The paper's own markers.",
+    "markers_unconfirmed": "Those of them that our test does not find.",
+    "markers_unprinted": "Markers that our test finds and the paper does not print.",
+    "expression": "The measure as ir-measures writes it; `RR(rel=3)@10` counts grades of 3 and more.",
+    "real_dataset": "The dataset that was run.",
+    "stand_in": "`yes` on proxy data ([protocol.md](protocol.md#2-proxy-data)); `proxy_data` in `claims.csv`.",
+}
 COUNTS = ("seeds", "queries_judged", "queries_answered")
 
 

@@ -16,7 +16,7 @@ from encore.products.claims import deciding, run_claims
 from encore.products.claims.entries import read_claims
 from encore.products.claims.judging import EvaluatedTest
 from encore.products.claims.plan import claims_plan
-from encore.products.claims.run_claims import HEADER
+from encore.products.claims.run_claims import COLUMNS
 from encore.products.claims.verdict import Estimate, Evidence, of_inequalities
 from encore.products.kinds import BY_RULE
 
@@ -70,9 +70,9 @@ def test_what_has_no_value_here_is_told_with_the_reason(plan):
 def test_the_verdict_on_runs_is_told_once_it_is_there(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(deciding, "RUNS", tmp_path / "claims.csv")
     assert "on runs: not judged; make it with: snakemake" in deciding.claim_text(plan, "C48")
-    line = dict.fromkeys(HEADER, "") | {"id": "C48", "verdict": "holds here", "weakest": "a, b", "estimate": "0.1"}
+    line = dict.fromkeys(COLUMNS, "") | {"id": "C48", "verdict": "holds here", "weakest": "a, b", "estimate": "0.1"}
     with (tmp_path / "claims.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, HEADER)
+        writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerow(line)
     assert "on runs: holds here; weakest: a, b, 0.1" in deciding.claim_text(plan, "C48")
