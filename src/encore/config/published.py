@@ -156,11 +156,12 @@ def _shape(folder: Path) -> dict[str, Any]:
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
         "an encoder with a decoder": config.get("is_encoder_decoder"),
         "a model whose code comes with it, and Encore runs none": "auto_map" in config and not _known(kind),
+        "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
         "an encoder with relative positions": config.get("position_embedding_type", "absolute") != "absolute",
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         raise EncoreError(
-            f"{path} describes {reason}, which is not supported; choose an encoder with its own positions"
+            f"{path} describes {reason}, which is not supported; choose one encoder of both, with its own positions"
         )
     found = {ours: next((config[each] for each in theirs if each in config), None) for ours, theirs in SHAPE.items()}
     if kind in AFTER_PADDING and found["max_length"]:

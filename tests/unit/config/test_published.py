@@ -86,6 +86,7 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
         ({"architectures": ["BertLMHeadModel"]}, "describes a decoder"),
         ({"is_encoder_decoder": True}, "describes an encoder with a decoder"),
         ({"position_embedding_type": "relative_key"}, "describes an encoder with relative positions"),
+        ({"model_type": "dpr"}, "describes one of two encoders, of queries or of passages alone"),
         ({"model_type": "my-own", "auto_map": {"AutoModel": "code.Model"}}, "a model whose code comes with it"),
     ],
 )
@@ -94,6 +95,14 @@ def test_models_that_cannot_be_read_are_refused_with_the_cause(
 ) -> None:
     with pytest.raises(EncoreError, match=says):
         completed(backbone(checkpoint(tmp_path, **config)))
+
+
+def test_a_query_encoder_with_a_tokenizer_of_its_own_is_refused(tmp_path: Path) -> None:
+    place = Path(checkpoint(tmp_path))
+    (place / "query").mkdir()
+    (place / "query/tokenizer.json").write_text("{}")
+    with pytest.raises(EncoreError, match="one of two encoders, of queries or of passages alone"):
+        completed(backbone(str(place)))
 
 
 def changed(path: Path, **said: Any) -> None:

@@ -73,6 +73,7 @@ def test_a_draw_is_uniform_and_another_seeds_is_another(tmp_path):
         (["q1\tp1\tn1", "q1\tn1"], "line 2: not `query<TAB>positive<TAB>negative`"),
         (["q1\tp1\tn1", "", "q1\tp1\tn1"], "line 2"),
         (["q1\tp1\t"], "line 1"),
+        (["q1\tn1\tn2", "q2\tz\tn2"], "no positive in it is relevant for its query here"),
         (["a\tb\tc", "d\te\tf"], "nothing in it is about queries and documents of this collection"),
     ],
 )

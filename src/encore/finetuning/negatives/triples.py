@@ -47,6 +47,7 @@ def from_triples(
     is_wanted = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _pairs_left_out(wanted, queries, documents)
     lines = judged = unknown = 0
+    fits = False
     found = read_tsv(path, COLUMNS)
     first = next(found, None)
     query_rows, document_rows = _rows_of(first, collection, queries, documents)
@@ -54,12 +55,15 @@ def from_triples(
         owners, candidates = query_rows(block.columns[0]), document_rows(block.columns[2])
         inside = (owners >= 0) & (candidates >= 0)
         lines, unknown = lines + len(block), unknown + int((~inside).sum())
+        fits = fits or _have_a_positive(wanted, queries, documents, owners, document_rows(block.columns[1]))
         owners, candidates = owners[inside], candidates[inside]
         right = _among(pairs, owners * len(documents) + candidates)
         judged += int(right.sum())
         free = ~right & is_wanted[owners]
         sampler.add(owners[free], candidates[free])
     refuse_foreign_file(path, lines, unknown)
+    if not fits:
+        raise EncoreError(f"{path}: no positive in it is relevant for its query here; name this collection's own file")
     taken = {query: rows for query, rows in zip(queries, sampler.sampled(), strict=True) if query in wanted.queries}
     sampled = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
     return sampled, statistics(sampled, judged=judged, unknown=unknown)
@@ -109,6 +113,15 @@ def _pairs_left_out(wanted: NegativesRequest, queries: list[str], documents: Doc
     rows = documents.rows_of(pa.array([name for _, name in flat], type=pa.string()))
     owners = np.array([owner for owner, _ in flat], dtype=np.int64)
     return np.sort(owners[rows >= 0] * len(documents) + rows[rows >= 0])
+
+
+def _have_a_positive(
+    wanted: NegativesRequest, queries: list[str], documents: DocIds, owners: np.ndarray, positives: np.ndarray
+) -> bool:
+    """Whether a line has a document that is judged relevant: ids of another collection may be known by accident."""
+    known = np.flatnonzero((owners >= 0) & (positives >= 0))
+    pairs = ((wanted.judgments[queries[owners[line]]], documents[positives[line]]) for line in known)
+    return any(grades.get(document, 0) > 0 for grades, document in pairs)
 
 
 def _among(pairs: np.ndarray, keys: np.ndarray) -> np.ndarray:
