@@ -26,6 +26,7 @@ from encore.storage.processes import shared_in_order
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
+UNKNOWN_SHARE = "unknown_share_in_"  # how the count of such a share begins
 TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is counted, and what is refused
 
 
@@ -180,7 +181,7 @@ def unknown_shares(store: TokenStore) -> dict[str, Any]:
                 "language, and the one that belongs to the checkpoint"
             )
         if share > TOLD:
-            found[f"unknown_share_in_{name}"] = round(share, 4)
+            found[f"{UNKNOWN_SHARE}{name}"] = round(share, 4)
     return found
 
 

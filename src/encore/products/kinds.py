@@ -32,7 +32,9 @@ PICTURE, PAGE = ("png", "svg", "csv"), ("csv", "md")
 
 
 def row_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a slice, by label, with the folders that each reads."""
+    """The rows of a slice, by label, with the folders that each reads, and the texts below a table."""
+    for texts in content.get("texts", []):
+        yield texts["dataset"], [texts["collection"], *(folder for folder, _ in texts["tokens"])]
     for row in content.get("rows", []):
         yield row["label"] + (f" [{row['setting']}]" if row.get("setting") else ""), row_folders(row)
 

@@ -24,6 +24,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *_marks(layout, table),
         *_data(table),
         *unseen_notes(layout),
+        *(note for texts in layout.texts for note in texts.notes()),
         *budget_notes(layout),
         *head_notes(layout),
         *_seeds(table),

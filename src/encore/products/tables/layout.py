@@ -9,6 +9,7 @@ from pydantic import field_validator
 from encore.products.slices import Read, SlicePart, Unit
 from encore.products.tables.grid import Column, Grid, Row, Significance
 from encore.products.tables.sources.kinds import SOURCES
+from encore.products.tables.texts import SearchedTexts
 
 REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
 
@@ -51,6 +52,7 @@ class Layout(Grid):
     reported: str | None = None
     references: list[Reference] = []
     references_sha256: dict[str, str] = {}
+    texts: list[SearchedTexts] = []
     depth: int = 0  # ranks of our runs, where they are compared with released ones
     notes: list[str] = []
 
@@ -85,7 +87,8 @@ class Layout(Grid):
             The files that are read, by folder; None for all of them.
         """
         cells = ((row.cells[column.id], SOURCES[column.source]) for row in self.rows for column in self.columns)
-        return {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
+        texts = {folder: files for each in self.texts for folder, files in each.reads().items()}
+        return texts | {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
 
     def others(self, folder: Path) -> list[Path]:
         """How close the table's runs are to released ones, if the run's file names some."""

@@ -12,6 +12,7 @@ from encore.products.tables.notes import notes
 from encore.products.tables.planned import cells, means, partial_means, row_plan
 from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import OWN, reported_file
+from encore.products.tables.texts import searched_texts
 from encore.storage import program_files
 from encore.storage.files import sha256
 
@@ -67,6 +68,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial_means(table.columns, over)],
         "proxy_data": plan.config.proxy_data,
+        **({"texts": texts} if (texts := searched_texts(plan, run)) else {}),
     } | ({"references": released, "depth": plan.config.depth} if released else {})
 
 

@@ -1,0 +1,92 @@
+"""What a table's reader should know of the texts that were searched: copies among them, cut ones, unknown tokens.
+
+Those of Encore's own collections are told in docs/pydocs.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from encore.errors import EncoreError
+from encore.products.slices import SlicePart
+from encore.products.tables.grid import CellRequest
+from encore.products.tables.sources.base import lineage_of
+from encore.products.tables.sources.counts import STATISTICS, Tokens
+from encore.storage.manifest import read_results
+from encore.storage.typed import REMAKE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from encore.plan.plan import Plan
+
+FRAME = 2  # [CLS] and [SEP]
+
+
+class SearchedTexts(SlicePart):
+    """A dataset's collection, and its texts in tokens with how many of a passage are read, for each kind of model."""
+
+    dataset: str
+    collection: str
+    ignore_copies: bool
+    tokens: list[tuple[str, int]] = []
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """The files that the notes are made from, by folder."""
+        return {Path(self.collection): (STATISTICS,)} | {Path(folder): Tokens.files for folder, _ in self.tokens}
+
+    def notes(self) -> Iterator[str]:
+        """Sentences on what was counted, where there is any."""
+        path = Path(self.collection, STATISTICS)
+        try:
+            counts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise EncoreError(f"{path} has no statistics ({error}); {REMAKE}") from error
+        asked = {kind: f"repeated_{kind}" for kind in ("passages", "queries")}
+        if found := [f"{counts[key]:,} of {counts[kind]:,} {kind}" for kind, key in asked.items() if key in counts]:
+            yield f"{self.dataset}: {' and '.join(found)} repeat the text of an earlier one; {self._negatives}."
+        of_tokens = (self._of_tokens(Path(folder), length) for folder, length in self.tokens)
+        yield from dict.fromkeys(note for notes in of_tokens for note in notes)
+
+    @property
+    def _negatives(self) -> str:
+        if self.ignore_copies:
+            return "copies of what is relevant are no negatives"
+        return "copies of what is relevant may be negatives, unless the dataset has `ignore_copies: true`"
+
+    def _of_tokens(self, folder: Path, length: int) -> Iterator[str]:
+        import numpy as np
+
+        from encore.data.tokens import UNKNOWN_SHARE
+
+        lengths = np.diff(np.load(folder / Tokens.files[0], mmap_mode="r"))
+        if longer := int(np.count_nonzero(lengths + FRAME > length)):
+            about = f"models read {length} tokens of a passage"
+            yield f"{self.dataset}: {about}, and {longer:,} of {len(lengths):,} are longer."
+        shares = {name: share for name, share in read_results(str(folder)).items() if name.startswith(UNKNOWN_SHARE)}
+        for name, share in shares.items():
+            texts = name.removeprefix(UNKNOWN_SHARE)
+            yield f"{self.dataset}: {share:.1%} of the tokens of {texts} are unknown to the vocabulary."
+
+
+def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[dict[str, Any]]:
+    """Of each dataset that cells measure, in their order; nothing of those that are shipped with Encore."""
+    found: dict[str, dict[str, Any]] = {}
+    for request in (each for each in requests if each.reads and each.expression):
+        fields, name = plan.resolve.dataset(request.dataset).fields, plan.resolve.dataset(request.dataset).name
+        if fields.embedded:
+            continue
+        about = {
+            "dataset": name,
+            "collection": plan.collection(request.dataset).folder,
+            "ignore_copies": fields.ignore_copies,
+        }
+        own = found.setdefault(name, {**about, "tokens": []})
+        if lineage := lineage_of(plan, request):
+            tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
+            read = [tokens.folder, plan.resolve.passage_length(lineage, request.dataset)]
+            own["tokens"] += [read] if read not in own["tokens"] else []
+    return list(found.values())

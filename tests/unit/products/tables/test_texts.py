@@ -1,0 +1,64 @@
+"""What is counted of texts stands below a table: copies, passages that are cut, tokens that are unknown."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encore.errors import EncoreError
+from encore.products.catalogue import load_plan
+from encore.products.kinds import BY_RULE
+from encore.products.tables.plan import table_plan
+from encore.products.tables.texts import SearchedTexts
+
+CONFIG = Path(__file__).parents[4] / "config"
+
+
+def texts(folder: Path, ignore_copies: bool = True, **counts: int) -> SearchedTexts:
+    tokens = folder / "tokens"
+    tokens.mkdir()
+    np.save(tokens / "passages.offsets.npy", np.array([0, 62, 125, 130]))
+    results = {"tokens_in_passages": 130, "unknown_share_in_queries": 0.123}
+    parts = {"stage": "tokens", "spec": {}, "results": results, "inputs": {}, "outputs": {}}
+    (tokens / "manifest.json").write_text(json.dumps(parts))
+    (folder / "statistics.json").write_text(json.dumps({"passages": 3, "queries": 2000, **counts}))
+    return SearchedTexts(
+        dataset="own",
+        collection=str(folder),
+        ignore_copies=ignore_copies,
+        tokens=[(str(tokens), 64), (str(tokens), 80)],
+    )
+
+
+def test_what_is_counted_is_said(tmp_path: Path) -> None:
+    own = texts(tmp_path, repeated_passages=2, repeated_queries=1200)
+    assert list(own.notes()) == [
+        "own: 2 of 3 passages and 1,200 of 2,000 queries repeat the text of an earlier one; copies of what is relevant "
+        "are no negatives.",
+        "own: models read 64 tokens of a passage, and 1 of 3 are longer.",
+        "own: 12.3% of the tokens of queries are unknown to the vocabulary.",
+    ]
+
+
+def test_copies_that_may_be_negatives_are_said(tmp_path: Path) -> None:
+    first = next(iter(texts(tmp_path, ignore_copies=False, repeated_queries=3).notes()))
+    assert first.startswith("own: 3 of 2,000 queries repeat")
+    assert first.endswith("may be negatives, unless the dataset has `ignore_copies: true`.")
+
+
+def test_what_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    own = texts(tmp_path)
+    (tmp_path / "statistics.json").unlink()
+    with pytest.raises(EncoreError, match="has no statistics"):
+        list(own.notes())
+
+
+def test_a_table_reads_the_texts_of_its_datasets_but_not_of_encores_own() -> None:
+    plan = load_plan(CONFIG / "paper.yaml")
+    content = table_plan(plan, "table1")
+    (own,) = content["texts"]
+    assert own["dataset"] == "msmarco-passage-titles"
+    assert all(length > 64 for _, length in own["tokens"])
+    assert f"{own['collection']}/manifest.json" in BY_RULE["table"].reads(content)
+    assert "texts" not in table_plan(load_plan(CONFIG / "nano.yaml"), "table1")
