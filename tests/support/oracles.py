@@ -34,6 +34,26 @@ def pairwise(right: Array, wrong: Array) -> float:
     return sum(terms) / len(terms)
 
 
+def pairwise_over_pool(scores: Array, positive: Array, ignored: Array) -> float:
+    terms = [
+        -np.log(1 / (1 + np.exp(row[j] - row[positive[i]])))
+        for i, row in enumerate(scores)
+        for j in range(len(row))
+        if j != positive[i] and not ignored[i, j]
+    ]
+    return sum(terms) / len(terms)
+
+
+def ranked_pairs(scores: Array, right: Array, wrong: Array, gains: Array | None = None) -> float:
+    per_query = []
+    for i, row in enumerate(scores):
+        pairs = [(a, b) for a in range(len(row)) for b in range(len(row)) if right[i, a] and wrong[i, b]]
+        weight = {pair: 1.0 if gains is None else abs(gains[pair[0]] - gains[pair[1]]) for pair in pairs}
+        terms = [weight[a, b] * np.log(1 + np.exp(-(row[a] - row[b]))) for a, b in pairs]
+        per_query.append(sum(terms) / len(terms) if terms else 0.0)
+    return sum(per_query) / len(per_query)
+
+
 def choice(scores: Array, positive: Array, ignored: Array) -> float:
     total = 0.0
     for i, row in enumerate(scores):

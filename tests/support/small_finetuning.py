@@ -9,6 +9,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import Query, training_queries
 from encore.finetuning.tasks import SCORERS, TASKS
+from encore.finetuning.whole_index import WholeIndex
 from encore.storage.document_ids import DocIds
 from encore.training.gradients import TrainingModels
 from tests.support import small_models
@@ -86,6 +87,13 @@ def small_collection(folder):
 def made(store, collection, **changes):
     wanted = step(**changes)
     return TASKS[wanted.loss](wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+
+
+def index_task(store, collection, **changes):
+    """A task whose queries are searched in all passages, by random vectors of these."""
+    wanted = step(**{"negatives": "index", "loss": "lambda", "depth": 6} | changes)
+    passages = np.random.default_rng(8).normal(size=(PASSAGES, 8))
+    return WholeIndex(wanted, training_queries(wanted, collection, store, {}), store, passages)
 
 
 def batch_of(task, indices, seed=0):

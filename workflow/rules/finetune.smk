@@ -137,8 +137,8 @@ rule teacher_scores:
 rule finetune:
     """Train on judged queries with negatives, from the weights that the step goes on from."""
     input:
-        **manifests("models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights"),
-        **large_files("models/{finetuned}", weights="model.safetensors"),
+        **manifests("models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights", "shard*"),
+        **large_files("models/{finetuned}", weights="model.safetensors", shard="index"),
     output:
         model="results/models/{finetuned}/model.safetensors",
         manifest="results/models/{finetuned}/manifest.json",
@@ -161,6 +161,7 @@ rule finetune:
         " --weights {input.weights:q}"
         " --negatives {input.negatives:q}"
         " --teachers {input.teachers:q}"
+        " --indexes {input.shards:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {resources.processes}"
         ' --workers "$ENCORE_WORKERS"'

@@ -3,10 +3,13 @@
 import argparse
 import shutil
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.plan.index import read_entries
+from encore.retrieval.kept_vectors import vectors_of
 from encore.storage.manifest import record
 from encore.training import launch
 
@@ -19,6 +22,7 @@ def main() -> None:
     parser.add_argument("--weights", required=True, type=artifact, help="model to go on from")
     parser.add_argument("--negatives", nargs="?", type=artifact, help="none where only the batch has some")
     parser.add_argument("--teachers", type=artifact, nargs="*", default=[], help="what each teacher scored")
+    parser.add_argument("--indexes", type=artifact, nargs="*", default=[], help="shards of what queries are searched in")
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
@@ -28,13 +32,16 @@ def main() -> None:
     launch.start_processes(args.processes)
 
     inputs = [args.tokens, args.collection, args.weights]
-    read = [*inputs, *([args.negatives] if args.negatives else []), *args.teachers]
+    read = [*inputs, *([args.negatives] if args.negatives else []), *args.teachers, *args.indexes]
     recorded = record(args.output, stage="finetune", spec=args.spec, inputs=read)
-    with recorded if launch.leads() else nullcontext({}) as facts:
+    kept = vectors_of(args.indexes, read_entries) if launch.leads() else nullcontext()
+    with kept, recorded if launch.leads() else nullcontext({}) as facts:
         from encore.finetuning.step import finetune
+        from encore.retrieval.dense import vectors_by_row
 
+        index = partial(vectors_by_row, args.indexes) if args.indexes else None
         places = (*inputs, args.negatives, args.output, args.state)
-        done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers, args.workers)
+        done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers, args.workers, index)
         facts["results"] = done.results
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
         facts |= done.facts

@@ -25,11 +25,14 @@ class FinetuneStep(Step):
     normalised: Literal["passages", "both"] = Field(
         "passages", description="Whose token vectors are scaled to length 1, for late interaction."
     )
-    loss: Literal["contrastive", "pairwise", "kl-in-batch", "kl-pairwise", "margin-mse"] = Field(
+    loss: Literal[
+        "contrastive", "pairwise", "pairwise-in-batch", "lambda", "kl-in-batch", "kl-pairwise", "margin-mse"
+    ] = Field(
         "contrastive",
         description="The loss: over all passages of the batch, over pairs of a query's own positive and "
-        "negative, or, with teachers, the divergence from their scores over the batch or over "
-        "such pairs, or the squared difference of margins.",
+        "negative, over pairs of it and any passage of the batch, over pairs of a ranked list that count by what "
+        "changing places does to the reciprocal rank, or, with teachers, the divergence from their scores over the "
+        "batch or over such pairs, or the squared difference of margins.",
     )
     temperature: float = Field(
         1.0, gt=0, description="The number that the model's own scores are divided by in the loss."
@@ -54,9 +57,10 @@ class FinetuneStep(Step):
         lt=SAMPLES,
         description="The number of the random sample of `queries`; another number or seed is another sample.",
     )
-    negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none"] = Field(
+    negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none", "index"] = Field(
         description="Where negatives come from: BM25, a lineage's own run, both, a file of several systems, "
-        "or only the other passages of the batch."
+        "only the other passages of the batch, or the first `depth` passages that the query finds at every step, "
+        "while the encoder of queries is trained alone."
     )
     published_negatives: bool = Field(
         False,
@@ -148,12 +152,12 @@ class FinetuneStep(Step):
     @property
     def negatives_per_query(self) -> int:
         """The number of negatives of each query in a batch."""
-        return 0 if self.negatives == "none" else self.per_query
+        return 0 if self.negatives in ("none", "index") else self.per_query
 
     @property
     def needed_negatives(self) -> int:
         """The negatives that a query must have to be learned from."""
-        return 0 if self.negatives == "none" else self.least_negatives
+        return 0 if self.negatives in ("none", "index") else self.least_negatives
 
     def sample_of(self, seed: int) -> int:
         """The number of the sample of queries that a seed learns from: seeds differ in it as in all other chance."""
@@ -182,6 +186,7 @@ class FinetuneStep(Step):
             *(set() if self.negatives == "systems" else {"margin", "per_system"}),
             *({"first_rank", "depth"} if self.negatives in ("none", "systems") else set()),
             *(taken if self.negatives == "none" else set()),
+            *({"first_rank", "length", "exclude_relevant", *taken} if self.negatives == "index" else set()),
         }
 
     @model_validator(mode="after")
@@ -190,10 +195,10 @@ class FinetuneStep(Step):
             raise ValueError(
                 f"in_batch_group is {self.in_batch_group}, which does not divide the batch of {self.batch} queries"
             )
-        if self.in_batch_group and self.loss == "pairwise":
+        if self.in_batch_group and self.loss in ("pairwise", "lambda"):
             raise ValueError("a pairwise loss contrasts no passages of other queries; leave `in_batch_group` out")
         alone = self.scorer != "cross-encoder" and (self.in_batch_group or self.batch) < 2
-        if self.loss == "contrastive" and alone and not self.negatives_per_query:
+        if self.loss in ("contrastive", "pairwise-in-batch") and alone and not self.negatives_per_query:
             raise ValueError(
                 "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
             )
@@ -209,12 +214,25 @@ class FinetuneStep(Step):
             raise ValueError("published negatives replace BM25's, and so do triples; leave `published_negatives` out")
         if self.systems_file and self.negatives != "systems":
             raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
-        if self.positives == "answers" and self.negatives in ("systems", "none"):
+        if self.positives == "answers" and self.negatives in ("systems", "none", "index"):
             raise ValueError("`positives: answers` are retrieved; let `negatives` come from a run")
         if self.positives == "answers" and self.is_distillation:
             raise ValueError("teachers score judged passages; leave `positives: answers` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
+        return self
+
+    @model_validator(mode="after")
+    def _leave_the_index_as_it_is(self) -> "FinetuneStep":
+        if (self.loss == "lambda" or self.negatives == "index") and not (
+            self.loss in ("lambda", "pairwise") and self.negatives == "index" and self.scorer == "vector"
+        ):
+            raise ValueError(
+                "`negatives: index` goes with loss pairwise or lambda, of vectors, and loss lambda with such negatives"
+            )
+        for field in ("start", "projector", "pooling", "similarity") if self.negatives == "index" else ():
+            if getattr(self, field) != type(self).model_fields[field].default:
+                raise ValueError(f"`{field}` would change the passages' vectors, which `negatives: index` keeps")
         return self
 
     @model_validator(mode="after")

@@ -52,8 +52,6 @@ class Contrastive(RetrievalTask):
         """
         import torch
 
-        from encore.training import losses
-
         passages = embeddings["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         log_q = embeddings["log_q"].flatten() if "log_q" in embeddings else None
@@ -61,7 +59,13 @@ class Contrastive(RetrievalTask):
         ignored = left_out(passages, relevant, self.step.in_batch_group)
         with torch.autocast(passages.device.type, enabled=False):
             scores = self.scores(embeddings) / self.step.temperature
-            return {"contrast": losses.choice(scores, positive, ignored, log_q)}
+            return {self.term: self.chosen(scores, positive, ignored, log_q)}
+
+    def chosen(self, scores: Tensor, positive: Tensor, ignored: Tensor, log_q: Tensor | None) -> Tensor:
+        """The loss of scores [B, B * P], a scalar; other arguments as of ``losses.choice``."""
+        from encore.training import losses
+
+        return losses.choice(scores, positive, ignored, log_q)
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         """Of each query and every passage of the batch, [B, B * P]."""

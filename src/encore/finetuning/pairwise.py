@@ -1,13 +1,14 @@
-"""Fine-tuning on judged queries, each positive against each negative that its own query brings (CPDAE, section 4.1.3).
+"""Fine-tuning on judged queries by pairs: each positive against each negative.
 
-No passage of another query takes part. The papers' text calls its loss pairwise; the released code of the same
-authors' COSTA is list-wise over the batch (``contrastive.py``).
+Of its own query's alone (CPDAE, section 4.1.3; ANCE), or of the whole batch's (STAR). CPDAE's text calls its loss
+pairwise; the released code of the same authors' COSTA is list-wise over the batch (``contrastive.py``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.training.task import Arrays, ForwardOutput
 
@@ -37,3 +38,15 @@ class Pairwise(RetrievalTask):
     def scored(self, batch: Arrays) -> int:
         """The P passages of the query itself."""
         return int(batch["passages"].shape[1])
+
+
+class PairwiseInBatch(Contrastive):
+    """Each query's positive with every passage of its batch, or of its pool in the batch, that is not relevant."""
+
+    term = "pairs"
+
+    def chosen(self, scores: Tensor, positive: Tensor, ignored: Tensor, log_q: Tensor | None) -> Tensor:
+        """The mean over all pairs, a scalar, of scores [B, B * P]."""
+        from encore.training import losses
+
+        return losses.pairwise_over_pool(scores, positive, ignored)

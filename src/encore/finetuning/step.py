@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +24,8 @@ from encore.finetuning.queries import training_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
-from encore.models import checkpoint, embed
+from encore.finetuning.whole_index import WholeIndex
+from encore.models import checkpoint, embed, towers
 from encore.models.config import Projector
 from encore.models.encoder import Encoder
 from encore.models.heads import projector
@@ -47,6 +49,7 @@ def finetune(
     checkpoint_seconds: float = 120.0,
     teacher_outputs: Sequence[Path] = (),
     workers: int = 0,
+    index: Callable[[TokenStore, int], np.ndarray] | None = None,
 ) -> Trained:
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
@@ -60,6 +63,8 @@ def finetune(
         checkpoint_seconds: between two checkpoints.
         teacher_outputs: folders of each teacher's scores or vectors.
         workers: processes that make batches ahead.
+        index: gives the vectors of the store's passages [passages, D] that ``weights`` made, of that dimension; for
+            ``negatives: index``.
 
     Raises:
         EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
@@ -69,6 +74,8 @@ def finetune(
     store, judged = TokenStore(tokens), Collection(collection)
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
+    if step.negatives == "index":
+        encoder = query_tower_alone(encoder)
     changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
     for tower in {encoder, encoder.query_tower}:
         tower.config = replace(tower.config, **changes)
@@ -77,6 +84,9 @@ def finetune(
     queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], excluded)
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
+    elif step.negatives == "index":
+        assert index is not None
+        task = WholeIndex(step, queries, store, index(store, encoder.dimension))
     else:
         task = task_class(step)(step, queries, store)
     task.reading = encoder.config
@@ -115,6 +125,14 @@ def finetune(
     if done.validations:
         write_record(output / "validation.tsv", done.validations, step.validation_measure)
     return done
+
+
+def query_tower_alone(encoder: Encoder) -> Encoder:
+    """Two towers, of which that of queries can learn and that of passages cannot."""
+    apart = encoder if encoder.query_encoder is not None else towers.separate_encoders(encoder)
+    apart.requires_grad_(False)
+    apart.query_tower.requires_grad_(True)
+    return apart
 
 
 def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed: int) -> None:

@@ -7,13 +7,19 @@ from encore.finetuning import distillation
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.late_interaction import LateInteraction
-from encore.finetuning.pairwise import Pairwise
+from encore.finetuning.pairwise import Pairwise, PairwiseInBatch
+from encore.finetuning.whole_index import WholeIndex
 from encore.finetuning.retrieval_task import RetrievalTask
 
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
-TASKS: dict[str, type[RetrievalTask]] = {"contrastive": Contrastive, "pairwise": Pairwise, **distillation.TASKS}
+TASKS: dict[str, type[RetrievalTask]] = {
+    "contrastive": Contrastive,
+    "pairwise": Pairwise,
+    "pairwise-in-batch": PairwiseInBatch,
+    **distillation.TASKS,
+}
 
 
 def task_class(step: FinetuneStep) -> type[RetrievalTask]:
     """The class of a step's task."""
-    return SCORERS.get(step.scorer) or TASKS[step.loss]
+    return WholeIndex if step.negatives == "index" else SCORERS.get(step.scorer) or TASKS[step.loss]

@@ -178,6 +178,15 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
     return shards
 
 
+def vectors_by_row(folders: Sequence[Path], store: TokenStore, dimension: int) -> NDArray[np.float32]:
+    """The vectors of a whole collection in the order of its token store, [passages, dimension]; raises as above."""
+    shards = open_shards(folders, store.passages.names, dimension)
+    found = np.empty((len(store.passages), dimension), dtype=np.float32)
+    for shard in shards:
+        found[store.passages.names.rows(shard.documents)] = shard.vectors
+    return found
+
+
 def _once_each(documents: DocIds, names: DocIds) -> bool:
     """True if each of as many names is there."""
     rows = names.rows(documents)

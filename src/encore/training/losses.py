@@ -79,6 +79,47 @@ def pairwise(right: Tensor, wrong: Tensor) -> Tensor:
     return F.softplus(wrong - right[:, None]).mean()
 
 
+def pairwise_over_pool(scores: Tensor, positive: Tensor, ignored: Tensor) -> Tensor:
+    """The same over all passages of a pool, those of other queries too (STAR: Zhan et al. 2021; its released code).
+
+    ``loss = -(1/n) sum_ij log sigmoid(s_ip - s_ij)`` over the n pairs of a query's positive and a passage ``j`` that is
+    neither that nor ignored. So a query counts as often as it has such passages.
+
+    Args:
+        scores: [B, P], already divided by the temperature.
+        positive: [B] int64, which passage answers the query.
+        ignored: [B, P] bool, passages that are no negatives of the query.
+
+    Returns:
+        A scalar; 0 if no query has a negative.
+    """
+    wrong = ~ignored & ~F.one_hot(positive, scores.shape[1]).bool()
+    pairs = F.softplus(scores - scores.gather(1, positive[:, None]))
+    return pairs.masked_fill(~wrong, 0.0).sum() / wrong.sum().clamp(min=1)
+
+
+def ranked_pairs(scores: Tensor, right: Tensor, wrong: Tensor, gains: Tensor | None = None) -> Tensor:
+    """Logistic loss of each right passage of a ranked list against each wrong one (RankNet, Burges et al. 2005).
+
+    ``loss = mean_i (1/n_i) sum_ab |g_a - g_b| -log sigmoid(s_ia - s_ib)`` over the ``n_i`` pairs of a right passage
+    ``a`` and a wrong one ``b``. LTRe (Zhan et al. 2020) takes 1 in place of the difference of gains, ADORE (Zhan et al.
+    2021, LambdaLoss) what the reciprocal rank changes by if the two change places: ``g_r = 1/r``.
+
+    Args:
+        scores: [B, K], of each query's passages in their order.
+        right, wrong: [B, K] bool.
+        gains: [K], of a right passage at each place; no gradient reaches it.
+
+    Returns:
+        A scalar; queries without a pair count as 0.
+    """
+    pairs = (right[:, :, None] & wrong[:, None, :]).to(scores.dtype)
+    terms = F.softplus(scores[:, None, :] - scores[:, :, None]) * pairs
+    if gains is not None:
+        terms = terms * (gains[:, None] - gains[None, :]).abs()
+    return (terms.sum(dim=(1, 2)) / pairs.sum(dim=(1, 2)).clamp(min=1)).mean()
+
+
 def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tensor, temperature: float) -> Tensor:
     """Supervised contrast with several positives an anchor (Khosla et al. 2020, Eq. 2; COSTA, Eq. 8).
 

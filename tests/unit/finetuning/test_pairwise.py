@@ -6,7 +6,7 @@ import torch
 
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.pairwise import Pairwise
+from encore.finetuning.pairwise import Pairwise, PairwiseInBatch
 from encore.finetuning.queries import training_queries
 from tests.support.small_finetuning import (
     NEGATIVES,
@@ -130,6 +130,34 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
 
+def pairs_of_batch_by_definition(task, encoder, examples):
+    """Mean of -log sigmoid over each query's positive and every passage of its pool that is no answer to it."""
+    pool, terms = task.step.in_batch_group or len(examples), []
+    for number, example in enumerate(examples):
+        (query,) = vectors(task, encoder, [example.query.row], task.store.queries, task.step.query_length)
+        first = number - number % pool
+        for other, neighbour in enumerate(examples[first : first + pool], first):
+            wrong = neighbour.passages[1:] if other == number else neighbour.passages
+            wrong = [passage for passage in wrong if other == number or passage not in example.query.relevant]
+            own = vectors(task, encoder, [example.passages[0], *wrong], task.store.passages, task.step.length)
+            right, *scores = own @ query / task.step.temperature
+            terms += [np.log1p(np.exp(score - right)) for score in scores]
+    return np.mean(terms)
+
+
+@pytest.mark.parametrize("group", [None, 2])
+def test_pairs_with_the_whole_batch_are_those_by_definition(store, collection, group):
+    """STAR: the hard negatives and the positives of all queries count alike, but for passages that are relevant."""
+    task = made(store, collection, loss="pairwise-in-batch", in_batch_group=group)
+    assert isinstance(task, PairwiseInBatch)
+    torch.manual_seed(1)
+    encoder = Lookup()
+    for indices in ([0, 1, 2, 3], [7, 6, 5, 4, 3, 2, 1, 0]):
+        examples, batch = batch_of(task, indices)
+        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        assert loss == pytest.approx(pairs_of_batch_by_definition(task, encoder, examples), abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -142,6 +170,13 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
         ({"negatives": "mined", "triples": "x"}, "triples replace BM25's negatives"),
         ({"systems_file": "x"}, "not for `negatives: bm25`"),
         ({"negatives": "none", "positives": "answers"}, "are retrieved"),
+        ({"negatives": "index", "positives": "answers", "loss": "lambda"}, "are retrieved"),
+        ({"negatives": "index"}, "goes with loss pairwise or lambda"),
+        ({"loss": "lambda"}, "loss lambda with such negatives"),
+        ({"negatives": "index", "loss": "pairwise", "scorer": "late-interaction"}, "of vectors"),
+        ({"negatives": "index", "loss": "pairwise", "pooling": "mean"}, "`pooling` would change the passages' vectors"),
+        ({"negatives": "index", "loss": "pairwise", "start": "pretrained"}, "`start` would change"),
+        ({"negatives": "index", "loss": "lambda", "in_batch_group": 2}, "leave `in_batch_group` out"),
     ],
 )
 def test_fields_that_would_be_idle_or_impossible_are_refused(changes, words):

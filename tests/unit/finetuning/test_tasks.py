@@ -13,12 +13,12 @@ from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
 from encore.training.task import Subset
 from tests.support.batch_parts import in_parts
-from tests.support.small_finetuning import RECIPES, Lookup, loss_of, made, scorer_task, six_of
+from tests.support.small_finetuning import RECIPES, Lookup, index_task, loss_of, made, scorer_task, six_of
 from tests.support.small_teachers import small_task
 
 SCORERS = {"cross-encoder": {"length": 11}, "late-interaction": {"length": 12, "token_dimension": 6}}
 TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse"]
-TASKS = ["contrastive", *RECIPES, "pairwise", *TAUGHT, *SCORERS]
+TASKS = ["contrastive", *RECIPES, "pairwise", "pairwise-in-batch", "lambda", *TAUGHT, *SCORERS]
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -29,7 +29,9 @@ def models(request: pytest.FixtureRequest, store: Any, collection: Any, tmp_path
     name = request.param
     if name in SCORERS:
         return scorer_task(name, **SCORERS[name])[1]
-    if name in TAUGHT:
+    if name == "lambda":
+        task = index_task(store, collection)
+    elif name in TAUGHT:
         task = small_task(name, tmp_path)
     else:
         task = made(store, collection, **RECIPES.get(name, {"loss": name}))

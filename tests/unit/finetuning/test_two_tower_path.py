@@ -1,5 +1,6 @@
 """From pre-training to search with two towers, a head and a projector: what a step goes on from, what search uses."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
-from encore.retrieval.dense import answer_exactly
+from encore.retrieval.dense import answer_exactly, vectors_by_row
 from tests.support.small_models import TEXTS, tokenizer_folder
 from tests.support.small_shard import encode_all
 
@@ -133,3 +134,18 @@ def test_the_projector_of_costa_is_fine_tuned_and_kept(home: Path) -> None:
     assert (two.state_dict()["projector.2.weight"] - trained).abs().max() > 1e-3
     plain = tuned(home, costa, home / "plain/model")
     assert checkpoint.load_encoder(plain).config.projector == "none"
+
+
+@pytest.mark.parametrize("kind", ["shared", "separate"])
+def test_against_an_index_the_passage_tower_stays_and_its_vectors_serve(home: Path, tmp_path: Path, kind: str) -> None:
+    """ADORE: only the encoder of queries learns, so the passages of the start are those of the trained model."""
+    encode_all({"length": 16, "numerics": NUMERICS}, home / kind, home / "tokens", tmp_path / "index")
+    step = {**FINETUNE, "steps": 2, "negatives": "index", "loss": "lambda", "depth": 3, "validate_every": None}
+    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
+    places = (home / "tokens", home / "c", home / kind, None, tmp_path / "model", tmp_path / "state")
+    finetune(spec, *places, index=partial(vectors_by_row, [tmp_path / "index"]))
+    before, after = (checkpoint.load_encoder(folder) for folder in (home / kind, tmp_path / "model"))
+    for name, value in towers.passage_weights(before).items():
+        assert torch.equal(value, after.state_dict()[name]), name
+    moved = "encoder.layer.0.output.dense.weight"
+    assert not torch.equal(before.query_tower.state_dict()[moved], after.query_tower.state_dict()[moved])

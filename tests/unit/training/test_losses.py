@@ -30,6 +30,9 @@ CASES = [
     "kl_over_pairs",
     "margin_mse",
     "choice with ignored passages",
+    "pairwise_over_pool",
+    "ranked_pairs",
+    "ranked_pairs with gains",
 ]
 DISTILLATION = ["kl_over_pool", "kl_over_pairs", "margin_mse"]
 
@@ -46,6 +49,14 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         return "info_nce", [queries, passages], [positive, 0.7, *([ignored] if "ignored" in case else [])]
     if case == "pairwise":
         return "pairwise", [rng.normal(size=5), rng.normal(size=(5, 3))], []
+    if case == "pairwise_over_pool":
+        return case, [rng.normal(size=(5, 9))], [positive, rng.random((5, 9)) < 0.3]
+    if case.startswith("ranked_pairs"):
+        right = rng.random((5, 9)) < 0.3
+        right[2] = False  # a query without a pair
+        gains = 1 / np.arange(1, 10) * (np.arange(9) < 7)
+        others = [right, ~right & (rng.random((5, 9)) < 0.8), *([gains] if "gains" in case else [])]
+        return "ranked_pairs", [rng.normal(size=(5, 9))], others
     if case.startswith("choice"):
         return "choice", [rng.normal(size=(5, 9))], [positive, rng.random((5, 9)) < 0.3]
     if case == "sup_con":
@@ -125,6 +136,9 @@ PLANTED = {
     "info_nce with log-q": lambda q, p, own, t, ignored, log_q: losses.info_nce(q, p, own, t, ignored, -log_q),
     "pairwise": lambda right, wrong: losses.pairwise(right, wrong.roll(1, 0)),
     "choice with ignored passages": lambda scores, own, ignored: losses.choice(scores, own, ~ignored),
+    "pairwise_over_pool": lambda scores, own, ignored: losses.pairwise_over_pool(scores, own, ~ignored),
+    "ranked_pairs": lambda scores, right, wrong: losses.ranked_pairs(scores, wrong, right),
+    "ranked_pairs with gains": lambda scores, right, wrong, gains: losses.ranked_pairs(scores, right, wrong),
     "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
     "masked_lm": lambda states, words, bias, targets: losses.masked_lm(states[:-1], words, bias, targets[:-1]),
     "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),

@@ -12,7 +12,12 @@ from encore.errors import EncoreError
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, teachers
+<<<<<<< HEAD
 from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
+=======
+from encore.plan.artifacts.collections import backbone_files, collection, identical_ids, tokenizer, tokens
+from encore.plan.artifacts.systems import shards
+>>>>>>> 81431a80 (wip)
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
@@ -68,6 +73,10 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
+    if isinstance(step, FinetuneStep) and step.negatives == "index":
+        vectors = shards(plan, lineage.parent, seed, step.collection)
+        inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
+        spec["index"] = vectors[0].owner
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
 
 
@@ -108,6 +117,10 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
 def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
     """Refuse a miner that is not a lineage, and a new start from the parent itself."""
     name, parent = lineage.steps[-1].name, lineage.parent
+    if step.negatives == "index" and plan.resolve.scorer(parent) != "vector":
+        raise EncoreError(f"{lineage}: {name!r} searches the vectors of {parent}, whose texts have no single one each")
+    if step.negatives == "index" and plan.resolve.backbone(lineage).architecture == "transformers":
+        raise EncoreError(f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second one; take a BERT")
     if step.mined_by:
         explained(plan.resolve.lineage, step.mined_by, f"step {name!r}, mined_by")
     if step.start == "pretrained" and _weights(plan, lineage, step) == parent:

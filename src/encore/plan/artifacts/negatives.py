@@ -15,7 +15,7 @@ BM25 = "bm25"
 
 
 def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact | None:
-    """The negatives that a fine-tuning step learns from; None where its batches are enough.
+    """The negatives that a fine-tuning step learns from; None where its batches, or the index, are enough.
 
     Args:
         parent: the lineage that the step follows, which mines unless the step names another.
@@ -30,7 +30,7 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
             return _merged(plan, miner, step, seed)
         case "systems":
             return listed(plan, _of_all(step), seed)
-        case "none":
+        case "none" | "index":
             return None
 
 

@@ -128,8 +128,11 @@ def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Top
 def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
     """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest.
 
-    Vectors that are there in another number of shards than the configuration's are used as they are.
+    Vectors that are there in another number of shards than the configuration's are used as they are. A step that trains
+    the encoder of queries alone leaves them as they were.
     """
+    while lineage.steps and getattr(plan.resolve.step(lineage.steps[-1]), "negatives", "") == "index":
+        lineage = lineage.parent
     model = plan.model(lineage, seed)
     inputs = {"model": model, "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
