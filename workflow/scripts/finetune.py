@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--weights", required=True, type=artifact, help="model to go on from")
     parser.add_argument("--negatives", nargs="?", type=artifact, help="none where only the batch has some")
     parser.add_argument("--teachers", type=artifact, nargs="*", default=[], help="what each teacher scored")
-    parser.add_argument("--indexes", type=artifact, nargs="*", default=[], help="shards of what queries are searched in")
+    parser.add_argument("--indexes", type=artifact, nargs="*", default=[], help="shards that queries are searched in")
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")

@@ -8,8 +8,8 @@ from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise, PairwiseInBatch
-from encore.finetuning.whole_index import WholeIndex
 from encore.finetuning.retrieval_task import RetrievalTask
+from encore.finetuning.whole_index import WholeIndex
 
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 TASKS: dict[str, type[RetrievalTask]] = {

@@ -28,15 +28,14 @@ class WholeIndex(RetrievalTask):
     """Each query against the best passages of the collection, by vectors that stay as they are."""
 
     term = "ranking"
+    passages = np.empty((0, 0), np.float32)  # none where operations are counted without a collection
+    _held: Tensor | None = None  # the passages' vectors, on the model's device
 
-    def __init__(
-        self, step: FinetuneStep, queries: list[Query], store: TokenStore, passages: np.ndarray | None = None
-    ) -> None:
-        """``passages``: float32 [passages, D], of every passage of the store; a count of operations needs none."""
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, passages: np.ndarray) -> None:
+        """``passages``: float32 [passages, D], of every passage of the store."""
         super().__init__(step, queries, store)
         self.most_judged = max(len(query.judged) for query in queries)
         self.passages = passages
-        self._held: Tensor | None = None  # on the model's device
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
         """A query alone: nothing is drawn."""
@@ -63,7 +62,7 @@ class WholeIndex(RetrievalTask):
         return batch
 
     def outline(self, query_lengths: np.ndarray, passage_lengths: np.ndarray) -> Arrays:
-        """As of any batch of judged queries; no passage is read."""
+        """As of any batch of judged queries; no passage is read, and how many are searched is not known."""
         return {"query_ids": padded_parts([self.step.batch], query_lengths)[0]}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -85,17 +84,15 @@ class WholeIndex(RetrievalTask):
             return ForwardOutput({self.term: losses.ranked_pairs(scores, right, wrong, gains)}, {})
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """Forward and backward of the queries, and their products with all passages, where these are known."""
+        """Forward and backward of the queries, and their products with all passages."""
         read = flops.TRAINING * flops.forward(encoder.config, *batch["query_ids"].shape)
-        passages = 0 if self.passages is None else len(self.passages)
-        return read + flops.product(len(batch["query_ids"]), encoder.dimension, passages)
+        return read + flops.product(len(batch["query_ids"]), encoder.dimension, len(self.passages))
 
     def _on(self, queries: Tensor) -> Tensor:
         """The passages' vectors where the queries' are."""
         import torch
 
         if self._held is None or self._held.device != queries.device:
-            assert self.passages is not None
             self._held = torch.from_numpy(self.passages).to(queries.device)
         return self._held.to(queries.dtype)
 

@@ -1,10 +1,12 @@
 """Which negatives a fine-tuning is planned with, and where they come from."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
 from encore.errors import EncoreError
+from encore.plan.artifact import Topics
 
 ICT = "bert-base+ict+marco-bm25+marco-hn"
 pytestmark = pytest.mark.usefixtures("at_the_root")
@@ -155,3 +157,44 @@ def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is plan.model(
         plan.resolve.lineage("bert-base+ict+marco-bm25"), 0
     )
+
+
+WARM = "bert-base+ance-bm25"
+
+
+def test_a_round_of_mining_is_a_step_that_its_own_parent_mines_for(make):
+    """ANCE: the same step again and again, each from the model and the run of the one before."""
+    plan = make()
+    rounds = [plan.model(plan.resolve.lineage(WARM + "+ance" * count), 0) for count in range(4)]
+    for before, after in pairwise(rounds):
+        assert after.inputs["weights"] is after.inputs["negatives"].inputs["run"].inputs["model"] is before
+    assert len({made.folder for made in rounds}) == 4
+
+
+def test_queries_alone_are_trained_against_the_parents_vectors_and_searched_in_them(make):
+    """ADORE: one index for the training and for what it makes; how many shards it has renames nothing."""
+    star, adore = WARM + "+star", WARM + "+star+adore"
+    plan, sharded = make(), make({"execution": {"shards": 3}})
+    model, cut = (each.model(each.resolve.lineage(adore), 0) for each in (plan, sharded))
+    assert "negatives" not in model.inputs
+    assert model.folder == cut.folder
+    assert [role for role in cut.inputs if role.startswith("shard")] == ["shard0", "shard1", "shard2"]
+    topics = Topics("test", 100)
+    runs = [plan.run(lineage, 0, "msmarco-passage", topics) for lineage in (star, adore)]
+    assert model.inputs["shard0"] is runs[0].inputs["shard0"] is runs[1].inputs["shard0"]
+    assert runs[0].inputs["model"] is model.inputs["weights"]
+    assert runs[1].inputs["model"] is model
+
+
+@pytest.mark.parametrize(
+    ("lineage", "says"),
+    [
+        ("bert-base-tct+colbert+adore", "whose texts have no single one each"),
+        ("bert-base+ance-bm25+star+adore~depth=100", "depth=100 is its value already"),
+        ("bert-base+ance-bm25+star+adore~per_query=3", "per_query changes nothing"),
+    ],
+)
+def test_an_index_that_cannot_be_searched_is_refused(make, lineage, says):
+    plan = make()
+    with pytest.raises(EncoreError, match=says):
+        plan.model(plan.resolve.lineage(lineage), 0)

@@ -43,6 +43,8 @@ def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float
     queries, passages = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
     task = task_of(step)
     each = task.flops(Shape(shape), task.outline(np.sort(queries), passages))
+    if step.negatives == "index":
+        each += flops.product(step.batch, shape.dimension, size.passages.count)
     looks = steps // step.validate_every if step.validate_every else 0
     looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, passages)
     return {"flops": steps * each + looked, "longest": float(step.length)}

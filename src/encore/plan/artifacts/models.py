@@ -12,12 +12,8 @@ from encore.errors import EncoreError
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, teachers
-<<<<<<< HEAD
 from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
-=======
-from encore.plan.artifacts.collections import backbone_files, collection, identical_ids, tokenizer, tokens
 from encore.plan.artifacts.systems import shards
->>>>>>> 81431a80 (wip)
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
@@ -120,7 +116,9 @@ def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None
     if step.negatives == "index" and plan.resolve.scorer(parent) != "vector":
         raise EncoreError(f"{lineage}: {name!r} searches the vectors of {parent}, whose texts have no single one each")
     if step.negatives == "index" and plan.resolve.backbone(lineage).architecture == "transformers":
-        raise EncoreError(f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second one; take a BERT")
+        raise EncoreError(
+            f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second one; take a BERT"
+        )
     if step.mined_by:
         explained(plan.resolve.lineage, step.mined_by, f"step {name!r}, mined_by")
     if step.start == "pretrained" and _weights(plan, lineage, step) == parent:
