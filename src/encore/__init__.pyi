@@ -1,3 +1,4 @@
+from encore.datasets.foreign.data_frames import Collection as Collection
 from encore.errors import EncoreError as EncoreError
 from encore.products.data_frames import read_run as read_run
 from encore.products.data_frames import read_scores as read_scores

@@ -25,6 +25,7 @@ COMMANDS = {
     "ledger": "print where the values of steps and objectives come from",
     "show-config": "print each value of a lineage's steps, and where it comes from",
     "new": "write a run's file for a collection of your own: config/NAME.yaml",
+    "convert": "write files in other forms as a folder in BEIR's layout, and say what was taken for what",
     "preflight": "print what a run needs and what is missing, before it starts",
     "whatif": "print the jobs, cells and claims that a change would change",
     "compare": "print how close a run is to one that it should reproduce",
@@ -33,7 +34,7 @@ COMMANDS = {
     "schema": "print the JSON schema of a run's configuration",
 }
 ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it
-OF_NO_RUN = ("compare", "clean", "export", "schema")  # commands that need no run's configuration
+OF_NO_RUN = ("compare", "convert", "clean", "export", "schema")  # commands that need no run's configuration
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Judgments on their way into a collection: held against its queries and documents, and counted."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -12,6 +13,8 @@ from encore.errors import EncoreError, quoted
 
 Grades = dict[str, dict[str, int]]  # by query and document
 Unknown = Literal["refuse", "drop"]
+# trec_eval's own are C's long; these are enough and fit everywhere. pandas writes 1.0 where a column had a gap.
+_GRADE = re.compile(r"(-?[0-9]{1,6})(\.0+)?")
 
 
 class Judgment(NamedTuple):
@@ -88,6 +91,20 @@ class Judging:
             f"{_place(judgment)}{what} {quoted(name)} is not {where}{_otherwise_spelled(name, known)}; add it there, "
             "remove the judgment, or set `unknown_judgments: drop`"
         )
+
+
+def whole_grade(grade: str, before: str = "") -> int:
+    """The whole number that a grade's text says.
+
+    Args:
+        before: the place, for the message.
+
+    Raises:
+        EncoreError: it says none.
+    """
+    if (whole := _GRADE.fullmatch(grade)) is None:
+        raise EncoreError(f"{before}grade {quoted(grade)} is not a whole number; give one, such as 1")
+    return int(whole[1])
 
 
 def highest_graded(judged: Mapping[str, int]) -> set[str]:

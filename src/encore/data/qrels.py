@@ -1,17 +1,13 @@
 """Judgments in a file of the user's: BEIR's three columns with their header, or TREC's four without."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from encore.data.collection import QRELS_HEADER
-from encore.data.judgments import Judgment
-from encore.errors import EncoreError, quoted
+from encore.data.judgments import Judgment, whole_grade
+from encore.errors import EncoreError
 from encore.storage.text_files import numbered_records
-
-# trec_eval's own are C's long; these are enough and fit everywhere. pandas writes 1.0 where a column had a gap.
-_GRADE = re.compile(r"(-?[0-9]{1,6})(\.0+)?")
 
 
 def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], split: str) -> Iterator[Judgment]:
@@ -55,9 +51,7 @@ def _lines(path: Path) -> Iterator[Judgment]:
                 f"{place}: the header must be query-id, corpus-id and score, tab-separated; add it, or give TREC's "
                 "four columns, which have none"
             )
-        if (whole := _GRADE.fullmatch(grade)) is None:
-            raise EncoreError(f"{place}: grade {quoted(grade)} is not a whole number; give one, such as 1")
-        yield Judgment(query, document, int(whole[1]), place)
+        yield Judgment(query, document, whole_grade(grade, f"{place}: "), place)
 
 
 def _columns(place: str, fields: list[str], count: int, between: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,26 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Located:
     """Rows of a file with the numbers of their lines, which remember where each row was that they gave."""
 
-    def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
+    def __init__(self, path: Path | str, rows: Iterable[tuple[int, Row]], unit: str = "line") -> None:
         self.path = path
-        self._rows = rows
+        self._rows, self._unit = rows, unit
         self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row come between
         self._row = self._line = 0
 
     @property
     def place(self) -> str:
         """Of the row that was given last."""
-        return f"{self.path}, line {self._line}"
+        return f"{self.path}, {self._unit} {self._line}"
+
+    @property
+    def given(self) -> int:
+        """How many rows were given."""
+        return self._row
 
     def place_of(self, row: int) -> str:
         """Of a row that was given, counted from 1."""
         jump, line = self._jumps[bisect_right(self._jumps, row, key=lambda each: each[0]) - 1]
-        return f"{self.path}, line {line + row - jump}"
+        return f"{self.path}, {self._unit} {line + row - jump}"
 
     def __iter__(self) -> Iterator[Row]:
         for line, row in self._rows:
@@ -42,6 +48,25 @@ class Located:
                 self._jumps.append((self._row, line))
             self._line = line
             yield row
+
+
+class LocatedFiles(Located):
+    """Rows of several files, one after another."""
+
+    def __init__(self, files: Sequence[Located]) -> None:
+        super().__init__(files[0].path, ())
+        self._files = files
+
+    def place_of(self, row: int) -> str:
+        """Of a row that was given, counted from 1 over all files."""
+        for file in self._files:
+            if row <= file.given:
+                break
+            row -= file.given
+        return file.place_of(row)
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(self._files)
 
 
 def place_of(rows: Iterable[Row], number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
+"""A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (packed or not) and ``qrels/<split>.tsv``.
 
 ``answers.jsonl`` next to them may have the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
 
@@ -24,7 +24,7 @@ from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents, remembered_contents
-from encore.storage.text_files import numbered_objects
+from encore.storage.text_files import PACKED, numbered_objects
 
 
 class BeirSplit(Split):
@@ -153,7 +153,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     empty: set[str] = set()
     form = Form.of_spec(spec)
     rows = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
-    corpus = _without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
+    corpus = without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
@@ -179,7 +179,7 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
 
 def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
     paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
-    if any((folder / f"answers.jsonl{packed}").exists() for packed in (".gz", "")):
+    if any((folder / f"answers.jsonl{packed}").exists() for packed in PACKED):
         paths["answers"] = _data_file(folder, "answers")
     return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
 
@@ -189,10 +189,10 @@ def _qrels(split: str) -> str:
 
 
 def _data_file(folder: Path, name: str) -> Path:
-    plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
-    if plain.exists() and packed.exists():
-        raise EncoreError(f"{plain} and {packed.name} both exist, and only one can be read; move the other away")
-    return _existing(packed if packed.exists() else plain)
+    there = [path for end in PACKED if (path := folder / f"{name}.jsonl{end}").exists()]
+    if len(there) > 1:
+        raise EncoreError(f"{there[0]} and {there[1].name} both exist, and only one can be read; move the other away")
+    return _existing(there[0] if there else folder / f"{name}.jsonl")
 
 
 def _existing(path: Path) -> Path:
@@ -250,7 +250,7 @@ def _queries(path: Path) -> Iterator[tuple[int, Row]]:
         yield number, kept if cluster is None else {**kept, "metadata": {"cluster": str(cluster)}}
 
 
-def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
     """The rows that say something; ids of the others go to ``empty``."""
     for number, row in rows:
         name = row["_id"]

@@ -21,8 +21,8 @@ from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Locate
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
-from encore.storage.files import open_text, open_text_writer
-from encore.storage.text_files import numbered_lines
+from encore.storage.files import open_text_writer
+from encore.storage.text_files import numbered_lines, opened
 
 COUNTED = ("queries", "judgments", "negatives")
 HEADER = ["id", "text", "title"]  # of passages
@@ -266,18 +266,18 @@ def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def elements(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of an array in UTF-8, one after another; a file that ends in ``.gz`` is unpacked.
+    """The objects of an array in UTF-8, one after another; a packed file is unpacked.
 
     Raises:
         EncoreError: with the number of the element, from 1: something is no UTF-8, no JSON or no object, is nested too
             deeply, or the file is cut short or continues after the array.
     """
     number = 1
-    with open_text(path) as file:
+    with opened(path) as file:
         try:
-            if not file.buffer.peek(1024).lstrip().startswith(b"["):  # type: ignore[attr-defined]
+            if not file.peek(1024).lstrip().startswith(b"["):
                 raise EncoreError(f"{path}: a JSON array is expected, which begins with `[`; replace the file")
-            for element in _items(file.buffer):
+            for element in _items(file):
                 if not isinstance(element, dict):
                     raise EncoreError(f"{path}, element {number}: an object is expected; replace the file")
                 yield element

@@ -55,25 +55,19 @@ def tf_idf(frequencies: sparse.csr_matrix) -> sparse.csr_matrix:
 def right_singular(matrix: sparse.csr_matrix, rank: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest ``rank`` singular values, falling, and their right singular vectors [columns, rank].
 
-    The sign of each vector is that which makes its largest entry positive. Dense products are torch's, whose number of
+    The sign of each vector is that which makes its largest entry positive. A matrix with fewer rows or columns than
+    ``rank`` has no further values: these are 0, with vectors of zeros. Dense products are torch's, whose number of
     threads, unlike NumPy's, is part of a run's specification.
-
-    Raises:
-        EncoreError: the matrix has fewer rows or columns than ``rank``.
     """
-    if rank > min(matrix.shape):
-        raise EncoreError(
-            f"{matrix.shape[0]} texts of {matrix.shape[1]} pieces cannot give embeddings of {rank} dimensions; "
-            "lower the backbone's `hidden` or take a larger collection"
-        )
     width = min(rank + OVERSAMPLING, *matrix.shape)
     basis = _orthonormal(np.random.default_rng(seed).standard_normal((matrix.shape[1], width)))
     for _ in range(POWERS):
         basis = _orthonormal(matrix.T @ _orthonormal(matrix @ basis))
     _, values, small = torch.linalg.svd(torch.from_numpy(matrix @ basis), full_matrices=False)
     vectors = (torch.from_numpy(basis) @ small.T)[:, :rank].numpy()
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)])
-    return values[:rank].numpy(), vectors * signs
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
+    lacking = max(0, rank - width)
+    return np.pad(values[:rank].numpy(), (0, lacking)), np.pad(vectors * signs, ((0, 0), (0, lacking)))
 
 
 def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from isal import igzip
@@ -90,6 +91,23 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """Give a folder to write to, which gets its name at the end; after an error nothing is left.
+
+    Raises:
+        EncoreError: there is something of that name already.
+    """
+    if folder.exists():
+        raise EncoreError(f"{folder} is there already; take it as it is, or remove it")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".", dir=folder.parent) as place:
+        made = Path(place) / folder.name
+        made.mkdir()
+        yield made
+        made.rename(folder)
 
 
 @contextmanager

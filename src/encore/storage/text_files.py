@@ -15,16 +15,17 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from encore.errors import EncoreError, quoted
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+PACKED = ("", ".gz", ".xz", ".zst")  # ends of names that are read
 LONGEST = 32 * 2**20  # bytes of a line; the longest of MS MARCO's documents has two million
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text, plain or packed by gzip or xz, without their ends. One at a time is held.
+    """Numbered lines of a text, plain or packed, without their ends. One at a time is held.
 
     Raises:
         EncoreError: as the module says.
@@ -115,8 +116,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def opened(path: Path) -> IO[bytes]:
-    """A user's file, plain or packed by gzip or xz."""
+def opened(path: Path) -> io.BufferedReader:
+    """A user's file, plain or packed by gzip, xz or zstd."""
+    if path.suffix == ".zst":
+        import pyarrow as pa  # planning imports this module and does without
+
+        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
     if path.suffix == ".xz":
         return io.BufferedReader(lzma.open(path))
     return io.BufferedReader(gzip.open(path)) if path.suffix == ".gz" else path.open("rb")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from encore.errors import EncoreError
+from encore.storage.progress import Progress
 from encore.storage.text_files import numbered_lines, opened
 
 BYTES = 32 * 2**20  # of text in a block
-TOLD = 60  # seconds between two lines of progress
 
 
 class TsvBlock(NamedTuple):
@@ -38,16 +37,14 @@ def read_tsv(path: Path, names: Sequence[str]) -> Iterator[TsvBlock]:
     if not path.is_file():
         raise EncoreError(f"{path} is missing; put it there, or run the command that makes it again")
     bad: list[int] = []
-    done, began, told = 0, time.monotonic(), time.monotonic()
+    done, progress = 0, Progress(path.name, "lines")
     try:
         for batch in _opened(path, names, bad):
             block = TsvBlock(done + 1, batch.columns)
             _refuse_empty(path, names, block)
             yield block
             done += len(block)
-            if time.monotonic() - told > TOLD:
-                told = time.monotonic()
-                print(f"{path.name}: {done:,} lines, {done / (told - began):,.0f} a second", flush=True)
+            progress.more(len(block))
     except (pa.ArrowInvalid, OSError) as error:
         if bad:
             raise malformed(path, bad[0], names) from error

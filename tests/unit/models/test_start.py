@@ -86,6 +86,17 @@ def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
     assert (vectors[np.abs(vectors).argmax(axis=0), range(10)] > 0).all()
 
 
+@pytest.mark.parametrize("texts", [1, 12])
+def test_fewer_texts_than_dimensions_leave_the_others_at_zero(texts: int) -> None:
+    """The decomposition has no further singular values: a dozen passages train, instead of ending the job."""
+    matrix = sparse.csr_matrix(np.random.default_rng(2).random((texts, 30)))
+    values, vectors = lsa.right_singular(matrix, 16, seed=0)
+    _, expected, right = np.linalg.svd(matrix.toarray(), full_matrices=False)
+    np.testing.assert_allclose(values, [*expected, *[0] * (16 - texts)], atol=1e-9)
+    np.testing.assert_allclose(np.abs((vectors[:, :texts] * right.T).sum(axis=0)), 1.0, atol=1e-6)
+    assert not vectors[:, texts:].any()
+
+
 def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
     encoder, heads = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
     store = TokenStore(tokens)
@@ -180,8 +191,6 @@ def test_two_towers_start_from_one_trained_model_and_stay_two(tokens: Path, tmp_
 def test_refusals(tokens: Path, tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="give --tokens"):
         start_model(backbone("lsa"), 0, tokens / "tokenizer")
-    with pytest.raises(EncoreError, match=r"60 texts.*cannot give embeddings of 64"):
-        start_model(backbone("lsa", hidden=64), 0, tokens / "tokenizer", tokens)
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["abc"], 20)), tmp_path / "other")
     with pytest.raises(EncoreError, match="another vocabulary"):
         start_model(backbone("lsa"), 0, tmp_path / "other", tokens)

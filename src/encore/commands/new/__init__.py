@@ -12,6 +12,7 @@ from encore.commands.new.source import beir_source, ir_datasets_source
 from encore.config.languages import CODE, ENGLISH
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
+from encore.datasets.foreign.conversion import convert
 from encore.errors import EncoreError
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.targets import everything_declared
@@ -24,6 +25,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="of the collection and of its run: config/NAME.yaml is written")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--beir", type=Path, metavar="FOLDER", help="a folder in BEIR's layout")
+    source.add_argument(
+        "--from", type=Path, metavar="PATH", dest="given", help="files in another form; data/NAME is made of them"
+    )
     source.add_argument("--ir-datasets", metavar="ID", help="what ir_datasets calls it, such as beir/scifact")
     parser.add_argument(
         "--language", help="of the texts, by ISO 639's code; en, or what ir_datasets says, if nothing is given"
@@ -42,7 +46,8 @@ def answer(arguments: argparse.Namespace) -> int:
     """Look at the collection, write the run's file, and say what to type next.
 
     Raises:
-        EncoreError: the name is taken or cannot be one, or the collection cannot be used; then nothing is written.
+        EncoreError: the name is taken or cannot be one, or the collection cannot be used; then no run's file is
+            written. What was made of files in another form stays, for `--beir`.
     """
     refuse_odd_name(arguments.name, "a dataset", DATASET)
     path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
@@ -53,18 +58,19 @@ def answer(arguments: argparse.Namespace) -> int:
     if arguments.language and not re.fullmatch(CODE, arguments.language):
         raise EncoreError(f"--language {arguments.language!r} is not a code of ISO 639; give one, such as hi for Hindi")
     base = read_run(arguments.config)
-    zero_shot = arguments.zero_shot
-    if arguments.beir:
-        found = beir_source(arguments.beir, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop)
+    zero_shot, root = arguments.zero_shot, Path(base.execution.data_root)
+    if folder := arguments.beir or (root / arguments.name if arguments.given else None):
+        if arguments.given:
+            print("\n".join([f"{folder} is made:", *convert(arguments.given, folder, drop=arguments.drop)]), flush=True)
+        found = beir_source(folder, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop)
     else:
-        root = Path(base.execution.data_root)
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
     encoder = None
     if arguments.sha256 and not arguments.checkpoint:
         raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256
-        encoder = published_encoder(*given, Path(base.execution.data_root))
+        encoder = published_encoder(*given, root)
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
     everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
     write_text(path, text)

@@ -1,0 +1,174 @@
+"""What columns of other people's rows mean, by their names: passages, queries, judgments, or all three in each row."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from encore.data.judgments import Judgment, whole_grade
+from encore.data.validation import Row
+from encore.errors import EncoreError, quoted
+
+Taken = TypeVar("Taken")
+What = Literal["training", "judgments", "passages", "queries"]
+Names = Mapping[str, Sequence[str]]  # theirs for each of ours, the first that is there
+_ANY = ("_id", "id")  # of a passage or of a query
+_PASSAGE = ("docid", "doc_id", "docno", "pid", "passage_id", "psg_id", "document_id", "corpus-id", "corpus_id")
+_QUERY = ("qid", "query_id", "query-id", "topic_id", "topic", "number", "num")
+_CERTAIN = {*_PASSAGE, *_QUERY, "contents", "positive_passages", "positive_ctxs"}  # say what the row is
+NEEDED: Mapping[What, Names] = {
+    "training": {"text": ("query", "question"), "positives": ("positive_passages", "positive_ctxs")},
+    "judgments": {
+        "query": _QUERY,
+        "document": _PASSAGE,
+        "grade": ("score", "relevance", "rel", "label", "grade", "judgment"),
+    },
+    "passages": {"_id": (*_PASSAGE, *_ANY), "text": ("text", "contents", "content", "body", "passage", "document")},
+    "queries": {"_id": (*_QUERY, *_ANY), "text": ("text", "query", "title", "question", "contents", "description")},
+}
+OPTIONAL: Mapping[What, Names] = {
+    "training": {"_id": (*_QUERY, *_ANY), "negatives": ("negative_passages", "hard_negative_ctxs")},
+    "passages": {"title": ("title", "headline", "ttl", "hl", "head")},
+}
+HEADERLESS: Mapping[tuple[What, int], Sequence[str]] = {  # by the number of columns, as in MS MARCO's files
+    ("passages", 2): ("id", "text"),
+    ("passages", 3): ("id", "title", "text"),
+    ("passages", 4): ("id", "url", "title", "text"),
+    ("queries", 2): ("id", "text"),
+    ("judgments", 3): ("qid", "docid", "score"),
+}
+HINTS: Mapping[What, str] = {  # in the name of a file or folder; the first one that is found
+    "judgments": r"qrel|judg",
+    "queries": r"quer|topic|question",
+    "passages": r"corpus|collection|doc|passage|psg",
+}
+_KNOWN = {name for kind in (*NEEDED.values(), *OPTIONAL.values()) for names in kind.values() for name in names}
+
+
+class Asked(NamedTuple):
+    """A training row: its query (without ``_id`` if it has none), and the passages that answer it, or do not."""
+
+    query: Row
+    positives: list[Row]
+    negatives: list[Row]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What rows are, the column of theirs behind each name of ours, and the columns that are not read.
+
+    Its methods take a row, and raise an EncoreError without a place where an id, a text or a grade is none.
+    """
+
+    what: What
+    columns: Mapping[str, str]
+    others: Sequence[str]
+
+    def passage(self, row: Row) -> Row:
+        """``_id``, ``title`` and ``text``."""
+        return {"_id": self._id(row, "_id"), "title": self._text(row, "title") or "", "text": self._said(row)}
+
+    def query(self, row: Row) -> Row:
+        """``_id`` and ``text``."""
+        return {"_id": self._id(row, "_id"), "text": self._said(row)}
+
+    def judgment(self, row: Row) -> Judgment:
+        """A query's id, a passage's id and a grade."""
+        grade = whole_grade(str(row.get(self.columns["grade"])))
+        return Judgment(self._id(row, "query"), self._id(row, "document"), grade)
+
+    def asked(self, row: Row) -> Asked:
+        """A query with its passages."""
+        own = {"_id": self._id(row, "_id")} if "_id" in self.columns else {}
+        listed = (row.get(self.columns.get(name, "")) for name in ("positives", "negatives"))
+        return Asked({**own, "text": self._said(row)}, *(list(_passages(each)) for each in listed))
+
+    def _id(self, row: Row, name: str) -> str:
+        found = row.get(self.columns[name])
+        if not isinstance(found, str | int) or isinstance(found, bool):
+            raise EncoreError(
+                f"{self.columns[name]} is {quoted(found)}, no id; give ids as texts (pandas: `dtype=str`)"
+            )
+        return str(found)
+
+    def _text(self, row: Row, name: str) -> str | None:
+        found = row.get(self.columns.get(name, ""))
+        if not isinstance(found, str | None):
+            raise EncoreError(f"{self.columns[name]} is {quoted(found)}, no text; put it in quotes")
+        return found
+
+    def _said(self, row: Row) -> str:
+        found = self._text(row, "text")
+        if found is None:
+            raise EncoreError(f"{self.columns['text']} is missing or null; add it, or remove the row")
+        return found
+
+
+def meaning(columns: Iterable[str], path: str = "") -> Meaning | None:
+    """What rows with these columns are; None if that is not known.
+
+    Args:
+        columns: their names, in any case; 1, 2, … where a file has no header.
+        path: of the file; its name, or else that of a folder, says what an id with a text is.
+    """
+    theirs, hint = list(columns), hinted(path)
+    names = HEADERLESS.get((hint, len(theirs)), ()) if hint and theirs[:1] == ["1"] else map(str.lower, theirs)
+    there = dict(zip(names, theirs, strict=False))
+    found = {what: each for what, wanted in NEEDED.items() if len(each := _chosen(wanted, there)) == len(wanted)}
+    certain = (
+        what for what, each in found.items() if _CERTAIN & {name for name in there if there[name] in each.values()}
+    )
+    what = hint if hint in found else next(certain, None)
+    if what is None:
+        return None
+    taken = found[what] | _chosen(OPTIONAL.get(what, {}), there)
+    return Meaning(what, taken, [name for name in theirs if name not in taken.values()])
+
+
+def taken(rows: Iterable[tuple[int, Row]], take: Callable[[Row], Taken], place: str) -> Iterator[tuple[int, Taken]]:
+    """What is taken of numbered rows, with their numbers; what is refused of one gets its place."""
+    for number, row in rows:
+        try:
+            found = take(row)
+        except EncoreError as error:
+            raise EncoreError(f"{place} {number}: {error}") from error
+        yield number, found
+
+
+def is_header(names: Sequence[str]) -> bool:
+    """True if a first line names columns, and is no row: two at least are known."""
+    return sum(name.strip().lower() in _KNOWN for name in names) > 1
+
+
+def expected(what: What) -> str:
+    """The columns that rows need to be this, in words."""
+    return " and ".join(f"one of {', '.join(names)}" for names in NEEDED[what].values())
+
+
+def hinted(path: str) -> What | None:
+    """What a file's name, or else a folder's, says of it."""
+    parts = (part.lower() for part in reversed(PurePath(path).parts))
+    return next((what for part in parts for what, pattern in HINTS.items() if re.search(pattern, part)), None)
+
+
+def _chosen(wanted: Names, there: Mapping[str, str]) -> dict[str, str]:
+    chosen = {ours: next((there[name] for name in names if name in there), None) for ours, names in wanted.items()}
+    return {ours: name for ours, name in chosen.items() if name is not None}
+
+
+def _passages(listed: Any) -> Iterator[Row]:
+    """Passages of a list of objects, or, as Arrow may have it, of an object of lists."""
+    if isinstance(listed, dict):
+        listed = [dict(zip(listed, values, strict=True)) for values in zip(*listed.values(), strict=True)]
+    for each in listed or ():
+        known = _of_passages(tuple(each)) if isinstance(each, dict) else None
+        if known is None:
+            raise EncoreError(f"{quoted(each)} is listed as a passage; give it {expected('passages')}")
+        yield known.passage(each)
+
+
+@cache
+def _of_passages(columns: tuple[str, ...]) -> Meaning | None:
+    return meaning(columns, "passages")

@@ -1,0 +1,216 @@
+"""From a file or folder in any known form to a collection in BEIR's layout, and what was taken for what."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, write_collection
+from encore.data.columns import NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
+from encore.data.validation import Located, LocatedFiles, Row
+from encore.datasets.beir import without_empty
+from encore.datasets.foreign.forms import Form, form_of
+from encore.errors import EncoreError
+from encore.storage.files import appearing, open_text_writer
+from encore.storage.progress import Progress
+
+_SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(?![a-z])")
+_SHARD = re.compile(r"\d+-of-\d+")  # of one table, as Hugging Face writes them
+USES: Mapping[What, str] = {"training": "train", "judgments": "test"}  # where no name says another
+SHOWN = 8  # names in a message
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A file that is understood, and how many rows of each kind it gave."""
+
+    path: Path
+    form: Form
+    meaning: Meaning
+    split: str  # of judgments and training rows
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def description(self) -> str:
+        """Its form and columns, in words."""
+        read = [ours if theirs.isdigit() else theirs for ours, theirs in self.meaning.columns.items()]
+        unread = [name for name in self.meaning.others if not name.isdigit()]
+        return f"{self.form.name}: {', '.join(read)}{'; not read: ' if unread else ''}{', '.join(unread)}"
+
+    def read(self, take: Callable[[Row], Taken]) -> Iterator[tuple[int, Taken]]:
+        """What is taken of each row, with its number."""
+        progress = Progress(str(self.path))
+        for found in taken(self.form.rows(self.path), take, f"{self.path}, {self.form.unit}"):
+            yield found
+            progress.more()
+
+    def asked(self) -> Iterator[tuple[int, Asked]]:
+        """Queries with their passages; one without an id gets its split's name and its number."""
+        for number, row in self.read(self.meaning.asked):
+            yield number, row._replace(query={"_id": f"{self.split}-{number}", **row.query})
+
+
+def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
+    """The files of a folder, or one file, that are understood; and why each other one is not, by name.
+
+    Raises:
+        EncoreError: there is no such file or folder, or one that its name says to be needed is not understood.
+    """
+    if not source.exists():
+        raise EncoreError(f"{source} is missing; name a file or a folder")
+    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    parts, others = list[Part](), dict[str, str]()
+    for path in files:
+        name = path.relative_to(source).as_posix() if source.is_dir() else path.name
+        if any(part.startswith(".") for part in Path(name).parts):
+            continue
+        try:
+            parts.append(_part(path, name))
+        except EncoreError as error:
+            if hinted(path.name):
+                raise
+            others[name] = str(error)
+    return parts, others
+
+
+def _part(path: Path, name: str) -> Part:
+    """A file, as its first row says.
+
+    Raises:
+        EncoreError: it is not understood.
+    """
+    form = form_of(path)
+    if form is None:
+        raise EncoreError(f"{path}: its form is not known; take it away, or convert it")
+    first = next(form.rows(path), None)
+    columns = first[1] if first else {}
+    known = meaning(columns, name)
+    is_row = "1" not in columns or columns["1"].split() == [columns["1"]]  # prose is not
+    if known is None or not is_row:
+        shown = f"{len(columns)} columns without header" if "1" in columns else ", ".join(columns) or "no row"
+        raise EncoreError(f"{path}: {form.name} with {shown} is not understood; rename its columns, or take it away")
+    split = next((found for part in reversed(Path(name).parts) if (found := _SPLIT.search(part.lower()))), None)
+    return Part(path, form, known, split[2] if split else USES.get(known.what, ""))
+
+
+def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
+    """Write the collection that a file or folder holds, in BEIR's layout; returns in sentences what was taken for what.
+
+    Passages are those of files of passages; where there are none, those that training rows list. The passages that
+    training rows list as negatives are in ``negatives/<split>.tsv.gz``.
+
+    Args:
+        drop: leave out passages without text and judgments of what does not exist, instead of refusing them.
+
+    Raises:
+        EncoreError: the folder is there already; there are no passages; or, with file and line, what
+            ``write_collection`` refuses.
+    """
+    parts, others = recognised(source)
+    by_kind: dict[What, list[Part]] = {what: [part for part in parts if part.meaning.what == what] for what in NEEDED}
+    if not by_kind["passages"] and not by_kind["training"]:
+        there = [f"{part.path.name} has {part.meaning.what} ({part.description})" for part in parts]
+        raise EncoreError(
+            f"{source} has no passages (there: {'. '.join([*there, *others.values()][:SHOWN]) or 'nothing'}); a file "
+            f"of them has {expected('passages')}, and, where that is only an id and a text, corpus or doc in its name"
+        )
+    with appearing(folder) as made:
+        _write(made, by_kind, drop)
+        _write_negatives(made, by_kind["training"])
+    return [*_sentences(source, parts), *([f"Not read: {', '.join([*others][:SHOWN])}."] if others else [])]
+
+
+def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> None:
+    listed, asked, empty = dict[str, int](), dict[str, str](), set[str]()
+    corpus, queries = by_kind["passages"] or by_kind["training"], [*by_kind["queries"], *by_kind["training"]]
+    rows = {part: _passages(part, listed) for part in corpus}
+    rows = {part: without_empty(part.path, each, empty) for part, each in rows.items()} if drop else rows
+    read = {part: Located(part.path, each, part.form.unit) for part, each in rows.items()}
+    topics = {part: Located(part.path, _queries(part, asked), part.form.unit) for part in queries}
+    write_collection(
+        folder,
+        LocatedFiles([*read.values()]),
+        LocatedFiles([*topics.values()]) if topics else (),
+        _judgments(by_kind),
+        empty=empty,
+        unknown_judgments="drop" if drop else "refuse",
+    )
+    for what, located in (("passages", read), ("queries", topics)):
+        for part, its in located.items():
+            part.counts[what] = its.given
+
+
+def _passages(part: Part, listed: dict[str, int]) -> Iterator[tuple[int, Row]]:
+    """Passages of a file, or those that its training rows list, each of these once."""
+    if part.meaning.what == "passages":
+        yield from part.read(part.meaning.passage)
+        return
+    for number, row in part.asked():
+        for passage in (*row.positives, *row.negatives):
+            text = hash((passage["title"], passage["text"]))
+            if listed.get(passage["_id"]) != text:  # another text of one id is refused where it is written
+                listed[passage["_id"]] = text
+                yield number, passage
+
+
+def _queries(part: Part, asked: dict[str, str]) -> Iterator[tuple[int, Row]]:
+    """Queries of a file, each once over all files: parts of a set are often published next to the whole."""
+    training = part.meaning.what == "training"
+    rows = ((number, row.query) for number, row in part.asked()) if training else part.read(part.meaning.query)
+    for number, row in rows:
+        if asked.get(row["_id"]) != row["text"]:
+            asked[row["_id"]] = row["text"]
+            yield number, row
+
+
+def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgment]]:
+    """Judgments by split; what a training row lists as relevant has grade 1.
+
+    Raises:
+        EncoreError: two files judge one split, and are not shards of one table.
+    """
+    found: dict[str, list[Judgment]] = {}
+    first: dict[str, Part] = {}
+    for part in by_kind["judgments"]:
+        other = first.setdefault(part.split, part)
+        if _SHARD.sub("", str(part.path)) != _SHARD.sub("", str(other.path)):
+            raise EncoreError(f"{other.path} and {part.path} both judge {part.split!r}; take one of them away")
+    for part in (*by_kind["judgments"], *by_kind["training"]):
+        place, own = f"{part.path}, {part.form.unit}", found.setdefault(part.split, [])
+        before = len(own)
+        if part.meaning.what == "judgments":
+            read = part.read(part.meaning.judgment)
+            own += (each._replace(place=f"{place} {number}") for number, each in read)
+        else:
+            own += (
+                Judgment(row.query["_id"], passage["_id"], 1, f"{place} {number}")
+                for number, row in part.asked()
+                for passage in row.positives
+            )
+        part.counts[f"judgments of {part.split}"] = len(own) - before
+    return found
+
+
+def _write_negatives(folder: Path, training: Sequence[Part]) -> None:
+    """Lines ``query-id corpus-id rank`` of the passages that rows list as negatives, in their order."""
+    for split in dict.fromkeys(part.split for part in training):
+        with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
+            file.write(NEGATIVES_HEADER + "\n")
+            for part in (each for each in training if each.split == split):
+                for _, row in part.asked():
+                    part.counts["listed negatives"] += len(row.negatives)
+                    name = row.query["_id"]
+                    file.writelines(f"{name}\t{each['_id']}\t{rank}\n" for rank, each in enumerate(row.negatives, 1))
+
+
+def _sentences(source: Path, parts: Sequence[Part]) -> Iterator[str]:
+    """What was taken of each file, and of files of one form together."""
+    alike: dict[tuple[str, ...], list[Part]] = defaultdict(list)
+    for part in parts:
+        alike[part.description, *part.counts].append(part)
+    for (description, *labels), together in alike.items():
+        sums = (f"{sum(part.counts[label] for part in together):,} {label}" for label in labels)
+        names = [part.path.relative_to(source).as_posix() if source.is_dir() else part.path.name for part in together]
+        shown = ", ".join(names) if len(names) < 4 else f"{len(names):,} files, {names[0]} to {names[-1]}"
+        yield f"{', '.join(sums)} from {shown} ({description})."

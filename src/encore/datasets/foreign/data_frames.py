@@ -1,0 +1,70 @@
+"""Collections of pandas data frames: for notebooks, which have texts and judgments in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encore.data import collection
+from encore.data.columns import Meaning, What, expected, meaning, taken
+from encore.data.validation import Located, Row
+from encore.errors import EncoreError
+from encore.storage.files import appearing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Collection(collection.Collection):
+    """A collection's folder: texts, queries and judgments. ``encore new NAME --beir FOLDER`` takes one."""
+
+    @classmethod
+    def from_dataframes(
+        cls,
+        corpus: pd.DataFrame,
+        queries: pd.DataFrame,
+        qrels: pd.DataFrame | Mapping[str, pd.DataFrame],
+        folder: str | Path,
+    ) -> Collection:
+        """Write data frames into a new folder in BEIR's layout.
+
+        Columns are known by the names that BEIR, ir_datasets, Pyserini and PyTerrier give them (``data/columns.py``):
+        ``docid``, ``docno`` or ``_id`` with ``text`` and perhaps ``title``; ``qid`` or ``query_id`` with ``query`` or
+        ``text``; ``qid``, ``docno`` and ``label``, and so on. Ids are texts, and stay as they are.
+
+        Args:
+            qrels: judgments to test on, or those of each split: ``{"train": …, "test": …}``.
+            folder: where it is written.
+
+        Raises:
+            EncoreError: the folder exists, a frame lacks a column, or a row is refused, with its number from 1.
+        """
+        by_split = qrels if isinstance(qrels, Mapping) else {"test": qrels}
+        texts, asked = _known(corpus, "corpus", "passages"), _known(queries, "queries", "queries")
+        judged = {}
+        for split, frame in by_split.items():
+            known, place = _known(frame, "qrels", "judgments"), f"qrels of {split}, row"
+            read = taken(_rows(frame), known.judgment, place)
+            judged[split] = [each._replace(place=f"{place} {number}") for number, each in read]
+        with appearing(Path(folder)) as made:
+            collection.write_collection(
+                made,
+                Located("corpus", taken(_rows(corpus), texts.passage, "corpus, row"), "row"),
+                Located("queries", taken(_rows(queries), asked.query, "queries, row"), "row"),
+                judged,
+            )
+        return cls(Path(folder))
+
+
+def _known(frame: pd.DataFrame, name: str, what: What) -> Meaning:
+    known = meaning(map(str, frame.columns), name)
+    if known is None or known.what != what:
+        columns = ", ".join(map(str, frame.columns))
+        raise EncoreError(f"{name} has the columns {columns or 'none'}; give it {expected(what)}")
+    return known
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[tuple[int, Row]]:
+    whole = frame.rename(columns=str).astype(object)
+    return enumerate(whole.where(whole.notna(), None).to_dict("records"), 1)

@@ -1,0 +1,208 @@
+"""The forms of other people's files: each is a function that gives numbered rows; a file's first bytes tell its form.
+
+``FORMS`` registers them. A row has values by column; the columns of a file without header are called 1, 2, …
+"""
+
+import csv
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from encore.data.columns import is_header
+from encore.data.validation import Row
+from encore.datasets.dpr import elements
+from encore.errors import EncoreError
+from encore.storage.text_files import LONGEST, numbered_lines, numbered_objects, numbered_records, opened
+
+Rows = Iterator[tuple[int, Row]]
+HEAD = 4096  # bytes that tell a form
+_MARKUP = re.compile(r"</?[A-Za-z!][^<>]*>")
+_FIELD = re.compile(r"<(\w+)[^<>]*>(.*?)</\1>", re.DOTALL)
+_JUDGMENT = r"(\S+\tQ?\d+\t\S+\t|\S+ +Q?\d+ +\S+ +)-?\d+(\.0+)?\s*?(\n|$)"  # its second column is a number
+_LABEL = re.compile(r"(?i)(number|topic|description|narrative)\s*:")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form: how its files begin, and what numbers their rows."""
+
+    name: str
+    begins: str
+    rows: Callable[[Path], Rows]
+    unit: str = "line"
+
+
+def form_of(path: Path) -> Form | None:
+    """The form that a file begins like; None for an empty or unknown one.
+
+    Raises:
+        EncoreError: it cannot be unpacked.
+    """
+    try:
+        with opened(path) as file:
+            head = file.read(HEAD)
+    except (OSError, EOFError) as error:
+        raise EncoreError(f"{path}: cannot be read ({error}); replace the file") from error
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    return next((form for form in FORMS if re.match(form.begins, text, re.IGNORECASE)), None)
+
+
+def _objects(path: Path) -> Rows:
+    return numbered_objects(path)
+
+
+def _array(path: Path) -> Rows:
+    return enumerate(elements(path), 1)
+
+
+def _arrow(path: Path) -> Rows:
+    """A stream, as a Hugging Face ``datasets`` folder has it, or a file of Feather's."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(path)) as source:
+            if source.read(6) == b"ARROW1":
+                file = pa.ipc.open_file(source)
+                yield from (file.get_batch(number) for number in range(file.num_record_batches))
+            else:
+                source.seek(0)
+                yield from pa.ipc.open_stream(source)
+
+    return _batched(path, batches())
+
+
+def _parquet(path: Path) -> Rows:
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(batch_size=1024)
+
+    return _batched(path, batches())
+
+
+def _batched(path: Path, batches: Iterable[pa.RecordBatch]) -> Rows:
+    try:
+        yield from enumerate((row for batch in batches for row in batch.to_pylist()), 1)
+    except (pa.ArrowException, OSError) as error:
+        raise EncoreError(f"{path}: cannot be read ({error}); replace the file") from error
+
+
+def _trec_judgments(path: Path) -> Rows:
+    for number, line in numbered_records(path):
+        yield number, _fitting(path, number, ["qid", "iteration", "docid", "score"], line.split())
+
+
+def _tab_separated(path: Path) -> Rows:
+    """With the quoting of CSV below a header, as pandas writes it; without one no quoting, as MS MARCO's."""
+    _, first = next(numbered_records(path))
+    if is_header(first.split("\t")):
+        yield from _quoted(path, "\t")
+        return
+    names = _numbered(first.split("\t"))
+    for number, line in numbered_records(path):
+        yield number, _fitting(path, number, names, line.split("\t"))
+
+
+def _comma_separated(path: Path) -> Rows:
+    _, first = next(numbered_records(path))
+    return _quoted(path, "," if first.count(",") >= first.count(";") else ";")
+
+
+def _quoted(path: Path, between: str) -> Rows:
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), delimiter=between, strict=True)
+    names, began = list[str](), 1
+    try:
+        for fields in reader:
+            if fields and not names:
+                names = fields if is_header(fields) else _numbered(fields)
+                fields = [] if names is fields else fields
+            if fields:  # a blank line has none
+                yield began, _fitting(path, began, names, fields)
+            began = reader.line_num + 1
+    except csv.Error as error:
+        raise EncoreError(
+            f"{path}, line {began}: cannot be split into columns ({error}); fix its quotes, or remove the line"
+        ) from error
+
+
+def _numbered(fields: list[str]) -> list[str]:
+    return [str(number) for number, _ in enumerate(fields, 1)]
+
+
+def _fitting(path: Path, number: int, names: list[str], fields: list[str]) -> Row:
+    if len(fields) != len(names):
+        raise EncoreError(
+            f"{path}, line {number}: {len(fields)} columns, {len(names)} are expected; fix or remove the line"
+        )
+    return dict(zip(names, fields, strict=True))
+
+
+def _trec_documents(path: Path) -> Rows:
+    """The elements of each ``<DOC>``; what is in none of them is its text, if it has no ``<TEXT>``."""
+    for number, inner in _between(path, "DOC"):
+        row: Row = {}
+        for name, value in _FIELD.findall(inner):
+            row[name.lower()] = "\n".join([*filter(None, [row.get(name.lower())]), _plain(value)])
+        yield number, {"text": _plain(_FIELD.sub("", inner)), **row}
+
+
+def _trec_topics(path: Path) -> Rows:
+    """``<num>``, ``<title>`` and others of each ``<top>``, which nothing needs to close, without their labels."""
+    for number, inner in _between(path, "top"):
+        _, *parts = re.split(r"<(\w+)>", re.sub(r"</\w+>", "", inner))
+        values = (" ".join(_LABEL.sub("", _plain(value), count=1).split()) for value in parts[1::2])
+        yield number, dict(zip((name.lower() for name in parts[::2]), values, strict=True))
+
+
+def _between(path: Path, name: str) -> Iterator[tuple[int, str]]:
+    """What is between each ``<name>`` and the next ``</name>``, with the line of the first."""
+    marks = re.compile(rf"(<{name}(?:\s[^<>]*)?>|</{name}>)", re.IGNORECASE)
+    began, parts = 0, list[str]()
+    for number, line in numbered_lines(path):
+        for piece in marks.split(line):
+            closes, is_mark = piece.startswith("</"), marks.fullmatch(piece)
+            if is_mark and closes == (not began):
+                raise EncoreError(f"{path}, line {number}: {piece} cannot be here; close each <{name}> once")
+            if is_mark and closes:
+                yield began, "\n".join(parts)
+            if is_mark:
+                began, parts = 0 if closes else number, []
+            else:
+                parts.append(piece)
+    if began:
+        raise EncoreError(f"{path}, line {began}: <{name}> is not closed; close it, or replace the file")
+
+
+def _plain(text: str) -> str:
+    return html.unescape(_MARKUP.sub(" ", text)).strip()
+
+
+def _xml_topics(path: Path) -> Rows:
+    """Attributes and children of each child of the root; the text of one without children."""
+    try:
+        with opened(path) as file:
+            root = ElementTree.parse(file).getroot()
+    except (ElementTree.ParseError, OSError) as error:
+        raise EncoreError(f"{path}: no XML that can be read ({error}); replace the file") from error
+    for number, topic in enumerate(root, 1):
+        texts = [(each.tag, " ".join("".join(each.itertext()).split())) for each in (*topic, topic)]
+        yield number, {**topic.attrib, **dict(texts[:-1] or [("text", texts[-1][1])])}
+
+
+FORMS = (
+    Form("parquet", r"PAR1", _parquet, "row"),
+    Form("Arrow", r"ARROW1|\ufffd{4}", _arrow, "row"),
+    Form("JSON lines", r"\{", _objects),
+    Form("JSON array", r"\[", _array, "element"),
+    Form("TREC documents", r"<DOC[\s>]", _trec_documents),
+    Form("TREC topics", r"<top>", _trec_topics),
+    Form("XML topics", r"<\?xml|<\w*(topics|queries)", _xml_topics, "topic"),
+    Form("TREC judgments", _JUDGMENT, _trec_judgments),
+    Form("tab-separated", r"[^\n]*\t", _tab_separated),
+    Form("comma-separated", r"[^\n]*[,;]", _comma_separated),
+)

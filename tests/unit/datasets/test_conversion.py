@@ -1,0 +1,320 @@
+"""Files in other people's forms become one collection, and each form says what was taken for what."""
+
+import csv
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from encore.data.collection import Collection
+from encore.datasets import kinds
+from encore.datasets.beir import BeirFields
+from encore.datasets.foreign.conversion import convert
+from encore.errors import EncoreError
+from encore.storage.files import sha256
+
+PASSAGES = [("007", "Lift", 'of a "wing", it is'), ("8", "", "drag")]
+QUERIES = [("1", "what is lift"), ("02", "what is drag")]
+JUDGED = [("1", "007", 1), ("02", "8", 2), ("02", "007", 0)]
+GRADES = {"1": {"007": 1}, "02": {"8": 2, "007": 0}}
+
+
+def lines(*rows: object) -> str:
+    return "".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows)
+
+
+def pyserini(place: Path) -> None:
+    (place / "docs").mkdir()
+    for number, (name, title, text) in enumerate(PASSAGES):
+        row = {"id": name, "contents": text, **({"title": title} if title else {})}
+        (place / f"docs/part{number}.json").write_text(lines(row))
+    (place / "topics.tsv").write_text(lines(*map("\t".join, QUERIES)))
+    trec_judgments(place, "qrels.txt")
+
+
+def trec_judgments(place: Path, name: str, between: str = " ") -> None:
+    (place / name).write_text(lines(*(between.join((q, "0", d, str(grade))) for q, d, grade in JUDGED)))
+
+
+def ms_marco(place: Path) -> None:
+    (place / "collection.tsv").write_text(lines(*("\t".join(filter(None, row)) for row in PASSAGES[1:])))
+    with (place / "collection.tsv").open("a") as file:
+        file.write('007\tLift\tof a "wing", it is\n'.replace("\tLift\t", "\t"))
+    (place / "queries.dev.small.tsv").write_text(lines(*map("\t".join, QUERIES)))
+    (place / "queries.dev.tsv").write_text(lines(*map("\t".join, [*QUERIES, ("3", "unjudged, and there")])))
+    trec_judgments(place, "qrels.dev.small.tsv", "\t")
+
+
+def trec(place: Path) -> None:
+    (place / "wsj").mkdir()
+    (place / "wsj/WSJ_1").write_text(
+        "<DOC>\n<DOCNO> 007 </DOCNO>\n<HL> Lift </HL>\n<TEXT>\n<P>of a &quot;wing&quot;,</P> it is\n</TEXT>\n</DOC>\n"
+        "<DOC><DOCNO>8</DOCNO>drag</DOC>\n"
+    )
+    (place / "topics.401-450").write_text(
+        "\n".join(
+            f"<top>\n\n<num> Number: {name}\n<title> {text.replace(' ', chr(10), 1)}\n\n<desc> Description:\nx\n</top>"
+            for name, text in QUERIES
+        )
+    )
+    trec_judgments(place, "qrels.trec8")
+
+
+def xml_topics(place: Path) -> None:
+    topics = "".join(
+        f'<topic number="{name}"><query>{text}</query><narrative>x</narrative></topic>' for name, text in QUERIES
+    )
+    (place / "topics-rnd5.xml").write_text(
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<topics task="x">\n{topics}</topics>'
+    )
+    corpus_of_csv(place)
+    trec_judgments(place, "qrels-covid.txt", "   ")
+
+
+def corpus_of_csv(place: Path) -> None:
+    with (place / "documents.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file)
+        writer.writerows([("docid", "title", "text", "length"), *((*row, "3") for row in PASSAGES)])
+
+
+def comma_separated(place: Path) -> None:
+    corpus_of_csv(place)
+    with (place / "queries.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([("id", "text"), *QUERIES])
+    frame = pd.DataFrame(JUDGED, columns=["query_id", "doc_id", "relevance"])
+    frame["relevance"] = frame["relevance"].astype(float)  # as after a join: 1.0
+    frame.to_csv(place / "qrels.csv", index=False)
+
+
+def parquet(place: Path) -> None:
+    for name, (columns, rows) in TABLES.items():
+        (place / name).mkdir()
+        for number, row in enumerate(rows):  # shards, as Hugging Face writes them
+            table = pa.table({column: [value] for column, value in zip(columns, row, strict=True)})
+            pq.write_table(table, place / name / f"test-{number:05}-of-{len(rows):05}.parquet")
+
+
+def arrow(place: Path) -> None:
+    """A folder as ``datasets``' ``save_to_disk`` leaves it."""
+    (place / "dataset_dict.json").write_text('{"splits": ["corpus", "queries", "qrels"]}')
+    for name, (columns, rows) in TABLES.items():
+        (place / name).mkdir()
+        (place / name / "state.json").write_text('{\n  "_data_files": []\n}')
+        table = pa.table(
+            {column: list(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
+        )
+        with (
+            pa.OSFile(str(place / name / "data-00000-of-00001.arrow"), "wb") as file,
+            pa.ipc.new_stream(file, table.schema) as out,
+        ):
+            out.write_table(table)
+
+
+TABLES = {
+    "corpus": (("_id", "title", "text"), PASSAGES),
+    "queries": (("_id", "text"), QUERIES),
+    "qrels": (("query-id", "corpus-id", "score"), JUDGED),
+}
+WRITERS = {
+    pyserini: "1 passages from docs/part1.json (JSON lines: id, contents).",
+    ms_marco: "3 judgments of dev from qrels.dev.small.tsv (TREC judgments: qid, docid, score; not read: iteration).",
+    trec: "2 queries from topics.401-450 (TREC topics: num, title; not read: desc).",
+    xml_topics: "2 queries from topics-rnd5.xml (XML topics: number, query; not read: narrative).",
+    comma_separated: "2 passages from documents.csv (comma-separated: docid, text, title; not read: length).",
+    parquet: "3 judgments of test from qrels/test-00000-of-00003.parquet, qrels/test-00001-of-00003.parquet",
+    arrow: "2 passages from corpus/data-00000-of-00001.arrow (Arrow: _id, text, title).",
+}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_each_form_gives_the_same_collection(write: Callable[[Path], None], tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    write(tmp_path / "raw")
+    said = convert(tmp_path / "raw", tmp_path / "made")
+    assert any(WRITERS[write] in sentence for sentence in said), said
+    made = Collection(tmp_path / "made")
+    texts = {row["_id"]: (row["title"], " ".join(row["text"].split())) for row in made.corpus()}
+    without_title = write is ms_marco
+    assert texts == {name: ("" if without_title else title, text) for name, title, text in PASSAGES}
+    assert {name: made.queries()[name] for name, _ in QUERIES} == dict(QUERIES)
+    (split,) = made.splits()
+    assert made.qrels(split) == GRADES
+    convert(tmp_path / "raw", tmp_path / "again")
+    names = [path.relative_to(tmp_path / "made") for path in (tmp_path / "made").rglob("*") if path.is_file()]
+    assert len(names) == 4
+    for name in names:
+        assert sha256(tmp_path / "made" / name) == sha256(tmp_path / "again" / name)
+
+
+def test_what_is_written_is_a_folder_that_the_kind_beir_reads(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    pyserini(tmp_path / "raw")
+    convert(tmp_path / "raw", tmp_path / "made")
+    split = {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
+    fields = BeirFields.model_validate({"kind": "beir", "path": str(tmp_path / "made"), "splits": split})
+    counts = kinds.build_collection("beir", fields.resolve(), tmp_path / "built", source=tmp_path / "made")
+    assert (counts["passages"], counts["queries"], counts["splits"]["test"]["judgments"]) == (2, 2, 3)
+
+
+@pytest.mark.parametrize("packing", [".gz", ".xz", ".zst"])
+def test_packed_files_are_unpacked(packing: str, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    pyserini(raw)
+    for path in [path for path in raw.rglob("*") if path.is_file()]:
+        packed, data = path.with_name(path.name + packing), path.read_bytes()
+        if packing == ".zst":
+            with pa.CompressedOutputStream(str(packed), "zstd") as file:
+                file.write(data)
+        else:
+            packed.write_bytes(gzip.compress(data) if packing == ".gz" else lzma.compress(data))
+        path.unlink()
+    assert f"3 judgments of test from qrels.txt{packing} (" in "".join(convert(raw, tmp_path / "made"))
+    assert Collection(tmp_path / "made").qrels("test") == GRADES
+
+
+def test_ids_grades_and_ends_of_lines_are_read_as_pandas_and_trec_eval_do(tmp_path: Path) -> None:
+    """A byte order mark, CR LF, blank lines at the end, grades as floats; an id of JSON's may be a number."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "corpus.jsonl").write_bytes(b'\xef\xbb\xbf{"_id": 7, "text": "a"}\r\n{"_id": "1.0", "text": "b"}\r\n\r\n\n')
+    (raw / "queries.tsv").write_bytes("\ufeff007\twhat\r\n\r\n".encode())
+    (raw / "qrels.txt").write_bytes(b"007 0 7 1.0\r\n007 0 1.0 2.0\r\n\n\n")
+    convert(raw, tmp_path / "made")
+    assert Collection(tmp_path / "made").qrels("test") == {"007": {"7": 1, "1.0": 2}}
+
+
+def tevatron(name: str, query: str, positives: list[str], negatives: list[str]) -> dict[str, object]:
+    listed = [[{"docid": each, "title": "", "text": f"text {each}"} for each in ids] for ids in (positives, negatives)]
+    return {"query_id": name, "query": query, "positive_passages": listed[0], "negative_passages": listed[1]}
+
+
+def test_training_rows_give_queries_judgments_passages_and_negatives(tmp_path: Path) -> None:
+    """Tevatron's, in lines and, as objects of lists, in Arrow's; a passage that several rows list is one."""
+    rows = [tevatron("q1", "lift", ["a"], ["b", "c"]), tevatron("q2", "drag", ["b", "d"], ["a"])]
+    (tmp_path / "train.jsonl").write_text(lines(*rows))
+    said = convert(tmp_path / "train.jsonl", tmp_path / "made")
+    assert "3 judgments of train, 4 passages, 2 queries, 3 listed negatives from train.jsonl" in said[0]
+    made = Collection(tmp_path / "made")
+    assert [row["_id"] for row in made.corpus()] == ["a", "b", "c", "d"]
+    assert made.qrels("train") == {"q1": {"a": 1}, "q2": {"b": 1, "d": 1}}
+    assert list(made.negatives("train")) == [("q1", "b", 1), ("q1", "c", 2), ("q2", "a", 1)]
+    turned = [
+        {
+            **row,
+            **{
+                key: {name: [each[name] for each in row[key]] for name in ("docid", "title", "text")}
+                for key in list(row)[2:]
+            },
+        }
+        for row in rows
+    ]
+    (tmp_path / "raw/train").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(turned), tmp_path / "raw/train/0000.parquet")
+    convert(tmp_path / "raw", tmp_path / "other")
+    assert sha256(tmp_path / "other/negatives/train.tsv.gz") == sha256(tmp_path / "made/negatives/train.tsv.gz")
+    assert sha256(tmp_path / "other/corpus.jsonl.gz") == sha256(tmp_path / "made/corpus.jsonl.gz")
+
+
+def test_dprs_rows_are_numbered_and_passages_come_from_the_corpus_if_there_is_one(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "psgs_w100.tsv").write_text('id\ttext\ttitle\n1\t"a ""b"""\tA\n2\tc\tC\n')
+    row = {
+        "question": "who",
+        "answers": ["a"],
+        "positive_ctxs": [{"passage_id": "1", "title": "A", "text": "another text", "score": 1000}],
+        "negative_ctxs": [],
+        "hard_negative_ctxs": [{"psg_id": 2, "title": "C", "text": "c"}],
+    }
+    (raw / "nq-dev.json").write_text(json.dumps([row, {**row, "question": "whom"}]))
+    said = "\n".join(convert(raw, tmp_path / "made"))
+    assert "not read: answers, negative_ctxs" in said
+    made = Collection(tmp_path / "made")
+    assert [(row["_id"], row["text"]) for row in made.corpus()] == [("1", 'a "b"'), ("2", "c")]
+    assert made.queries() == {"dev-1": "who", "dev-2": "whom"}
+    assert made.qrels("dev") == {"dev-1": {"1": 1}, "dev-2": {"1": 1}}
+    assert next(made.negatives("dev")) == ("dev-1", "2", 1)
+
+
+SMALL = {"corpus.tsv": "1\ta\n", "queries.tsv": "1\tx\n"}
+REFUSED = [
+    (
+        {"a.csv": "url,words\nx,y z\n"},
+        "there: raw/a.csv: comma-separated with 2 columns without header is not understood",
+    ),
+    ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
+    ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),
+    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt: its form is not known"),
+    ({}, "raw has no passages (there: nothing)"),
+    (
+        {"corpus.jsonl": '{"id": "1", "text": "x"}\n{"id": 1.0, "text": "y"}\n'},
+        "corpus.jsonl, line 2: id is 1.0, no id",
+    ),
+    ({"corpus.jsonl": lines({"id": "1", "text": "x"}, {"id": "2", "text": None})}, "line 2: text is missing or null"),
+    ({"corpus.jsonl": "{"}, "corpus.jsonl, line 1: not JSON that can be read"),
+    (
+        {"docs.1": '{"id": "1", "contents": "x"}', "docs.2": '{"id": "1", "contents": "y"}'},
+        "docs.2, line 1: id '1' occurs",
+    ),
+    ({"corpus.tsv": "1\ta\n2\tb\tc\n"}, "corpus.tsv, line 2: 3 columns, 2 are expected"),
+    ({"docs.csv": 'docid,text\n1,"a\n'}, "docs.csv, line 2: cannot be split into columns (unexpected end of data)"),
+    ({"docs.csv": 'docid,text\n1,"a"b\n'}, "docs.csv, line 2: cannot be split into columns"),
+    ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n<DOC>\n"}, "docs.trec, line 4: <DOC> cannot be here"),
+    ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n"}, "docs.trec, line 1: <DOC> is not closed"),
+    ({"docs.parquet": "PAR1 and no more"}, "docs.parquet: cannot be read"),
+    ({**SMALL, "qrels.txt": "1 0 1 yes\n"}, "qrels.txt: its form is not known"),
+    ({**SMALL, "qrels.tsv": "1\t1\t0.5\n"}, "qrels.tsv, line 1: grade '0.5' is not a whole number"),
+    ({**SMALL, "qrels.txt": "1 0 1 1\n1 0 2 1\n"}, "qrels.txt, line 2: document '2' is not in the corpus"),
+    ({**SMALL, "qrels.a": "1 0 1 1\n", "qrels.b": "1 0 1 1\n"}, "raw/qrels.a and raw/qrels.b both judge 'test'"),
+    ({**SMALL, "queries.train.tsv": "1\ty\n"}, "queries.tsv, line 1: id '1' occurs twice"),
+    ({**SMALL, "topics.xml": "<?xml?><topics>"}, "topics.xml: no XML that can be read"),
+    (
+        {"train.jsonl": lines(tevatron("1", "x", ["a"], []) | {"negative_passages": [{"text": "b"}]})},
+        "train.jsonl, line 1: {'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "message"), REFUSED)
+def test_what_cannot_be_taken_is_refused_with_its_place_and_what_is_there(
+    files: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("raw").mkdir()
+    for name, text in files.items():
+        (Path("raw") / name).write_text(text)
+    with pytest.raises(EncoreError) as caught:
+        convert(Path("raw"), Path("made"))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in Path().iterdir()] == ["raw"]
+
+
+def test_what_is_not_read_is_said(tmp_path: Path) -> None:
+    for name, text in {**SMALL, "README.md": "Texts, and more.\n", ".hidden": "x"}.items():
+        (tmp_path / name).write_text(text)
+    assert convert(tmp_path, tmp_path.with_name("made"))[-1] == "Not read: README.md."
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "corpus.tsv").write_text("1\ta\n")
+    (tmp_path / "made").mkdir()
+    with pytest.raises(EncoreError, match="made is there already"):
+        convert(tmp_path / "corpus.tsv", tmp_path / "made")
+
+
+def test_drop_leaves_out_what_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    files = {"corpus.tsv": "1\ta\n2\t \n", "queries.tsv": "1\tx\n", "qrels.txt": "1 0 1 1\n1 0 2 1\n1 0 3 1\n"}
+    for name, text in files.items():
+        (tmp_path / "raw" / name).write_text(text)
+    convert(tmp_path / "raw", tmp_path / "made", drop=True)
+    made = Collection(tmp_path / "made")
+    assert ([row["_id"] for row in made.corpus()], made.qrels("test")) == (["1"], {"1": {"1": 1}})
