@@ -16,7 +16,16 @@ from tests.support.clones import REPOSITORY, Clone
 
 ASKING = {"all", "audit", "fetch", "preflight"}
 PRODUCTS = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
-RESUMED = {"pretrain", "finetune", "attend"}
+RESUMED = {"pretrain", "finetune", "attend", "predict_queries"}
+FED = {
+    "encode",
+    "search",
+    "rerank",
+    "teacher_scores",
+    "masked_loss",
+    "inspect_model",
+    "train_doc2query",
+}  # GPUs, by one core
 SCORING = {"evaluate", "negatives", "merged_negatives"}
 
 
@@ -151,7 +160,11 @@ def profile(name: str, **lines: str) -> dict[str, Any]:
 def test_one_line_says_how_slurm_is_asked_for_gpus(line: str, flags: list[str]) -> None:
     """The request of a training with two processes, of a search and of BM25's latency, by SLURM's plugin."""
     asked = profile("slurm", gpu=line, gpu_partition="a-gpu", partition="cpus")["set-resources"]
-    known = {"threads": 2, "input": SimpleNamespace(model=[]), "wildcards": SimpleNamespace(teacher="x", indexed="y")}
+    known = {
+        "threads": 2,
+        "input": SimpleNamespace(model=[], doc2query_model=[]),
+        "wildcards": SimpleNamespace(teacher="x", indexed="y"),
+    }
     found = {name: {key: eval(str(value), dict(known)) for key, value in asked[name].items()} for name in asked}
     jobs = {name: SimpleNamespace(resources=Fields(fields)) for name, fields in found.items()}
     assert [set_gres_string(jobs[name]).strip() for name in ("pretrain", "search")] == flags
@@ -170,22 +183,39 @@ def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
     with_gpu = {name for name, fields in slurm["set-resources"].items() if "gpu:" in fields.get("gres", "")}
     assert set(local["set-resources"]) == with_gpu > {"pretrain", "finetune", "encode", "search"}
     assert set(generic["set-resources"]) == with_gpu
-    sometimes = {name: fields["gpu"] for name, fields in local["set-resources"].items() if fields["gpu"] != 1}
-    assert set(sometimes) == {"build_index", "measure_latency"}
-    for name, expression in sometimes.items():
-        condition = expression.removeprefix("1 if ").removesuffix(" else 0")
-        asked = {"slurm_partition": f"'gpu' if {condition} else 'main'", "gres": f"'gpu:%d' % 1 if {condition} else ''"}
+    several = {name for name, fields in local["set-resources"].items() if str(fields["gpu"]).startswith("threads")}
+    assert several == {"pretrain", "finetune", "attend", "predict_queries"}
+    for name, fields in local["set-resources"].items():
+        count, _, condition = str(fields["gpu"]).removesuffix(" else 0").partition(" if ")
+        asked = {"slurm_partition": "'gpu'", "gres": f"'gpu:%d' % {count}"}
+        if condition:
+            asked = {
+                "slurm_partition": f"'gpu' if {condition} else 'main'",
+                "gres": f"{asked['gres']} if {condition} else ''",
+            }
         assert slurm["set-resources"][name] == asked
-    assert local["resources"] == ["gpu=1"]
+
+
+@pytest.mark.parametrize(("named", "count"), [(None, 1), ("", 1), ("3", 1), ("0,2,5", 3)])
+def test_without_slurm_as_many_jobs_have_gpus_as_there_are(
+    named: str | None, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    elif list(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("this machine has GPUs")
+    assert profile("gpu")["resources"] == [f"gpu={count}"]
 
 
 def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> None:
-    """On GPUs, which compute, one each; batches are made by their workers."""
+    """On GPUs, which compute, one each, as of other jobs that run a model; batches are made by workers."""
     numbers = "numerics: {precision: fp32, threads: 3}\nexecution: {processes: 2, workers: 4, "
     text = (clone.root / "config/nano.yaml").read_text()
     clone.replace("config/nano.yaml", re.search("(numerics: .*\n)?execution: {", text)[0], numbers)  # type: ignore[index]
     try:
-        for given, threads, cores in (({}, 6, 14), ({"pretrain": {"gres": "'gpu:%d' % threads"}}, 2, 10)):
+        on_gpus = profile("gpu")["set-resources"] | {"pretrain": {"gres": "'gpu:%d' % threads"}}
+        for given, threads, cores in (({}, 6, 14), (on_gpus, 2, 10)):
             workflow = parsed(clone, **given)
             (rule,) = (rule for rule in workflow.rules if rule.name == "pretrain")
             plan = workflow.globals["PLAN"]
@@ -195,6 +225,9 @@ def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> N
             found = rule.resources["_cores"]._value(wildcards)
             assert (found, rule.resources["cpus_per_task"]._value(wildcards, found)) == (threads, cores)
             assert rule.resources["processes"]._value(wildcards) == 2
+            others = {rule.name: rule.resources["_cores"]._value for rule in workflow.rules}
+            assert {others[name] for name in FED} == {threads // 2}
+            assert (others["predict_queries"], others["search_index"]) == (threads, 3)  # FAISS searches on processors
     finally:
         (clone.root / "config/nano.yaml").write_text(text)
 

@@ -134,10 +134,15 @@ def processes_of(folder):
     return lambda wildcards: EXECUTION.processes_of(artifact_in(folder, wildcards).spec["step"]["batch"])
 
 
-def threads_of_training(rule, folder):
-    """The threads of all processes of a training; one each where the profile gives the rule GPUs, which compute."""
+def threads_of(rule):
+    """The threads of one process that runs a model; one where the profile gives the rule GPUs, which compute."""
     on_gpus = {"gpu", "gres"} & set(workflow.resource_settings.overwrite_resources.get(rule, {}))
-    processes, of_each = processes_of(folder), 1 if on_gpus else NUMERICS.threads
+    return 1 if on_gpus else NUMERICS.threads
+
+
+def threads_of_training(rule, folder):
+    """The threads of all processes of a training."""
+    processes, of_each = processes_of(folder), threads_of(rule)
     return lambda wildcards: of_each * processes(wildcards)
 
 
@@ -161,7 +166,7 @@ def at_least(folder, *, mem_mb, runtime):
 
 
 def at_least_in_training(folder, *, mem_mb, runtime):
-    """The same for a job that resumes from its checkpoint in the next attempt: its time does not grow with attempts."""
+    """The same for a job that resumes in the next attempt where it was: its time does not grow with attempts."""
 
     def minutes(wildcards):
         once = REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime

@@ -13,7 +13,7 @@ rule train_doc2query:
         "results/logs/train_doc2query/{doc2query_model}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("train_doc2query")
     resources:
         **by_attempt(mem_mb=8_000, runtime=8 * 60),
     params:
@@ -43,9 +43,10 @@ rule predict_queries:
         "results/logs/predict_queries/{predicted_queries}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: EXECUTION.processes * threads_of("predict_queries")
     resources:
-        **at_least("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
+        **at_least_in_training("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
+        processes=EXECUTION.processes,
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
@@ -56,5 +57,6 @@ rule predict_queries:
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.predicted_queries:q}"
+        " --processes {resources.processes}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

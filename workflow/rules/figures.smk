@@ -13,7 +13,7 @@ rule inspect_model:
         "results/logs/inspect_model/{model}/{inspection}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("inspect_model")
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
     params:

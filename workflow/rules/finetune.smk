@@ -114,7 +114,7 @@ rule teacher_scores:
         "results/logs/teacher_scores/{teacher}/{topics}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("teacher_scores")
     resources:
         **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
     params:

@@ -38,7 +38,7 @@ rule encode:
         "results/logs/encode/{model}/{index}/{shard}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("encode")
     resources:
         **at_least("indexes/{model}/{index}/{shard}", mem_mb=4_000, runtime=2 * 60),
     params:

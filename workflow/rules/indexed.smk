@@ -39,7 +39,7 @@ rule search_index:
         "results/logs/search_index/{indexed}/{topics}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: NUMERICS.threads  # FAISS searches most types on processors
     resources:
         **at_least("runs/{indexed}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:

@@ -13,7 +13,7 @@ rule masked_loss:
         "results/logs/masked_loss/{model}/{loss}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("masked_loss")
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
     params:

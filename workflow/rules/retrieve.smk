@@ -42,7 +42,7 @@ rule search:
     priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("search")
     resources:
         **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:
@@ -131,7 +131,7 @@ rule rerank:
         "results/logs/rerank/{rerank}/{topics}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: NUMERICS.threads
+    threads: threads_of("rerank")
     resources:
         **at_least("runs/{rerank}/{topics}", mem_mb=8_000, runtime=8 * 60),
     params:

@@ -2,15 +2,17 @@
 
 import argparse
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
-from encore.storage.program import artifact, run, spec_file
+from encore.storage.program import artifact, positive, run, spec_file
 
 from encore.config.doc2query import content
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, published
 from encore.storage.manifest import record
+from encore.training import launch
 
 
 def main() -> None:
@@ -22,12 +24,19 @@ def main() -> None:
     parser.add_argument("--fetched", type=artifact, nargs="?", help="kind published: the folder of a fetched source")
     parser.add_argument("--state", required=True, type=Path, help="finished blocks, removed when all are written")
     parser.add_argument("--output", required=True, type=artifact)
+    parser.add_argument("--processes", type=positive, default=1, help="kind t5: that share the blocks, one a GPU")
     args = parser.parse_args()
+    if args.spec["kind"] == "t5":
+        launch.start_processes(args.processes)
     inputs = [folder for folder in (args.collection, args.doc2query_model, args.fetched) if folder]
-    with record(args.output, stage=f"predict_queries.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
-        counts = facts["results"] = form.write_predicted_queries(args.output, predicted(args))
-    shutil.rmtree(args.state, ignore_errors=True)
-    print(f"predict_queries: {counts['queries']} queries for {counts['passages']} passages")
+    recorded = record(args.output, stage=f"predict_queries.{args.spec['kind']}", spec=args.spec, inputs=inputs)
+    with recorded if launch.leads() else nullcontext({}) as facts:
+        queries = predicted(args)
+        if launch.leads():
+            counts = facts["results"] = form.write_predicted_queries(args.output, queries)
+    if launch.leads():
+        shutil.rmtree(args.state, ignore_errors=True)
+        print(f"predict_queries: {counts['queries']} queries for {counts['passages']} passages")
 
 
 def predicted(args):

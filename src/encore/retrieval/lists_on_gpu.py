@@ -12,6 +12,8 @@ from typing import Any
 import faiss
 import numpy as np
 
+from encore.storage import gpu_leases
+
 MOST = 2048  # results of one search
 WHOLE_TABLES = 48  # parts of a vector whose tables fit in a block's memory as float32; more are kept as float16
 
@@ -51,8 +53,10 @@ def searched(index: faiss.Index) -> Any:
 
 def _copied(index: faiss.Index) -> Any:
     """A copy of an IVF-PQ index on the first GPU; None for other types, without a GPU, and without kernels for it."""
-    has_gpu = hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
-    if not has_gpu or not isinstance(index, faiss.IndexIVFPQ):
+    if not hasattr(faiss, "StandardGpuResources") or not isinstance(index, faiss.IndexIVFPQ):
+        return None
+    gpu_leases.lease()
+    if not faiss.get_num_gpus():
         return None
     options = faiss.GpuClonerOptions()
     options.use_cuvs = False  # whose k-means has no seed

@@ -6,7 +6,7 @@ import os
 import sys
 
 from encore.errors import EncoreError
-from encore.storage import environment
+from encore.storage import environment, gpu_leases
 from encore.storage.processes import end_with_parent
 
 
@@ -46,10 +46,14 @@ def leads() -> bool:
 
 
 def start_processes(processes: int) -> None:
-    """Become so many processes: for more than one, torchrun replaces this one and starts the program for each."""
+    """Become so many processes: for more than one, torchrun replaces this one and starts the program for each.
+
+    On a machine without a scheduler it first takes a GPU for each.
+    """
     if rank() or environment.SIZE in os.environ:
         end_with_parent()
     elif processes > 1:
+        gpu_leases.lease(processes)
         torchrun = ["-m", __name__, "--standalone", f"--nproc-per-node={processes}"]
         os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils import deterministic
 
 from encore.errors import EncoreError
-from encore.storage import environment
+from encore.storage import environment, gpu_leases
 from encore.storage.machine import cores
 from encore.training import launch
 
@@ -20,7 +20,7 @@ DRIVER = Path("/dev/nvidia0")  # exists if a machine has a GPU and its driver
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
-    """Set torch up as ``numerics`` says and give the device: its GPU or the CPU.
+    """Set torch up as ``numerics`` says and give the device: its GPU, which no other job has, or the CPU.
 
     On a CPU with a fixed number of threads, and on a GPU with ``deterministic``, equal runs then end with equal bytes.
 
@@ -34,6 +34,7 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     precision = numerics.get("precision", "fp32")
     if precision not in PRECISIONS:
         raise EncoreError(f"precision {precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
+    gpu_leases.lease()
     given = any(os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))  # of a step, of a batch script
     if given and not torch.cuda.is_available() and not environment.number(environment.ALLOW_CPU):
         raise EncoreError(
@@ -63,9 +64,12 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
 
 
 def _threads(numerics: dict[str, Any], device: torch.device) -> int:
-    """Those of ``numerics``, which decide how sums are rounded on a CPU; with a GPU at most this process's cores."""
-    threads = int(numerics.get("threads", 1))
-    return threads if device.type == "cpu" else max(1, min(threads, (cores() or 1) // launch.local_size()))
+    """Those of ``numerics``, which decide how sums are rounded on a CPU; with a GPU at most what its job was given."""
+    threads, there = int(numerics.get("threads", 1)), cores() or 1
+    if device.type == "cpu":
+        return threads
+    given = min(there, environment.number(environment.THREADS) or there)
+    return max(1, min(threads, given // launch.local_size()))
 
 
 def _prepare_gpu(device: torch.device, precision: str) -> None:

@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +21,10 @@ from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, model, published, sampling, training
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.retrieval.doc2query.training import QueryPassagePair, training_pairs
+from encore.storage import sealed
 from encore.storage.manifest import record
+from encore.training import distributed
+from encore.training.distributed import ProcessGroup
 from tests.support import inside
 
 WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]
@@ -218,15 +224,77 @@ def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: p
     whole = list(sampling.sample(*place, Path("whole")))
     blocks = sorted(path.name for path in Path("whole").iterdir())
     assert len(blocks) == 3
-    half = sampling.sample(*place, Path("state"))
-    for _ in range(5):  # into the second block
-        next(half)
-    half.close()
-    assert sorted(path.name for path in Path("state").iterdir()) == blocks[:2]
     written, original = [], sampling._write
-    monkeypatch.setattr(sampling, "_write", lambda *args: (written.append(args[-1]), original(*args))[1])
+
+    def killed(*given: Any) -> Any:
+        written.append(given[4])
+        if len(written) == 3:
+            raise InterruptedError
+        return original(*given)
+
+    monkeypatch.setattr(sampling, "_write", killed)
+    with pytest.raises(InterruptedError):
+        sampling.sample(*place, Path("state"))
+    assert sorted(path.name for path in Path("state").iterdir()) == blocks[:2]
     assert list(sampling.sample(*place, Path("state"))) == whole
-    assert written == [8]
+    assert written == [0, 4, 8, 8]
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_any_number_of_processes_writes_the_same_queries(
+    processes: int, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three blocks each process writes its own, and none those of others; one was there already."""
+    monkeypatch.setattr(sampling, "BLOCK", 4)
+    place, written, original = (SAMPLING, trained / "doc2query_model", trained / "collection"), [], sampling._write
+    whole = list(sampling.sample(*place, Path("whole")))
+    monkeypatch.setattr(sampling, "_write", lambda *given: (written.append(given[4]), original(*given))[1])
+    found = list(Path("whole").iterdir())
+    monkeypatch.setattr(sealed, "is_whole", lambda path: False)  # all look before any writes
+    for rank in range(processes):
+        group = ProcessGroup(rank, processes)
+        monkeypatch.setattr(ProcessGroup, "largest", lambda group, value: value)
+        monkeypatch.setattr(distributed, "process_group", lambda device, group=group: nullcontext(group))
+        queries = sampling.sample(*place, Path("shared"))
+    assert list(queries) == whole
+    assert sorted(written) == [0, 4, 8]
+    for path in found:
+        assert (Path("shared") / path.name).read_bytes() == path.read_bytes()
+
+
+def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes, original = [], sampling._generate
+
+    def narrow(model: Any, words: Any, rows: Any, spec: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(model, words, rows, spec)
+
+    monkeypatch.setattr(sampling, "_generate", narrow)
+    found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
+    assert [len(queries) for _, queries in found] == [2] * 10
+    assert "out of memory; continuing with " in capsys.readouterr().out
+    assert sizes[0] == 10
+    assert max(sizes[1:]) <= 5
+
+
+def test_two_processes_predict_what_one_does(trained: Path) -> None:
+    """By torchrun, as the rule does it."""
+    spec = Path("spec.json")
+    spec.write_text(json.dumps(SAMPLING))
+    program = Path(__file__).parents[3] / "workflow/scripts/predict_queries.py"
+    for processes in (1, 2):
+        command = [sys.executable, str(program), "--spec", str(spec), "--processes", str(processes)]
+        command += ["--collection", str(trained / "collection"), "--doc2query-model", str(trained / "doc2query_model")]
+        command += ["--state", "state", "--output", f"by-{processes}"]
+        subprocess.run(command, check=True, timeout=600, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    one, two = ({path.name: path.read_bytes() for path in Path(f"by-{n}").iterdir()} for n in (1, 2))
+    assert one[form.NAME] == two[form.NAME]
+    assert one["manifest.json"] == two["manifest.json"]
+    assert not Path("state").exists()
 
 
 def test_a_damaged_block_of_samples_is_written_again(

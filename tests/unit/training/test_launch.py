@@ -129,12 +129,17 @@ def test_a_gpu_repeats_itself_only_where_it_is_asked_to() -> None:
 def test_beside_a_gpu_a_process_has_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight processes on 40 cores; on a processor the number may round sums otherwise, so the run decides."""
     monkeypatch.setattr(machine, "cores", lambda: 40)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
     before, found = torch.get_num_threads(), []
     for threads, is_there in ((16, True), (2, True), (16, False)):
         monkeypatch.setattr(torch.cuda, "is_available", lambda is_there=is_there: is_there)
         machine.prepare({"threads": threads})
         found.append(torch.get_num_threads())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("OMP_NUM_THREADS", "24")  # those that Snakemake gave the job
+    machine.prepare({"threads": 16})
+    assert torch.get_num_threads() == 3
     torch.set_num_threads(before)
     assert found == [5, 2, 16]
 

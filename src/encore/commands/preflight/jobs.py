@@ -20,6 +20,7 @@ from encore.storage.manifest import has_no_vectors
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
 TRAINING = ("pretrain", "finetune")
+SHARED = ("attend", "predict_queries")  # rules whose work `execution: processes` share, a GPU each
 PREPROCESSING = ("tokens", "prepare")  # rules whose work `execution: preprocessing_cores` share
 SPARE_MEMORY = 1.3
 SPARE_TIME = 2.0  # in the first attempt; rules multiply it by the attempt
@@ -86,7 +87,7 @@ class Jobs:
     def _job(self, made: Artifact) -> Needed:
         rule, execution = rule_of(made), self.plan.config.execution
         found, memory, notes = amounts(made, self.sizes), 0.0, list[str]()
-        processes = execution.processes if rule == "attend" else 1
+        processes = execution.processes if rule in SHARED and "flops" in found else 1
         if rule in FETCHING:
             one = self.fetches.of(made)
             unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes

@@ -1,7 +1,7 @@
 """Writing queries for every passage: top-k samples of a trained T5, block by block.
 
 A block's chance comes from the seed and its number, and a finished block is kept in a file, so an interrupted run
-resumes and ends with the same queries.
+resumes, and any number of processes ends, with the same queries.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from encore.data.collection import Collection
+from encore.models.memory import MicroBatch, PartSize
 from encore.retrieval.doc2query import model as models
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.storage import sealed
-from encore.training import machine
+from encore.training import distributed, machine
 from encore.training.randomness import number
 
 BLOCK = 1024  # passages
@@ -26,44 +29,66 @@ TOGETHER = 512  # sequences that are written at once
 
 
 def sample(spec: dict[str, Any], folder: Path, collection: Path, state: Path) -> Iterator[tuple[str, list[str]]]:
-    """The sampled queries of each passage, by id, in the corpus' order.
+    """Write the sampled queries of all blocks, and give each passage's, by id, in the corpus' order.
+
+    Of several processes each writes some of the blocks, on a GPU of its own; then each could give all.
 
     Args:
         spec: ``per_passage``, ``top_k``, ``length``, ``query_length``, ``seed``, ``numerics``.
         state: the folder of finished blocks; left for the caller to remove once the result is safe.
+
+    Raises:
+        EncoreError: there are more processes than GPUs, or one passage alone is too large for memory.
     """
+    passages = sum(1 for _ in Collection(collection).texts())
+    paths = {first: state / f"block-{first:09d}.json" for first in range(0, passages, BLOCK)}
+    missing = [first for first, path in paths.items() if not sealed.is_whole(path)]
     device = machine.prepare(spec["numerics"])
+    with distributed.process_group(device) as group:
+        group.largest(len(missing))  # no process writes before all have looked
+        if mine := {first: paths[first] for first in missing[group.rank :: group.size]}:
+            _write_blocks(mine, spec, folder, Collection(collection), device)
+    return (tuple(row) for path in paths.values() for row in json.loads(bytes(sealed.read(path))))
+
+
+def _write_blocks(
+    paths: dict[int, Path], spec: dict[str, Any], folder: Path, collection: Collection, device: torch.device
+) -> None:
+    """Write the samples of some blocks, each to its path, by the number of its first passage."""
     model, words = models.load_model(folder)
     model.to(device).eval()
-    texts = [(name, " ".join(text)) for name, text in Collection(collection).texts()]
-    blocks, began = range(0, len(texts), BLOCK), time.monotonic()
-    made = 0
-    for count, first in enumerate(blocks, 1):
-        path = state / f"block-{first:09d}.json"
-        block = texts[first : first + BLOCK]
-        if not sealed.is_whole(path):
-            written = _write(model, words, [text for _, text in block], spec, first)
-            rows = [[name, queries] for (name, _), queries in zip(block, written, strict=True)]
-            sealed.write(path, json.dumps(rows, ensure_ascii=False).encode())
-            made += 1
-            left = (time.monotonic() - began) / made * (len(blocks) - count)
-            print(f"block {count}/{len(blocks)}  {left:.0f} s left", flush=True)
-        yield from map(tuple, json.loads(bytes(sealed.read(path))))
+    at_once = MicroBatch(PartSize(max(1, TOGETHER // spec["per_passage"])))
+    texts, began, made = collection.texts(), time.monotonic(), 0
+    for first in range(0, max(paths) + 1, BLOCK):
+        block = list(islice(texts, BLOCK))
+        if first not in paths:
+            continue
+        written = _write(model, words, [" ".join(text) for _, text in block], spec, first, at_once)
+        rows = [[name, queries] for (name, _), queries in zip(block, written, strict=True)]
+        sealed.write(paths[first], json.dumps(rows, ensure_ascii=False).encode())
+        made += 1
+        left = (time.monotonic() - began) / made * (len(paths) - made)
+        print(f"block {made} of {len(paths)}  {left:.0f} s left", flush=True)
 
 
 def _write(
-    model: Any, words: Doc2QueryTokenizer, texts: Sequence[str], spec: dict[str, Any], first: int
+    model: Any, words: Doc2QueryTokenizer, texts: Sequence[str], spec: dict[str, Any], first: int, at_once: MicroBatch
 ) -> list[list[str]]:
     """Queries for the passages of a block; those of like length go together, which saves padding."""
     rows = words.rows(texts, spec["length"])
     places = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    size = max(1, TOGETHER // spec["per_passage"])
+    size = at_once.size.examples
     found: list[list[str]] = [[] for _ in rows]
     for start in range(0, len(places), size):
-        chosen = places[start : start + size]
-        torch.manual_seed(number(spec["seed"], "expand", first, start))
-        queries = _generate(model, words, [rows[place] for place in chosen], spec)
-        for order, place in enumerate(chosen):
+        chosen = [rows[place] for place in places[start : start + size]]
+
+        def written(part: range, start: int = start, chosen: Sequence[Sequence[int]] = chosen) -> list[str]:
+            torch.manual_seed(number(spec["seed"], "expand", first, start + part.start))
+            return _generate(model, words, [chosen[row] for row in part], spec)
+
+        parts = at_once.each(written, np.array([len(row) for row in chosen]))
+        queries = [query for part in parts for query in part]
+        for order, place in enumerate(places[start : start + size]):
             found[place] = queries[order * spec["per_passage"] : (order + 1) * spec["per_passage"]]
     return found
 
