@@ -52,7 +52,8 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "ict", "bow", "costa"}
     assert "articles and links, not from passages: BFS, WLP, ICT+BFS+WLP." in Path("config/own.yaml").read_text()
     assert run["datasets"]["own"]["valid_queries"] == 30
-    assert run["datasets"]["own"]["absent"] == {"graded": "its judgments have one grade"}
+    assert run["datasets"]["own"]["splits"]["graded"]["measures"] == {"nDCG@10": "nDCG@10"}, "of one grade, too"
+    assert run["datasets"]["own"]["splits"]["test"]["measures"]["RR@10"] == "RR@10"
     assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in printed
     assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in printed
     assert "  snakemake --profile local --configfile config/own.yaml" in printed.splitlines()
@@ -79,7 +80,9 @@ def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: 
         "file": "qrels/test.tsv",
         "measures": {"nDCG@10": "nDCG@10"},
     }
-    assert {"valid_queries", "absent"}.isdisjoint(own)
+    assert "valid_queries" not in own
+    for split in ("valid", "test"):
+        assert own["splits"][split]["measures"]["RR@10"] == "RR(rel=1)@10"
     plan, _ = planned("config/own.yaml")
     assert set(plan.resolve.dataset("own").fields.splits) == {"train", "valid", "test", "graded"}
 
@@ -203,7 +206,7 @@ def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monke
     plan, _ = planned("config/own.yaml")
     size = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert size.passages.count == 40
-    assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0}
+    assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0, "graded": 100.0}
     assert size.passages.mean == pytest.approx(6 * 1.3, rel=0.01)
     assert size.notes == []
     monkeypatch.setattr("encore.datasets.counting.READ", 400)  # the rest of a large file is estimated from a part
@@ -368,10 +371,13 @@ def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.M
     import ir_datasets
 
     folder({"test": [*judged(0, 30), *judged(30, 50, 2), *judged(50, 55, 0)]})
-    assert "Test judgments by grade: 0 (5), 1 (30), 2 (20)." in new("own", "--beir", "data/own", "--zero-shot")
+    said = "Test judgments by grade: 0 (5), 1 (30), 2 (20). Relevant are those from 1 on (rel=)."
+    assert said in new("own", "--beir", "data/own", "--zero-shot")
     monkeypatch.setattr("encore.commands.new.source.offline", lambda data_root: ir_datasets.load)
     found = ir_datasets_source("antique", Path("data"), zero_shot=True)
     assert found.grades[1] > 0
     assert "completely out of context" in found.means[1]
+    assert found.least == 3
+    assert ir_datasets_source("msmarco-passage/trec-dl-2019/judged", Path("data"), zero_shot=True).least == 2
     assert ir_datasets_source("beir/arguana", Path("data"), zero_shot=True).fields["ignore_identical_ids"] is True
     assert ir_datasets_source("miracl/ko", Path("data"), zero_shot=False).fields["language"] == "ko"

@@ -144,7 +144,7 @@ def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
         ("R(rel=2)", "needs a number of ranks, as in R\\(rel=2\\)@10"),
         ("nDCG(rel=2)@10", "no threshold"),
         ("MRR@10", "spelt 'RR@10'"),
-        ("RR(rel=1)@10", "spelt 'RR@10'"),
+        ("RR(rel=01)@10", "unknown"),
     ],
 )
 def test_an_expression_that_cannot_be_computed_is_refused(expression: str, said: str) -> None:

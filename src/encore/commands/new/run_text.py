@@ -16,7 +16,7 @@ from encore.products.tables.entries import Table
 TABLE, ZERO_SHOT, PUBLISHED = "table1", "zero-shot", "published"
 AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trained
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
-MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
+NDCG = {"nDCG@10": "nDCG@10"}
 LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
     "reads_articles": "they learn from articles and links, not from passages",
     "pairs_sentences": "they learn from texts of two sentences, and here each has one",
@@ -43,7 +43,7 @@ def run_text(
     datasets |= {ZERO_SHOT: name} if encoder else {}
     entry, splits = _entry(source)
     if encoder:
-        splits["test"]["measures"] = {"nDCG@10": "nDCG@10", **MEASURES}
+        splits["test"]["measures"] = NDCG | _measures(source)
     lines = [
         *(f"# {line}" for line in about(source, encoder)),
         f"extends: {_flow(extended)}",
@@ -71,7 +71,7 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
             f"{grade} ({count:,}{f': {source.means[grade]}' if source.means.get(grade) else ''})"
             for grade, count in sorted(source.grades.items())
         )
-        yield f"Test judgments by grade: {counted}. Every grade above 0 is relevant, unless a measure says rel=."
+        yield f"Test judgments by grade: {counted}. Relevant are those from {source.least} on (rel=)."
     if source.own:
         yield f"{source.own:,} queries are passages, too: their own is neither scored nor a negative."
     if source.copies:
@@ -131,24 +131,27 @@ def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str
     return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}", "scale:"]
 
 
+def _measures(source: Source) -> dict[str, str]:
+    """What is measured of all that is relevant; of several grades with the least one that is."""
+    rel = f"(rel={source.least})" if source.is_graded else ""
+    return {f"{name}@{ranks}": f"{name}{rel}@{ranks}" for name, ranks in (("RR", 10), ("R", 100), ("R", 1000))}
+
+
 def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
     """The dataset's entry and its splits: one, if nothing of it trains."""
     given, entry = source.given, dict(source.fields)
     if not source.trains:
-        split = {"role": "test", **given["test"], "measures": {"nDCG@10": "nDCG@10", **MEASURES}}
+        split = {"role": "test", **given["test"], "measures": NDCG | _measures(source)}
         return entry | {"zero_shot": True}, {"test": split}
+    measures, same = _measures(source), given["test"] or {"file": "qrels/test.tsv"}
     splits: dict[str, Any] = {
         "train": {"role": "train", **given["train"]},
-        "valid": {"role": "valid", **given.get("valid", {}), "measures": {"RR@10": "RR@10"}},
-        "test": {"role": "test", **given["test"], "measures": MEASURES},
+        "valid": {"role": "valid", **given.get("valid", {}), "measures": {"RR@10": measures["RR@10"]}},
+        "test": {"role": "test", **given["test"], "measures": measures},
+        "graded": {"role": "graded", "topics": "test", **same, "measures": NDCG},
     }
     if source.held_out:
         entry["valid_queries"] = source.held_out
-    if source.is_graded:
-        same = given["test"] or {"file": "qrels/test.tsv"}
-        splits["graded"] = {"role": "graded", "topics": "test", **same, "measures": {"nDCG@10": "nDCG@10"}}
-    else:
-        entry["absent"] = {"graded": "its judgments have one grade"}
     return entry, splits
 
 

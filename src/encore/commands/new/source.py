@@ -18,6 +18,8 @@ from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
 
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
+# The least relevant grade of sets whose publishers say another than 1: Hashemi et al. 2020; TREC's deep learning track.
+RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2/trec-dl": 2}
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
@@ -36,6 +38,7 @@ class Source:
     queries: dict[str, int]
     grades: Mapping[int, int]  # judgments of each, of what is tested
     means: Mapping[int, str] = field(default_factory=dict)  # of each grade, where its publisher says so
+    least: int = 1  # grade that is relevant
     own: int = 0  # queries that are documents, too
     copies: Mapping[str, int] = field(default_factory=dict)  # texts that repeat an earlier one, by kind
     held_out: int | None = None
@@ -139,7 +142,8 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     if TRAIN in named:  # whether there are any shows when it is downloaded
         fields["ignore_copies"] = True
     counts = {int(grade): int(count) for grade, count in judged.items()}
-    return _with_validation(Source(fields, given, passages, queries, counts, defined))
+    least = next((grade for family, grade in RELEVANT_FROM.items() if name.startswith(family)), 1)
+    return _with_validation(Source(fields, given, passages, queries, counts, defined, least))
 
 
 def _named_language(language: str) -> dict[str, str]:

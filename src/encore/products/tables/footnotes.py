@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from encore.config.measures import parse_measure
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes, head_notes
@@ -24,6 +25,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *_marks(layout, table),
         *_data(table),
         *unseen_notes(layout),
+        *_thresholds(layout),
         *(note for texts in layout.texts for note in texts.notes()),
         *budget_notes(layout),
         *head_notes(layout),
@@ -93,6 +95,19 @@ def _counts(own: list[tuple[str, Ours]]) -> str:
     short = {label: ours.answered for label, ours in own if ours.answered != judged}
     answered = ", ".join(f"{label} answered {count:,}" for label, count in short.items() if count is not None)
     return f"{judged:,} queries judged" + (f" ({answered})" if answered else ", all answered by every row")
+
+
+def _thresholds(layout: Layout) -> Iterator[str]:
+    """The least relevant grade wherever a measure of a searched dataset says one."""
+    searched = {texts.dataset for texts in layout.texts}
+    labels: dict[tuple[str, int], dict[str, None]] = {}
+    for column in layout.shown():
+        for cell in layout.cells([column]):
+            dataset = layout.dataset_labels.get(cell.dataset, cell.dataset)
+            if dataset in searched and "(rel=" in cell.expression:
+                labels.setdefault((dataset, parse_measure(cell.expression).rel), {})[column.label] = None
+    for (dataset, least), columns in labels.items():
+        yield f"{', '.join(columns)}: relevant are grades from {least} on of {dataset}."
 
 
 def _seeds(table: Table) -> Iterator[str]:

@@ -9,6 +9,8 @@ import pytest
 from encore.errors import EncoreError
 from encore.products.catalogue import load_plan
 from encore.products.kinds import BY_RULE
+from encore.products.tables.footnotes import _thresholds
+from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
 from encore.products.tables.texts import SearchedTexts
 
@@ -62,3 +64,15 @@ def test_a_table_reads_the_texts_of_its_datasets_but_not_of_encores_own() -> Non
     assert all(length > 64 for _, length in own["tokens"])
     assert f"{own['collection']}/manifest.json" in BY_RULE["table"].reads(content)
     assert "texts" not in table_plan(load_plan(CONFIG / "nano.yaml"), "table1")
+
+
+def test_the_least_relevant_grade_is_named_for_every_measure_that_has_one() -> None:
+    layout = Layout.model_validate(table_plan(load_plan(CONFIG / "paper.yaml"), "tct_colbert/table1"))
+    assert "R@1K (DL19): relevant are grades from 1 on" not in " ".join(_thresholds(layout)), "of no measure with rel"
+    content = table_plan(load_plan(CONFIG / "paper.yaml"), "table1")
+    for row in content["rows"]:
+        for cell in row["cells"].values():
+            if cell["split"] == "test":
+                cell["expression"] = cell["expression"].replace("@", "(rel=1)@")
+    said = list(_thresholds(Layout.model_validate(content)))
+    assert said == ["MRR@10, R@100, R@1000: relevant are grades from 1 on of msmarco-passage-titles."]
