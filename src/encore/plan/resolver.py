@@ -15,6 +15,8 @@ from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.datasets import Dataset, Datasets
 from encore.plan.scale import refuse_unknown_names, with_single_names
 
+RELEASED = "-released"  # how backbones are called whose training was others' work (config/backbones.yaml)
+
 
 class Resolver:
     """What names mean: a run's configuration over the catalogue."""
@@ -57,6 +59,12 @@ class Resolver:
         beginnings = ("+".join(parts[:count]) for count in range(len(parts), 0, -1))  # of a template of a lineage too
         own = next((starts[each] for each in beginnings if each in starts), parts[0])
         return self.config.scale.absent.get(own.partition("+")[0])
+
+    def starts_released(self, system: str) -> bool:
+        """True if a system, or a part of it, starts from weights that others have released; by the backbone's name."""
+        if system in self.catalogue.systems:
+            return any(map(self.starts_released, self.system(system).parts))
+        return self.lineage(naming.split_index(system)[0]).backbone.endswith(RELEASED)
 
     def backbone_name(self, name: str) -> str:
         """The backbone that replaces ``name`` at this scale."""

@@ -98,12 +98,16 @@ class CellRequest(SlicePart):
         return self.model_copy(update=about | more)
 
 
+Origin = Literal["run", "run from released weights", "printed only"]
 C = TypeVar("C")
 
 
 class Row(RowFields, SlicePart, Generic[C]):
     """A system under a setting; its id is unique there. In the plan cells are requests, in the table they are made."""
 
+    origin: Origin = Field(
+        "run", description="How its numbers come about: run, run from released weights, or printed only."
+    )
     cells: dict[str, C] = Field(description="By the column's id.")
     models: dict[str, list[str]] = Field({}, exclude=True)  # of a table with a control, by kind of training
 

@@ -7,7 +7,7 @@ from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
 from encore.products.tables.entries import RowEntry
-from encore.products.tables.planned import PlannedCell
+from encore.products.tables.planned import FROM_RELEASED, PlannedCell, origin
 
 
 def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[str]:
@@ -16,6 +16,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[st
         dict.fromkeys(
             [
                 *_copied(rows),
+                *_released(plan, rows, cells),
                 *_absent(plan, cells),
                 *_empty(cells),
                 *_at_an_edge(plan, cells),
@@ -34,6 +35,14 @@ def _copied(rows: list[RowEntry]) -> Iterator[str]:
         labels.setdefault(row.reported_only, []).append(row.label)
     if labels:
         yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
+
+
+def _released(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> Iterator[str]:
+    """Which rows start from the weights that others released."""
+    of_row = {id(row): [cell.request for cell in cells if cell.row is row] for row in rows}
+    labels = dict.fromkeys(row.label for row in rows if origin(plan, row, of_row[id(row)]) == FROM_RELEASED)
+    if labels:
+        yield f"Run from released weights: {', '.join(labels)}."
 
 
 def _absent(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:

@@ -17,8 +17,10 @@ from encore.products.tables.entries import (
     has_own_value,
     printed_as,
 )
-from encore.products.tables.grid import CellRequest
+from encore.products.tables.grid import CellRequest, Origin
 from encore.products.tables.sources.kinds import SOURCES, TESTED
+
+FROM_RELEASED: Origin = "run from released weights"
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,26 @@ def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Pla
 def row_plan(plan: Plan, row: RowEntry, own: list[PlannedCell]) -> dict[str, Any]:
     """A row in the form of its table's slice."""
     requests = {cell.column.id: cell.request for cell in own}
-    return row.model_dump(include=set(RowFields.model_fields)) | {
-        "system": _called(plan, row.system) if "{" not in row.system else row.system,
-        "cells": {
-            column: request.model_dump(exclude_unset=True) | {"system": _called(plan, request.system)}
-            for column, request in requests.items()
-        },
-    }
+    came = origin(plan, row, requests.values())
+    return (
+        row.model_dump(include=set(RowFields.model_fields))
+        | ({"origin": came} if came != "run" else {})
+        | {
+            "system": _called(plan, row.system) if "{" not in row.system else row.system,
+            "cells": {
+                column: request.model_dump(exclude_unset=True) | {"system": _called(plan, request.system)}
+                for column, request in requests.items()
+            },
+        }
+    )
+
+
+def origin(plan: Plan, row: RowEntry, requests: Iterable[CellRequest]) -> Origin:
+    """How a row's numbers come about in this run."""
+    if row.reported_only:
+        return "printed only"
+    run = (request.system for request in requests if request.reads and request.system)
+    return FROM_RELEASED if any(map(plan.resolve.starts_released, run)) else "run"
 
 
 def _request(plan: Plan, name: str, table: Table, row: RowEntry, column: ColumnEntry) -> CellRequest:

@@ -115,7 +115,7 @@ def test_the_header_is_the_contract(tmp_path: Path) -> None:
         "delta_none delta_control delta_mlm interval_low interval_high p_none p_control p_mlm "
         "p_holm_none p_holm_control p_holm_mlm p_ttest_one_seed_none p_ttest_one_seed_control p_ttest_one_seed_mlm "
         "p_randomisation_none p_randomisation_control p_randomisation_mlm markers detectable "
-        "queries_judged queries_answered verdict collection difference source column "
+        "queries_judged queries_answered verdict collection difference source origin column "
         "mean_low mean_high markers_printed markers_unconfirmed markers_unprinted expression real_dataset stand_in"
     )
 

@@ -143,7 +143,7 @@ def with_everything(tmp_path: Path) -> Table:
     for row, label in (("ict", "ICT"), ("seed", "SEED & co_1")):
         wanted = {"row_label": label, "dataset": "marco", "metric": "MRR@10"}
         row_of(table, row)["cells"]["rr"]["reported"] = wanted
-    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline")
+    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline", origin="printed only")
     table["significance"]["printed"] = {"1": "none", "2": ["none", "control"]}
     return table_of(table | {"reported": str(printed)})
 

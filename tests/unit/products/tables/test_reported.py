@@ -41,7 +41,7 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
     for row, label in (("ict", "ICT"), ("seed", "SEED")):
         wanted = {"row_label": label, "dataset": "marco", "metric": "MRR@10"}
         row_of(table, row)["cells"]["rr"]["reported"] = wanted
-    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline")
+    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline", origin="printed only")
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from encore.config.run import RunConfig
+from encore.config.systems import Rerank
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan
@@ -116,6 +117,27 @@ def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path
         (tmp_path / "encore/t.csv").write_text(wrong)
         with pytest.raises(EncoreError, match=says):
             table_plan(plan, "t")
+
+
+def test_a_row_says_how_it_comes_about(make, tmp_path, monkeypatch):
+    """From the plan: what is copied, and what starts from weights of others, also as a part of a system."""
+    monkeypatch.setattr("encore.products.tables.reported.PAPERS", tmp_path)
+    (tmp_path / "encore").mkdir()
+    (tmp_path / "encore/t.csv").write_text("row_label,dataset,metric,value\nANCE,msmarco-passage,RR@10,.33\n")
+    released = {"id": "tct", "label": "TCT", "system": "tct-released"}
+    rows = [BM25, ICT, released, {"id": "ance", "label": "ANCE", "reported_only": "Xiong et al. 2021"}]
+    plan = make([*rows, {"id": "r", "label": "R", "system": "reranked"}], [RR], reported="t.csv")
+    reranked = Rerank(kind="rerank", first="tct-released", ranker="bert-base+cross-encoder", depth=10)
+    plan.catalogue.systems["reranked"] = reranked
+    slice_ = table_plan(plan, "t")
+    assert {row["id"]: row.get("origin", "run") for row in slice_["rows"]} == {
+        "bm25": "run",
+        "ict": "run",
+        "tct": "run from released weights",
+        "ance": "printed only",
+        "r": "run from released weights",
+    }
+    assert "Run from released weights: TCT, R." in slice_["notes"]
 
 
 def test_a_mistake_names_table_row_and_column(make):
