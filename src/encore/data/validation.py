@@ -114,8 +114,8 @@ def _fault(row: Row, what: str) -> str | None:
     if what == "queries" and name.startswith("#"):
         return f"id {quoted(name)} starts like a comment of a TREC run; rename it"
     if not any(map(says_something, searched)):
-        drop = ", or set `empty_documents: drop`" if what == "corpus" else " with its judgments"
-        return f"{quoted(name)} has no text; give it one or remove the row{drop}"
+        where = "" if what == "corpus" or not any(map(says_something, texts)) else ", and its title is not searched"
+        return f"{quoted(name)} has no text{where}; give it one or remove the row, or set `empty_documents: drop`"
     try:
         for text in (name, *texts):
             text.encode()

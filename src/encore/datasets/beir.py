@@ -5,8 +5,10 @@
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
-from collections import Counter
+import json
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -45,7 +47,8 @@ class BeirFields(JudgedFields):
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
     )
     empty_documents: Literal["refuse", "drop"] = Field(
-        "refuse", description="`drop` leaves them and their judgments out"
+        "refuse",
+        description="`drop` leaves them out, with empty queries, their judgments, and rows that are there twice",
     )
 
     @property
@@ -150,16 +153,19 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     qrels, other_grades = _judgments(spec, paths)
     if spec["held_out"]:
         qrels |= hold_out(qrels, **spec["held_out"])
-    empty: set[str] = set()
+    empty, left_out = set[str](), Counter[str]()
     form = Form.of_spec(spec)
-    rows = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
-    corpus = without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
+    corpus = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    queries = _queries(paths["queries"])
+    if spec["empty_documents"] == "drop":
+        corpus = without_empty(paths["corpus"], _once(corpus, left_out), empty)
+        queries = _asked(_once(queries, left_out), left_out)
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
-        Located(paths["queries"], _queries(paths["queries"])),
+        Located(paths["queries"], queries),
         qrels,
-        statistics={"judgments_of_other_grades": other_grades} if other_grades else {},
+        statistics=ChainMap({"judgments_of_other_grades": other_grades} if other_grades else {}, left_out),
         form=form,
         answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
         empty=empty,
@@ -260,6 +266,27 @@ def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) 
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
             empty.add(name)
+
+
+def _asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
+    """The queries that say something; others are counted."""
+    for number, row in rows:
+        if says_something(row["text"]):
+            yield number, row
+        else:
+            left_out["empty_queries"] += 1
+
+
+def _once(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
+    """The rows, of which some are there again to the letter; these are counted."""
+    seen = set[bytes]()
+    for number, row in rows:
+        digest = blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=8).digest()
+        if digest in seen:
+            left_out["repeated_rows"] += 1
+        else:
+            seen.add(digest)
+            yield number, row
 
 
 def _count_texts(path: Path) -> tuple[int, int]:

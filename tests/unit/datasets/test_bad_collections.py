@@ -39,11 +39,11 @@ def counts(collection: Collection) -> dict:
         ({"queries": [*QUERIES, QUERIES[1]]}, "queries.jsonl, line 3: id 'q2' occurs twice"),
         (
             {"queries": [*QUERIES, '{"_id": "q3", "text": ""}']},
-            "queries.jsonl, line 3: 'q3' has no text; give it one or remove the row with its judgments",
+            "queries.jsonl, line 3: 'q3' has no text; give it one or remove the row, or set `empty_documents: drop`",
         ),
         (
             {"queries": [*QUERIES, '{"_id": "q3", "title": "lift", "text": ""}']},
-            "queries.jsonl, line 3: 'q3' has no text; give it one or remove the row with its judgments",
+            "queries.jsonl, line 3: 'q3' has no text, and its title is not searched; give it one",
         ),
         ({"queries": [*QUERIES, '{"_id": "#3", "text": "x"}']}, "line 3: id '#3' starts like a comment of a TREC run"),
         (
@@ -93,6 +93,25 @@ def test_nothing_is_counted_of_a_good_folder(tmp_path):
         "queries": 2,
         "splits": {"train": {"queries": 1, "judgments": 1}, "test": {"queries": 1, "judgments": 1}},
     }
+
+
+def test_empty_queries_and_rows_that_are_there_again_are_dropped_where_asked(tmp_path):
+    empty = '{"_id": "q3", "title": "lift", "text": " ", "metadata": {"cluster": 3}}'
+    folder = write(
+        tmp_path / "in",
+        corpus=[*CORPUS, CORPUS[0], CORPUS[0]],
+        queries=[QUERIES[0], empty, empty, *QUERIES],
+        train=["q1\td1\t1", "q3\td1\t1"],
+    )
+    assert "line 3: id 'd1' occurs twice" in refusal(folder, tmp_path / "out")
+    found = counts(build(folder, tmp_path / "out", empty_documents="drop", unknown_judgments="drop"))
+    assert (found["passages"], found["queries"]) == (len(CORPUS), len(QUERIES))
+    assert (found["empty_queries"], found["repeated_rows"]) == (1, 4)
+    assert found["splits"]["train"]["of_unknown_queries"] == 1
+    other = CORPUS[0].replace("wing", "tail")
+    folder = write(tmp_path / "other", corpus=[*CORPUS, other])
+    with pytest.raises(EncoreError, match="id 'd1' occurs twice"):
+        build(folder, tmp_path / "out2", empty_documents="drop")
 
 
 def test_what_is_counted(tmp_path):

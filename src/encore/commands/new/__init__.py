@@ -38,7 +38,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
     parser.add_argument(
-        "--drop", action="store_true", help="leave out documents without text and judgments of what does not exist"
+        "--drop",
+        action="store_true",
+        help="leave out texts that are empty, rows that are there twice, and judgments of what does not exist",
     )
 
 
