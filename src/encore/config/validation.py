@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from encore.errors import EncoreError, quoted
 
-T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 OWN = "Value error, "  # what pydantic puts before a sentence of our own
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
@@ -142,13 +142,15 @@ def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> No
 
 def checked(model: type[M], value: Any, place: str) -> M:
     """Validate a mapping; the first mistake in one line."""
-    return explained(model.model_validate, value, place)
+    with explained(place):
+        return model.model_validate(value)
 
 
-def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
-    """Call ``read`` and turn its complaint into one line that starts with the place."""
+@contextmanager
+def explained(place: str) -> Iterator[None]:
+    """Turn a complaint of what is done inside into one line that starts with the place."""
     try:
-        return read(value)
+        yield
     except ValidationError as error:
         raise EncoreError(_first_mistake(error, place)) from error
     except EncoreError as error:

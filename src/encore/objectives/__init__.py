@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from encore.config.entries import PretrainStep
-from encore.config.validation import explained, nearest
+from encore.config.validation import checked, nearest
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         EncoreError: an unknown objective, an unknown field, or a value out of range.
     """
     objective = load(str(step.get("objective")))
-    return explained(objective.Fields.model_validate, step, f"objective {step['objective']}")
+    return checked(objective.Fields, step, f"objective {step['objective']}")
 
 
 @cache

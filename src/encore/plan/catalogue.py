@@ -6,7 +6,6 @@ Every mistake is reported in one line with its file, its place and the nearest r
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +24,7 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
+Reader = Callable[[Any], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
 # Fields that shape the weights; a backbone may change all others of the model that it takes, and double its encoder.
 SHAPE = (
@@ -58,22 +57,22 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
 
     Args:
         folder: the catalogue's folder.
-        read_table: checks an entry of a paper's ``tables.yaml``, and gets its place for errors.
+        read_table: checks an entry of a paper's ``tables.yaml``.
         read_figure: the same for ``figures.yaml``.
 
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
-    backbones = _entries(folder / "backbones.yaml", partial(explained, Backbone.model_validate))
+    backbones = _entries(folder / "backbones.yaml", Backbone.model_validate)
     steps = _entries(folder / "steps.yaml", _as_written(read_step))
     kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
     check_starts(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
-    datasets = _entries(file, partial(explained, read_dataset), read_datasets(file))
-    found_systems = _entries(folder / "systems.yaml", partial(explained, systems.read_system))
+    datasets = _entries(file, read_dataset, read_datasets(file))
+    found_systems = _entries(folder / "systems.yaml", systems.read_system)
     indexes = _entries(folder / "indexes.yaml", _as_written(index_types.read_index_type))
-    predictions = _entries(folder / "doc2query.yaml", partial(explained, doc2query.read_expansion))
-    sources = _entries(folder / "sources.yaml", partial(explained, SourceEntry.model_validate))
+    predictions = _entries(folder / "doc2query.yaml", doc2query.read_expansion)
+    sources = _entries(folder / "sources.yaml", SourceEntry.model_validate)
     return Catalogue(
         backbones,
         steps,
@@ -101,8 +100,7 @@ def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
         return catalogue
     read = {"backbones": Backbone.model_validate, "sources": SourceEntry.model_validate}
     own = {
-        section: _entries(Path(config.at(section)), partial(explained, check), getattr(config, section))
-        for section, check in read.items()
+        section: _entries(Path(config.at(section)), check, getattr(config, section)) for section, check in read.items()
     }
     merged = {section: getattr(catalogue, section) | entries for section, entries in own.items()}
     check_starts(merged["backbones"], catalogue.steps, config.at("backbones"))
@@ -125,24 +123,28 @@ def read_dataset(fields: dict[str, Any]) -> CollectionFields:
     return kinds.load_kind(str(fields.get("kind"))).fields.model_validate(fields)
 
 
-def _as_written(read: Callable[[Any], Any]) -> Callable[[Any, str], dict[str, Any]]:
+def _as_written(read: Reader) -> Callable[[Any], dict[str, Any]]:
     """Check an entry and keep it as it is."""
 
-    def checked_entry(value: Any, place: str) -> dict[str, Any]:
-        explained(read, value, place)
+    def checked_entry(value: Any) -> dict[str, Any]:
+        read(value)
         return dict(value)
 
     return checked_entry
 
 
-def _entries(path: Path, read: Callable[[Any, str], T], content: dict[str, Any] | None = None) -> dict[str, T]:
-    entries = read_yaml(path) if content is None else content
-    for name in entries:
-        explained(partial(refuse_odd_name, what="an entry"), name, str(path))
-    return {name: read(value, f"{path}: {name}") for name, value in entries.items()}
+def _entries(path: Path, read: Callable[[Any], T], content: dict[str, Any] | None = None) -> dict[str, T]:
+    entries, found = read_yaml(path) if content is None else content, {}
+    with explained(str(path)):
+        for name in entries:
+            refuse_odd_name(name, what="an entry")
+    for name, value in entries.items():
+        with explained(f"{path}: {name}"):
+            found[name] = read(value)
+    return found
 
 
-def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[str, T]:
+def _of_papers(folder: Path, file: str, read: Callable[[Any], T]) -> dict[str, T]:
     """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it.
 
     Raises:
@@ -175,7 +177,8 @@ def _check_start(name: str, backbones: dict[str, Backbone], steps: dict[str, dic
     lineage = backbones[name].lineage
     if lineage is None:
         raise EncoreError(f"{place}: is missing; name the lineage whose model is taken, such as tiny+mlm")
-    read = explained(naming.parse, lineage, place)
+    with explained(place):
+        read = naming.parse(lineage)
     if read.backbone not in backbones:
         raise EncoreError(f"{place}: unknown backbone {read.backbone!r}{nearest(read.backbone, backbones)}")
     for step in (step.name for step in read.steps):

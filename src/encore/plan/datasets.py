@@ -72,7 +72,10 @@ class Datasets:
         for name in config.datasets:
             if name in catalogue.datasets:
                 raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
-        own = {name: explained(read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()}
+        own = {}
+        for name, value in config.datasets.items():
+            with explained(f"datasets.{name}"):
+                own[name] = read_dataset(value)
         root = config.execution.data_root
         entries = {name: fields.placed(root) for name, fields in {**catalogue.datasets, **own}.items()}
         self._datasets = {name: Dataset(name, fields, self) for name, fields in _inheriting(entries).items()}

@@ -97,8 +97,9 @@ class Resolver:
         lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
         if lineage.backbone not in self.catalogue.backbones:
             raise EncoreError(self._no_lineage(text, lineage))
-        for step in lineage.steps:
-            explained(self.step, step, f"lineage {text!r}")
+        with explained(f"lineage {text!r}"):
+            for step in lineage.steps:
+                self.step(step)
         return lineage
 
     def _started(self, read: Lineage) -> Lineage:
@@ -171,7 +172,8 @@ class Resolver:
                 own = {field: getattr(self.named_backbone(taken), field) for field in said - entry.model_fields_set}
                 self._backbones[name] = entry.model_copy(update=own)
             else:
-                self._backbones[name] = explained(published.completed, entry, f"backbone {name!r}")
+                with explained(f"backbone {name!r}"):
+                    self._backbones[name] = published.completed(entry)
         return self._backbones[name]
 
     def has_chance(self, system: str) -> bool:
@@ -243,8 +245,8 @@ class Resolver:
                 raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
             if getattr(known_type, key) == value:
                 raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
-        read: IndexType = explained(index_types.read_index_type, {**scaled, **named.values()}, f"index {named}")
-        return read
+        with explained(f"index {named}"):
+            return index_types.read_index_type({**scaled, **named.values()})
 
     def index_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
         """The fields of an index type by the place that sets them; a later place overrides an earlier one.
@@ -284,13 +286,15 @@ class Resolver:
                     f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one of the two out"
                 )
         for name, step in self.catalogue.steps.items():
-            explained(read_step, _merged(self.step_layers(StepName(name))), f"scale of {step['kind']} step {name!r}")
+            with explained(f"scale of {step['kind']} step {name!r}"):
+                read_step(_merged(self.step_layers(StepName(name))))
         for name in scale.systems:
             self.system(name)
         for name in scale.figures:
             self.figure(name)
         for name, fields in scale.indexes.items():
-            explained(index_types.read_index_type, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
+            with explained(f"scale.indexes.{name}"):
+                index_types.read_index_type({**self.catalogue.indexes[name], **fields})
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
 

@@ -107,7 +107,8 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
             if row not in known:
                 raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
     for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
-        start = explained(naming.parse, text, "scale.replace_prefix")
+        with explained("scale.replace_prefix"):
+            start = naming.parse(text)
         parts: list[tuple[str, Collection[str]]] = [(start.backbone, catalogue.backbones)]
         for name, known in [*parts, *((step.name, catalogue.steps) for step in start.steps)]:
             if name not in known:

@@ -1,11 +1,9 @@
 """From files to a plan: the run's configuration over the catalogue in ``config/``."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from encore.config.run_file import read_run
-from encore.config.validation import checked, explained
 from encore.plan.catalogue import Catalogue, read_catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import read_entry
@@ -34,4 +32,4 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
-    return read_catalogue(folder, partial(checked, Table), partial(explained, read_entry))
+    return read_catalogue(folder, Table.model_validate, read_entry)

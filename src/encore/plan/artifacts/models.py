@@ -120,7 +120,8 @@ def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None
             f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second one; take a BERT"
         )
     if step.mined_by:
-        explained(plan.resolve.lineage, step.mined_by, f"step {name!r}, mined_by")
+        with explained(f"step {name!r}, mined_by"):
+            plan.resolve.lineage(step.mined_by)
     if step.start == "pretrained" and _weights(plan, lineage, step) == parent:
         raise EncoreError(
             f"{lineage}: {name!r} starts again from the pre-trained model, and no fine-tuning comes before it; "

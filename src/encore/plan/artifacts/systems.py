@@ -34,8 +34,8 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
     """
     if system in plan.catalogue.systems:
         fields: Any = plan.resolve.system(system)
-        place = f"system {system!r}"
-        return explained(lambda kind: kind(plan, system, fields, seed, dataset, topics), KINDS[fields.kind], place)
+        with explained(f"system {system!r}"):
+            return KINDS[fields.kind](plan, system, fields, seed, dataset, topics)
     if seed is None:
         raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
     name, index = split_index(system)

@@ -44,7 +44,8 @@ def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
         EncoreError: it is unknown, or made from the lineage that it would teach.
     """
     place = f"step {lineage.steps[-1].name!r}, teachers"
-    teacher = lineage.parent if name == PARENT else explained(plan.resolve.lineage, name, place)
+    with explained(place):
+        teacher = lineage.parent if name == PARENT else plan.resolve.lineage(name)
     if f"{teacher}+".startswith(f"{lineage}+"):
         raise EncoreError(f"{place}: {teacher} is made from {lineage}, which it would teach; name another lineage")
     return teacher
@@ -63,8 +64,8 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
             if isinstance(step := plan.resolve.step(named), FinetuneStep):
                 own = Lineage(known.backbone, known.steps[:count])
                 waiting += [teacher_of(plan, own, teacher) for teacher in step.teachers]
-                place = f"step {named.name!r}, mined_by"
-                waiting += [explained(plan.resolve.lineage, step.mined_by, place)] if step.mined_by else []
+                with explained(f"step {named.name!r}, mined_by"):
+                    waiting += [plan.resolve.lineage(step.mined_by)] if step.mined_by else []
     return list(found.values())
 
 
@@ -112,6 +113,7 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     if step.teacher_scores in plan.catalogue.sources:
         inputs["fetched"] = fetched_source(plan, step.teacher_scores)
         return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
-    place = f"step {lineage.steps[-1].name!r}"
-    spec["content"] = remembered_contents(explained(score_files, step.teacher_scores, place))
+    with explained(f"step {lineage.steps[-1].name!r}"):
+        files = score_files(step.teacher_scores)
+    spec["content"] = remembered_contents(files)
     return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)

@@ -59,7 +59,8 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     if name not in known:
         raise EncoreError(f"figures: no figure {name!r} in config/papers{nearest(name, known)}")
     entry = plan.resolve.figure(name)
-    content = explained(lambda given: KINDS[given.kind].plan(plan, given), entry, f"figure {name!r}")
+    with explained(f"figure {name!r}"):
+        content = KINDS[entry.kind].plan(plan, entry)
     read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
     notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
     about = {

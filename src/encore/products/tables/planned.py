@@ -86,8 +86,8 @@ def _request(plan: Plan, name: str, table: Table, row: RowEntry, column: ColumnE
         reads=[],
         **known,
     )
-    place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
-    return explained(partial(_read, plan, column.source), request, place) if run else request
+    with explained(f"table {name!r}, row {row.id!r}, column {column.id!r}"):
+        return _read(plan, column.source, request) if run else request
 
 
 def _read(plan: Plan, source: str, request: CellRequest) -> CellRequest:
