@@ -21,9 +21,9 @@ PAUSE = 1.0  # seconds between two looks
 
 def visible() -> list[str]:
     """The GPUs that this process may use: those that the user names for CUDA, or the machine's by their numbers."""
-    named = os.environ.get(VISIBLE)
-    if named is None:
-        return [str(number) for number in range(len(list(DEVICES.glob("nvidia[0-9]*"))))]
+    there, named = list(DEVICES.glob("nvidia[0-9]*")), os.environ.get(VISIBLE)
+    if named is None or not there:  # a variable names none on a machine without
+        return [str(number) for number in range(len(there))]
     return [name for name in map(str.strip, named.split(",")) if name and not name.startswith("-")]
 
 

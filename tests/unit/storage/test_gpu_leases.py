@@ -120,9 +120,19 @@ def test_what_the_user_named_is_what_there_is(start: Start, environment: dict[st
 
 def test_a_job_takes_its_gpu_before_cuda_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[str] = []
+    (tmp_path / "nvidia0").touch()
     monkeypatch.setattr(gpu_leases, "FOLDER", tmp_path)
+    monkeypatch.setattr(gpu_leases, "DEVICES", tmp_path)
     monkeypatch.setenv("ENCORE_LEASE_GPUS", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(seen.append(os.environ["CUDA_VISIBLE_DEVICES"])))
     machine.prepare({"threads": torch.get_num_threads()})
     assert set(seen) == {"5"}
+
+
+def test_a_variable_names_no_gpu_on_a_machine_without(start: Start, tmp_path: Path) -> None:
+    """Its jobs would take turns on nothing."""
+    for device in tmp_path.glob("nvidia[0-9]"):
+        device.unlink()
+    jobs = [start(1, CUDA_VISIBLE_DEVICES="0") for _ in range(2)]
+    assert [said(job) for job in jobs] == ["0", "0"]
