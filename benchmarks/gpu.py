@@ -16,7 +16,7 @@ from encore.storage.program import run
 
 import numpy as np
 import torch
-from harness import gpu_encoding, gpu_goals, gpu_training, machine, record, timing
+from harness import gpu_encoding, gpu_filled, gpu_goals, gpu_training, machine, record, timing
 from harness.gpu_encoding import LENGTH
 from harness.gpu_training import Facts, setting_of
 from harness.parts import DONE, run_part
@@ -52,6 +52,7 @@ FULL: Facts = {
     "negatives": 15,
     "passage_lengths": (144, 128),
     "query_length": 32,
+    "expanded": 24,  # passages that queries are predicted for
     "distilled": (96, 154, 36),  # TCT-ColBERT's batch, and tokens of its passages and queries
 }
 QUICK: Facts = {
@@ -71,6 +72,7 @@ QUICK: Facts = {
     "negatives": 3,
     "passage_lengths": (24, 20),
     "query_length": 10,
+    "expanded": 4,
     "distilled": (4, 24, 10),
 }
 
@@ -146,6 +148,9 @@ def checkpoint(sizes: Facts) -> Facts:
 MEASURED: dict[str, Callable[[Facts], Facts]] = {
     "peaks": peaks,
     "encoding": gpu_encoding.encoding,
+    "scoring": gpu_filled.scoring,
+    "memory": gpu_filled.memory,
+    "predicting": gpu_filled.predicting,
     "search": search,
     "checkpoint": checkpoint,
     "data": gpu_training.data,
@@ -155,18 +160,21 @@ MEASURED: dict[str, Callable[[Facts], Facts]] = {
 # The seconds that each part may take, 480 in all; what one leaves over, the next ones may have.
 LIMITS = {
     "peaks": 25,
-    "tests": 100,
-    "pretraining-512": 75,
-    "pretraining-packed": 45,
-    "finetuning": 35,
+    "tests": 90,
+    "pretraining-512": 65,
+    "pretraining-packed": 40,
+    "finetuning": 30,
     "search": 25,
     "data": 25,
-    "encoding": 35,
-    "pretraining-144": 30,
-    "distillation": 25,
-    "cross-encoder": 20,
+    "encoding": 30,
+    "scoring": 20,
+    "pretraining-144": 25,
+    "memory": 15,
+    "predicting": 20,
+    "distillation": 20,
+    "cross-encoder": 15,
     "checkpoint": 10,
-    "two-processes": 30,
+    "two-processes": 25,
 }
 
 
@@ -174,7 +182,7 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     """Each part's command; what matters most comes first."""
     python, small = sys.executable, ["--quick"] if quick else []
     found = {name: [python, __file__, "--part", name, "--output", str(output), *small] for name in MEASURED}
-    uses_gpu = ('usefixtures("gpu")', "gpu: str")  # so that other files are not imported
+    uses_gpu = ('usefixtures("gpu")', "gpu: str", "mark.gpu\n")  # so that other files are not imported
     tests = sorted(TESTS.rglob("test_*.py"))
     marked = [str(path) for path in tests if any(use in path.read_text() for use in uses_gpu)]
     found["tests"] = [python, "-m", "pytest", "-q", "-m", "gpu", *(["--collect-only"] if quick else []), *marked]

@@ -45,9 +45,10 @@ def encoding(sizes: Facts) -> Facts:
         checkpoint.save_model(encoder, {}, folder / "model", store.tokenizer_folder, length=LENGTH)
         encoder = encoder.to(device())
         list(encode(encoder, store.passages, CollectionShard(0, 50), LENGTH))  # to warm up
-        seconds = timing.time_of(lambda: _to_disk(encoder, store, folder)).wall
+        seconds = timing.time_of(lambda: _to_disk(encoder, store, folder))
         compared = _compared(encoder, store, folder) if find_spec("sentence_transformers") else {}
-        return {"passages_per_second": rounded(len(store.passages) / seconds), **compared}
+        found = {"passages_per_second": len(store.passages) / seconds.wall, "host_cores": seconds.cpu / seconds.wall}
+        return {name: rounded(value) for name, value in found.items()} | compared
 
 
 def _to_disk(encoder: Encoder, store: TokenStore, folder: Path) -> None:

@@ -136,3 +136,23 @@ def test_a_variable_names_no_gpu_on_a_machine_without(start: Start, tmp_path: Pa
         device.unlink()
     jobs = [start(1, CUDA_VISIBLE_DEVICES="0") for _ in range(2)]
     assert [said(job) for job in jobs] == ["0", "0"]
+
+
+@pytest.mark.gpu
+def test_jobs_have_real_gpus_of_their_own(tmp_path: Path) -> None:
+    """One job more than there are GPUs: the last one waits."""
+    asks = JOB.replace('os.environ.get("CUDA_VISIBLE_DEVICES")', "torch.cuda.get_device_properties(0).uuid")
+    code, seen = f"import torch\n{asks}", len(gpu_leases.visible())
+    command = [sys.executable, "-c", code, str(tmp_path), "/dev", "1"]
+    environment = os.environ | {"ENCORE_LEASE_GPUS": "1"}
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    jobs = [subprocess.Popen(command, env=environment, text=True, **piped) for _ in range(seen)]
+    held = [said(job) for job in jobs]
+    assert len(set(held)) == seen > 0
+    jobs.append(subprocess.Popen(command, env=environment, text=True, **piped))
+    assert said(jobs[-1]) == "waiting for a GPU that no other job has"
+    jobs[0].kill()
+    assert said(jobs[-1]) == held[0]
+    for job in jobs:
+        job.kill()
+        job.communicate()

@@ -135,6 +135,23 @@ def test_a_step_waits_for_the_device_once(name: str, tmp_path: Path) -> None:
     assert len(more) == 1
 
 
+@pytest.mark.gpu
+def test_a_real_gpu_packs_and_reads_texts_without_a_wait() -> None:
+    """CUDA itself says where the host would wait, which the simulated one counts by a list of operations."""
+    device = machine.prepare({"precision": "bf16"})
+    encoder = small_objective.encoder().eval().to(device)
+    mask = torch.arange(12) < torch.tensor([[12], [5], [3]])
+    ids = torch.where(mask, 7, 0).pin_memory()
+    with torch.no_grad(), machine.precision({"precision": "bf16"}, device):
+        expected = encoder.embed(ids.to(device), mask)  # which loads kernels
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            found = encoder.embed(to_device(ids, device), mask)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    torch.testing.assert_close(found, expected)
+
+
 def test_workers_change_nothing_but_time(gpu: str, tmp_path: Path) -> None:
     alone, helped = (trained("mlm", tmp_path / str(workers), STEPS[gpu], workers=workers) for workers in (0, 2))
     assert apart("mlm", alone, helped) < SAME

@@ -72,7 +72,7 @@ class Scorer(ABC):
         """``heads`` are the tensors of the modules besides the encoder."""
         self.encoder, self.use, self.store = encoder, use, store
         self.modules = nn.ModuleDict()
-        self.to(torch.device("cpu"))
+        self.device, self.at_once = torch.device("cpu"), MicroBatch(embed.PASS["cpu"])
 
     def to(self, device: torch.device) -> Self:
         """Move the model to a device and return the scorer."""

@@ -1,0 +1,108 @@
+"""The parts of ``gpu.py`` that fill a GPU without training: scores of pairs, predicted queries, and little memory."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import torch
+
+from encore.data.collection import write_collection
+from encore.data.tokens import TokenStore
+from encore.finetuning.scoring.cross_encoder import CrossEncoderScorer
+from encore.finetuning.scoring.late_interaction import LateInteractionScorer
+from encore.finetuning.scoring.scorer import Scorer
+from encore.models import cross_encoder, embed, late_interaction, transfer
+from encore.models.checkpoint import ModelUse
+from encore.models.encoder import Encoder
+from encore.models.memory import MicroBatch
+from encore.retrieval.doc2query import model as doc2query
+from encore.retrieval.doc2query import sampling
+from encore.training import machine as numerics
+from harness import texts, timing
+from harness.figures import rounded
+from harness.gpu_encoding import LENGTH
+from harness.gpu_training import VOCABULARY, Facts, setting_of
+from harness.setting import SHAPES, device
+
+QUERY, OF_QUERY, DIMENSION = 32, 20, 128  # tokens of a query, passages that each is paired with, numbers of a token
+PER_PASSAGE = 80  # queries that docTTTTTquery samples for a passage of MS MARCO
+LITTLE = 0.6  # of the memory that encoding took, what it may have the second time
+
+
+def scoring(sizes: Facts) -> Facts:
+    """Pairs a second of both rerankers, and how much faster they are for having the next part begun ahead."""
+    setting = setting_of(sizes, LENGTH, full=False)
+    numerics.prepare(setting.numerics())
+    with tempfile.TemporaryDirectory() as place, numerics.precision(setting.numerics(), device()):
+        store, _ = texts.write_judged(Path(place), sizes["texts"] // 2, LENGTH, QUERY, VOCABULARY, full=False)
+        shape, use = setting.shape(LENGTH + QUERY), ModelUse(LENGTH, QUERY, {})
+        kinds = {
+            "late-interaction": (LateInteractionScorer, late_interaction.token_head(shape, DIMENSION)),
+            "cross-encoder": (CrossEncoderScorer, cross_encoder.score_head(shape)),
+        }
+        return {
+            name: _scored(kind(Encoder(shape).eval(), head.state_dict(), use, store), store)
+            for name, (kind, head) in kinds.items()
+        }
+
+
+def _scored(scorer: Scorer, store: TokenStore) -> Facts:
+    """Of a quarter of the passages, each with one of the queries."""
+    scorer.to(device())
+    passages = np.random.default_rng(0).permutation(len(store.passages))[: len(store.passages) // 4]
+    queries = np.arange(len(passages)) // OF_QUERY
+    scorer.score(queries[:100], passages[:100])  # to warm up
+    ahead = timing.time_of(lambda: scorer.score(queries, passages)).wall
+    with mock.patch.dict(transfer.AHEAD, {"cuda": 0}):
+        waiting = timing.time_of(lambda: scorer.score(queries, passages)).wall
+    return {"pairs_per_second": rounded(len(passages) / ahead), "speed_of_waiting": rounded(waiting / ahead)}
+
+
+def predicting(sizes: Facts) -> Facts:
+    """Queries a second that a T5 of the papers' shape samples, and what all of MS MARCO's would take of one GPU.
+
+    Its weights are random, so that no query ends before its last token: at most as many hours.
+    """
+    shape = SHAPES[sizes["model"]] | {"dropout": 0.0}
+    spec = {"per_passage": PER_PASSAGE, "top_k": 10, "length": 512, "query_length": 64, "seed": 0}
+    spec["numerics"] = setting_of(sizes, LENGTH, full=False).numerics()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        store, _ = texts.write_judged(folder / "store", sizes["expanded"] // 2, LENGTH, QUERY, VOCABULARY, full=False)
+        written = texts.as_text(store.passages, store.pieces)
+        rows = [{"_id": str(row), "title": "", "text": text} for row, text in enumerate(written)]
+        write_collection(folder / "collection", rows, [], {})
+        made, words = doc2query.create(shape, 0, store.tokenizer_folder)
+        doc2query.save_model(folder / "model", made, words)
+        few = timing.time_of(lambda: list(sampling.sample(spec, folder / "model", folder / "collection", folder / "a")))
+    found = len(rows) * PER_PASSAGE / few.wall
+    return {
+        "queries_per_second": rounded(found),
+        "gpu_hours_of_all": rounded(sizes["passages"] * PER_PASSAGE / found / 3600),
+    }
+
+
+def memory(sizes: Facts) -> Facts:
+    """Encoding with less memory than it took: the tokens at once that it goes on with, and its time over the first."""
+    setting = setting_of(sizes, LENGTH, full=False)
+    numerics.prepare(setting.numerics())
+    on_gpu = device().type == "cuda"
+    with tempfile.TemporaryDirectory() as place, numerics.precision(setting.numerics(), device()):
+        store, _ = texts.write_judged(Path(place), sizes["texts"] // 8, LENGTH, QUERY, VOCABULARY, full=False)
+        encoder, rows = Encoder(setting.shape(LENGTH)).eval().to(device()), np.arange(len(store.passages))
+
+        def encoded(at_once: MicroBatch) -> float:
+            return timing.time_of(lambda: embed.embed_texts(encoder, store.passages, rows, LENGTH, at_once)).wall
+
+        whole, little = (MicroBatch(embed.PASS[device().type]) for _ in range(2))
+        encoded(whole)
+        usual = encoded(whole)
+        if on_gpu:
+            share = LITTLE * torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1]
+            torch.cuda.empty_cache()
+            torch.cuda.set_per_process_memory_fraction(min(share, 1.0))
+        encoded(little)
+        return {"tokens_at_once": little.size.tokens, "time": rounded(encoded(little) / usual)}
