@@ -54,6 +54,27 @@ def ranked_pairs(scores: Array, right: Array, wrong: Array, gains: Array | None 
     return sum(per_query) / len(per_query)
 
 
+def pointwise(scores: Array) -> float:
+    terms = []
+    for row in scores:
+        for place, score in enumerate(row):
+            share = 1 / (1 + np.exp(-score))
+            terms.append(-np.log(share if place == 0 else 1 - share))
+    return sum(terms) / len(terms)
+
+
+def margin_mse_in_batch(student: Array, teacher: Array) -> float:
+    """Of a batch whose queries bring as many passages each, the first of them their positive."""
+    queries, each = len(student), student.shape[1] // len(student)
+    terms = []
+    for i in range(queries):
+        own = i * each
+        for j in range(queries * each):
+            if not own <= j < own + each:
+                terms.append(((student[i, own] - student[i, j]) - (teacher[i, own] - teacher[i, j])) ** 2)
+    return sum(terms) / len(terms)
+
+
 def choice(scores: Array, positive: Array, ignored: Array) -> float:
     total = 0.0
     for i, row in enumerate(scores):

@@ -54,8 +54,16 @@ def task_of(store: Any, loss: str, teacher_outputs: list[Path], **changes: Any) 
     return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, teacher_outputs)
 
 
+def dual_task(folder: Path, **changes: Any) -> Any:
+    """A task with a teacher of pairs and one of batches."""
+    vectors_in(folder / "batch", 2, "token")
+    return task_of(small_store(), "margin-mse", [scores_in(folder / "pairs", 1), folder / "batch"], **changes)
+
+
 def small_task(loss: str, folder: Path) -> Any:
-    """A task with one teacher, for the trainings of ``two_processes.py``."""
+    """A task with one teacher, for the trainings of ``two_processes.py``; ``dual`` is of two."""
+    if loss == "dual":
+        return dual_task(folder)
     scores_in(folder, 1)
     vectors_in(folder, 1, "token")
     return task_of(small_store(), loss, [folder])

@@ -137,8 +137,10 @@ rule teacher_scores:
 rule finetune:
     """Train on judged queries with negatives, from the weights that the step goes on from."""
     input:
-        **manifests("models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights", "shard*"),
-        **large_files("models/{finetuned}", weights="model.safetensors", shard="index"),
+        **manifests(
+            "models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights", "shard*", "clusterer"
+        ),
+        **large_files("models/{finetuned}", weights="model.safetensors", shard="index", clusterer="model.safetensors"),
     output:
         model="results/models/{finetuned}/model.safetensors",
         manifest="results/models/{finetuned}/manifest.json",
@@ -162,6 +164,7 @@ rule finetune:
         " --negatives {input.negatives:q}"
         " --teachers {input.teachers:q}"
         " --indexes {input.shards:q}"
+        " --clusterer {input.clusterer:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {resources.processes}"
         ' --workers "$ENCORE_WORKERS"'

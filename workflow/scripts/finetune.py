@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--negatives", nargs="?", type=artifact, help="none where only the batch has some")
     parser.add_argument("--teachers", type=artifact, nargs="*", default=[], help="what each teacher scored")
     parser.add_argument("--indexes", type=artifact, nargs="*", default=[], help="shards that queries are searched in")
+    parser.add_argument("--clusterer", nargs="?", type=artifact, help="whose vectors of queries are clustered")
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
@@ -32,7 +33,7 @@ def main() -> None:
     launch.start_processes(args.processes)
 
     inputs = [args.tokens, args.collection, args.weights]
-    read = [*inputs, *([args.negatives] if args.negatives else []), *args.teachers, *args.indexes]
+    read = [*inputs, *(each for each in (args.negatives, args.clusterer) if each), *args.teachers, *args.indexes]
     recorded = record(args.output, stage="finetune", spec=args.spec, inputs=read)
     kept = vectors_of(args.indexes, read_entries) if launch.leads() else nullcontext()
     with kept, recorded if launch.leads() else nullcontext({}) as facts:
@@ -41,7 +42,8 @@ def main() -> None:
 
         index = partial(vectors_by_row, args.indexes) if args.indexes else None
         places = (*inputs, args.negatives, args.output, args.state)
-        done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers, args.workers, index)
+        how = args.checkpoint_seconds, args.teachers, args.workers, index, args.clusterer
+        done = finetune(args.spec, *places, *how)
         facts["results"] = done.results
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
         facts |= done.facts

@@ -28,11 +28,15 @@ def main() -> None:
     recipe = {name: spec[name] for name in RECIPE if name in spec}
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
-        ranking = {query: ranked.documents for query, ranked in read_run(args.run).items()}
+        answers = read_run(args.run)
+        ranking = {query: ranked.documents for query, ranked in answers.items()}
         ranking = mining.without(ranking, no_negatives(collection, spec["split"], spec))
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
-        found = {query: documents.keys() for query, documents in right.items()}
+        found = {query: set(documents) for query, documents in right.items()}
+        if "negatives_below" in spec:
+            scored = mining.denoised(answers, spec["negatives_below"])
+            found = {query: found.get(query, set()) | scored[query] for query in scored}
         drawn, counts = mining.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
         if args.other:
             compared, jaccard, shared = mining.overlap(drawn, mining.read_negatives(args.other))

@@ -26,13 +26,21 @@ class FinetuneStep(Step):
         "passages", description="Whose token vectors are scaled to length 1, for late interaction."
     )
     loss: Literal[
-        "contrastive", "pairwise", "pairwise-in-batch", "lambda", "kl-in-batch", "kl-pairwise", "margin-mse"
+        "contrastive",
+        "pairwise",
+        "pairwise-in-batch",
+        "pointwise",
+        "lambda",
+        "kl-in-batch",
+        "kl-pairwise",
+        "margin-mse",
     ] = Field(
         "contrastive",
         description="The loss: over all passages of the batch, over pairs of a query's own positive and "
-        "negative, over pairs of it and any passage of the batch, over pairs of a ranked list that count by what "
-        "changing places does to the reciprocal rank, or, with teachers, the divergence from their scores over the "
-        "batch or over such pairs, or the squared difference of margins.",
+        "negative, over pairs of it and any passage of the batch, of a cross-encoder over each passage for itself, "
+        "over pairs of a ranked list that count by what changing places does to the reciprocal rank, or, with "
+        "teachers, the divergence from their scores over the batch or over such pairs, or the squared difference of "
+        "margins.",
     )
     temperature: float = Field(
         1.0, gt=0, description="The number that the model's own scores are divided by in the loss."
@@ -44,6 +52,20 @@ class FinetuneStep(Step):
     )
     teacher_scores: str | None = Field(
         None, description="Published scores of triples in place of teachers: a source, a file, or a folder of files."
+    )
+    batch_teachers: tuple[str, ...] = Field(
+        (), description="With `loss: margin-mse`, lineages that also teach the margins to all passages of the batch."
+    )
+    batch_weight: float = Field(0.75, gt=0, description="The weight of what `batch_teachers` teach.")
+    clusters: Positive | None = Field(
+        None,
+        description="The number of topics, k-means of the training queries' vectors by the parent, of which a batch "
+        "has one; without it, batches are drawn from all.",
+    )
+    margin_bins: Positive | None = Field(
+        None,
+        description="The bins of equal width of a query's margins by its teachers, one of which is drawn before a "
+        "negative in it; without it, all negatives are drawn alike.",
     )
     teacher_temperature: float = Field(
         1.0, gt=0, description="The number that the teachers' scores are divided by in the loss."
@@ -83,7 +105,14 @@ class FinetuneStep(Step):
         5, description="For `negatives: systems`, the number of negatives taken from each system."
     )
     mined_by: str | None = Field(
-        None, description="The lineage whose run negatives are mined from; without it, the parent."
+        None, description="The lineage or system whose run negatives are mined from; without it, the parent."
+    )
+    negatives_below: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="For a run that a cross-encoder with a pointwise loss has ranked again, the probability that a "
+        "negative must be below.",
     )
     first_rank: Positive = Field(1, description="The best rank of a run that negatives are taken from.")
     depth: Positive = Field(200, description="The last rank of a run that negatives are taken from.")
@@ -187,6 +216,8 @@ class FinetuneStep(Step):
             *({"first_rank", "depth"} if self.negatives in ("none", "systems") else set()),
             *(taken if self.negatives == "none" else set()),
             *({"first_rank", "length", "exclude_relevant", *taken} if self.negatives == "index" else set()),
+            *({"temperature"} if self.loss == "pointwise" else set()),
+            *(set() if self.batch_teachers else {"batch_weight"}),
         }
 
     @model_validator(mode="after")
@@ -247,6 +278,10 @@ class FinetuneStep(Step):
             raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `in_batch_group` out")
         if self.teacher_temperature != 1 and not self.is_distillation:
             raise ValueError(f"loss {self.loss} has no teacher to divide by; leave `teacher_temperature` out")
+        if self.batch_teachers and (self.loss != "margin-mse" or self.negatives == "none"):
+            raise ValueError("`batch_teachers` teach margins; let `loss` be margin-mse, and `negatives` not none")
+        if self.margin_bins and (self.loss not in ("margin-mse", "kl-pairwise") or self.negatives == "none"):
+            raise ValueError("`margin_bins` are of teachers' scores of pairs; let `loss` be margin-mse or kl-pairwise")
         if len(set(self.teachers)) < len(self.teachers):
             raise ValueError("a teacher is twice in `teachers`, whose scores are averaged; name each once")
         return self
@@ -257,9 +292,11 @@ class FinetuneStep(Step):
             raise ValueError("a cross-encoder reads its own negatives only; let `negatives` be another than none")
         if self.scorer == "cross-encoder" and self.in_batch_group:
             raise ValueError("a cross-encoder reads no passages of other queries; leave `in_batch_group` out")
+        if self.loss == "pointwise" and self.scorer != "cross-encoder":
+            raise ValueError("a pointwise loss is of pairs that are read together; let `scorer` be cross-encoder")
         if self.scorer != "vector":
             for field in ("loss", "projector", "pooling", "similarity", "validate_every"):
-                if getattr(self, field) != type(self).model_fields[field].default:
+                if getattr(self, field) not in (type(self).model_fields[field].default, "pointwise"):
                     raise ValueError(
                         f"`{field}` is about a text's vector, and scorer {self.scorer} has none; remove it"
                     )

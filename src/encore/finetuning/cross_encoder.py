@@ -2,7 +2,8 @@
 
 Passages of other queries would each need a separate pass with this query, so they take no part: the loss is the
 softmax cross-entropy over a query's own passages (RankNet's loss where there is one negative, as of the teachers of
-Hofstätter et al. 2020, which KD-T1 and KD-T2 in TCT-ColBERT's Table 2 learned from).
+Hofstätter et al. 2020, which KD-T1 and KD-T2 in TCT-ColBERT's Table 2 learned from), or, with ``loss: pointwise``, the
+binary cross-entropy of each passage (Nogueira and Cho 2019), whose score is then the logit of a probability.
 """
 
 from __future__ import annotations
@@ -84,10 +85,12 @@ class CrossEncoder(RetrievalTask):
             cross_encoder.score(encoder, linear, *(batch[f"pair_{name}_{number}"] for name in _NAMES))
             for number in part_numbers(batch, "pair")
         ]
-        scores = at_least_float32(torch.cat(found))[batch["places"]] / self.step.temperature
-        positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
+        scores = at_least_float32(torch.cat(found))[batch["places"]]
         with torch.autocast(scores.device.type, enabled=False):
-            return ForwardOutput({"contrast": losses.choice(scores, positive)}, {})
+            if self.step.loss == "pointwise":
+                return ForwardOutput({"contrast": losses.pointwise(scores)}, {})
+            positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
+            return ForwardOutput({"contrast": losses.choice(scores / self.step.temperature, positive)}, {})
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""

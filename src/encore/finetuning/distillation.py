@@ -8,6 +8,7 @@ by the mean of their scores. Teachers' scores are outside of any graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.queries import Example, Query, filled
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
+from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors, has_vectors_alone
 from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
@@ -53,26 +54,52 @@ class PairDistillation(Distillation):
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
         batch = super().collate(examples)
+        return {**batch, "teacher": self.taught(examples, batch["passages"])}
+
+    def taught(self, examples: list[Example], passages: np.ndarray) -> np.ndarray:
+        """The mean of the teachers' scores of passages [B, P] of each example, float32 [B, P]."""
         rows = np.array([example.query.row for example in examples])
-        scores = [teacher.of(rows, batch["passages"]) for teacher in self.scores]
-        return {**batch, "teacher": np.asarray(np.mean(scores, axis=0), dtype=np.float32)}
+        scores = [teacher.of(rows, passages) for teacher in self.scores]
+        return np.asarray(np.mean(scores, axis=0), dtype=np.float32)
+
+    def example(self, index: int, rng: np.random.Generator) -> Example:
+        """As of any task, or with negatives from bins of the teachers' margins (TAS-B, section 3.2)."""
+        if not self.step.margin_bins:
+            return super().example(index, rng)
+        query = self.queries[index]
+        passages = np.array([[int(rng.choice(query.positives)), *query.negatives]])
+        scores = self.taught([Example(query, [])], passages)[0]
+        chosen = balanced(scores[0] - scores[1:], self.step.margin_bins, self.step.negatives_per_query, rng)
+        return Example(query, passages[0, [0, *(1 + chosen)]].tolist())
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss, a scalar and a mean over examples: a query learns from its own passages alone, scores [B, P]."""
+        return ForwardOutput({self.term: self.of_pairs(*self.embed(encoder, batch), batch["teacher"])}, {})
+
+    def of_pairs(self, queries: Tensor, vectors: Tensor, teacher: Tensor) -> Tensor:
+        """The loss of queries [B, D] with their own passages [B, P, D], which teachers scored [B, P]."""
         import torch
 
         from encore.models.precision import at_least_float32
         from encore.training import losses
 
-        queries, vectors = map(at_least_float32, self.embed(encoder, batch))
+        queries, vectors = map(at_least_float32, (queries, vectors))
         with torch.autocast(queries.device.type, enabled=False):
             student = torch.einsum("bd,bpd->bp", queries, vectors) / self.step.temperature
-            teacher = batch["teacher"].to(student.dtype)
+            teacher = teacher.to(student.dtype)
             if self.step.loss == "margin-mse":
-                loss = losses.margin_mse(student, teacher / self.step.teacher_temperature)
-            else:
-                loss = losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
-        return ForwardOutput({self.term: loss}, {})
+                return losses.margin_mse(student, teacher / self.step.teacher_temperature)
+            return losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
+
+
+def balanced(margins: np.ndarray, bins: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Places among margins [n], int64 [count]: first a bin of those that are not empty, then a place in it.
+
+    Bins are of equal width between the smallest and the largest margin.
+    """
+    low, high = margins.min(), margins.max()
+    places = np.minimum((margins - low) / max(high - low, np.finfo(np.float32).tiny) * bins, bins - 1).astype(int)
+    return np.array([rng.choice(np.flatnonzero(places == each)) for each in rng.choice(np.unique(places), count)])
 
 
 class PublishedDistillation(PairDistillation):
@@ -131,7 +158,6 @@ class BatchDistillation(Distillation):
         import torch
 
         from encore.models.precision import at_least_float32
-        from encore.training import losses
 
         queries, vectors = (at_least_float32(embeddings[name]) for name in ("queries", "vectors"))
         size = self.step.in_batch_group or len(queries)
@@ -141,8 +167,14 @@ class BatchDistillation(Distillation):
                 pool = slice(first, first + size)
                 student = queries[pool] @ vectors[pool].flatten(0, 1).T / self.step.temperature
                 teacher = self._teachers({name: row[pool] for name, row in embeddings.items()}).to(student.dtype)
-                terms.append(losses.kl_over_pool(student, teacher, self.step.teacher_temperature) * len(student))
+                terms.append(self.of_pool(student, teacher) * len(student))
         return {self.term: torch.stack(terms).sum() / len(queries)}
+
+    def of_pool(self, student: Tensor, teacher: Tensor) -> Tensor:
+        """The loss of scores [B, B * P] of a pool, a scalar."""
+        from encore.training import losses
+
+        return losses.kl_over_pool(student, teacher, self.step.teacher_temperature)
 
     def _teachers(self, rows: dict[str, Tensor]) -> Tensor:
         """The mean of teachers' scores [B, B * P] of a pool; of one vector a text, the largest product is the only."""
@@ -162,6 +194,54 @@ class BatchDistillation(Distillation):
             return torch.stack(scores).mean(dim=0)
 
 
+class DualDistillation(BatchDistillation):
+    """Margins of a query's own passages by teachers of pairs, and to others' by teachers of the batch (TAS-B, 3.3)."""
+
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        of_batch = list(filter(has_vectors_alone, teacher_outputs))
+        super().__init__(step, queries, store, of_batch)
+        self.pairs = PairDistillation(step, queries, store, [each for each in teacher_outputs if each not in of_batch])
+        self.queries = self.pairs.queries = [each for query in self.queries if (each := self._scored(query))]
+        if not self.queries:
+            raise EncoreError("no query has a positive and a negative that its teachers scored; make the scores again")
+
+    def _scored(self, query: Query) -> Query | None:
+        """A query with those of its passages that every teacher of pairs scored; None if nothing is left to learn."""
+        passages = np.array([[*query.positives, *query.negatives]])
+        known = set(
+            passages[0, np.all([each.has(query.row, passages[0]) for each in self.pairs.scores], axis=0)].tolist()
+        )
+        kept = (tuple(each for each in own if each in known) for own in (query.positives, query.negatives))
+        positives, negatives = kept
+        return replace(query, positives=positives, negatives=negatives) if positives and negatives else None
+
+    def example(self, index: int, rng: np.random.Generator) -> Example:
+        """As of pairs."""
+        return self.pairs.example(index, rng)
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """The batch with both kinds of teachers."""
+        batch = super().collate(examples)
+        return {**batch, "teacher": self.pairs.taught(examples, batch["passages"])}
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of pairs, a scalar, and what that of the batch needs."""
+        rows = super().forward(encoder, heads, {name: batch[name] for name in batch if name != "teacher"}).embeddings
+        return ForwardOutput({"pairs": self.pairs.of_pairs(rows["queries"], rows["vectors"], batch["teacher"])}, rows)
+
+    def of_pool(self, student: Tensor, teacher: Tensor) -> Tensor:
+        """The error of the margins to all passages of other queries."""
+        from encore.training import losses
+
+        return losses.margin_mse_in_batch(student, teacher / self.step.teacher_temperature)
+
+    def loss_weights(self, progress: float) -> dict[str, float]:
+        """That of the batch is the step's."""
+        return {"pairs": 1.0, self.term: self.step.batch_weight}
+
+
 TASKS: dict[str, type[Distillation]] = {
     "kl-pairwise": PairDistillation,
     "margin-mse": PairDistillation,
@@ -179,6 +259,9 @@ def distillation(
     """
     if not teacher_outputs:
         raise EncoreError(f"loss {step.loss} learns from teachers, and there are none; name some in `teachers`")
-    published = (teacher_outputs[0] / TRIPLES).is_file()
-    task = PublishedDistillation if published else TASKS[step.loss]
+    task = TASKS[step.loss]
+    if issubclass(task, PairDistillation) and len({has_vectors_alone(folder) for folder in teacher_outputs}) == 2:
+        task = DualDistillation
+    elif (teacher_outputs[0] / TRIPLES).is_file():
+        task = PublishedDistillation
     return task(step, queries, store, teacher_outputs)

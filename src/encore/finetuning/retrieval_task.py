@@ -10,6 +10,7 @@ import numpy as np
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.queries import Example, Query
+from encore.finetuning.topics import order_by_topic
 from encore.models import flops, inputs
 from encore.models.inputs import Special, in_parts
 from encore.training.task import Arrays, Task, blank, part_numbers, quantiles
@@ -31,10 +32,17 @@ class RetrievalTask(Task):
         self.queries = queries
         self.store = store
         self.reading: Special = store.special  # how texts are framed; the model's shape, where that says more
+        self.topics: np.ndarray | None = None  # of each query, where a batch has those of one
         self.most_relevant = max(len(query.relevant) for query in queries)
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
+        """By chance, or by topic."""
+        if self.topics is None:
+            return super().order(batch, seed, epoch)
+        return order_by_topic(self.topics, batch, seed, epoch)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """New modules that the task trains besides an encoder of this shape; none by default."""

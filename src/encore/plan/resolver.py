@@ -182,6 +182,12 @@ class Resolver:
             return True
         return any(map(self.has_chance, self.system(system).parts))
 
+    def lineages_of(self, system: str) -> list[Lineage]:
+        """The lineages that a system consists of; a lineage is its own."""
+        if system not in self.catalogue.systems:
+            return [self.lineage(naming.split_index(system)[0])]
+        return [each for part in self.system(system).parts for each in self.lineages_of(part)]
+
     def canonical(self, system: str) -> str:
         """A system's name as this scale has it: a lineage with the backbone that replaces the named one."""
         if system in self.catalogue.systems or self.missing_start(system):

@@ -20,7 +20,7 @@ import torch
 from encore.models.memory import MicroBatch, PartSize
 from encore.storage.processes import in_order
 from encore.training.distributed import ALONE, ProcessGroup
-from encore.training.randomness import epoch_order, generator, number
+from encore.training.randomness import generator, number
 from encore.training.task import Arrays, Task
 
 WINDOW = 16  # batches that are sorted by length together: enough to save padding, few enough to stay random
@@ -117,7 +117,7 @@ class BatchMaker:
         per_epoch = -(-len(indices) // min(self.batch, len(indices)))
         epoch, skip = divmod(start, per_epoch)
         while True:
-            rows = indices[epoch_order(len(indices), self.batch, self.seed, epoch)]
+            rows = indices[self.task.order(self.batch, self.seed, epoch)]
             for first in (*range(0, per_epoch - 1, WINDOW), per_epoch - 1):
                 last = first + 1 if first == per_epoch - 1 else min(first + WINDOW, per_epoch - 1)
                 if skip < last:

@@ -120,6 +120,20 @@ def ranked_pairs(scores: Tensor, right: Tensor, wrong: Tensor, gains: Tensor | N
     return (terms.sum(dim=(1, 2)) / pairs.sum(dim=(1, 2)).clamp(min=1)).mean()
 
 
+def pointwise(scores: Tensor) -> Tensor:
+    """Each passage for itself, relevant or not (Nogueira and Cho 2019; the cross-encoder of RocketQA).
+
+    ``loss = mean_i mean_j -log sigmoid(s_i0)`` for the positive, 0, and ``-log(1 - sigmoid(s_ij))`` for a negative.
+
+    Args:
+        scores: [B, P], logits of a query's positive, first, and of its negatives.
+
+    Returns:
+        A scalar; ln 2 where all scores are 0.
+    """
+    return (F.softplus(scores).sum() - scores[:, 0].sum()) / scores.numel()
+
+
 def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tensor, temperature: float) -> Tensor:
     """Supervised contrast with several positives an anchor (Khosla et al. 2020, Eq. 2; COSTA, Eq. 8).
 
@@ -351,6 +365,27 @@ def margin_mse(student: Tensor, teacher: Tensor) -> Tensor:
         A scalar, the mean over the B * (P - 1) pairs.
     """
     return F.mse_loss(student[:, :1] - student[:, 1:], (teacher[:, :1] - teacher[:, 1:]).detach())
+
+
+def margin_mse_in_batch(student: Tensor, teacher: Tensor) -> Tensor:
+    """Squared difference of the margins between a query's positive and the passages of other queries (TAS-B, 3.3).
+
+    ``loss = mean_ij ((s_ip - s_ij) - (t_ip - t_ij))^2`` over the passages ``j`` that other queries bring, where ``p``
+    is the first that query ``i`` brings.
+
+    Args:
+        student: [B, B * P], scores of the passages of all queries, P in turn of each; B is at least 2.
+        teacher: [B, B * P], of the same passages; no gradient reaches it.
+
+    Returns:
+        A scalar, the mean over the B * (B - 1) * P pairs.
+    """
+    count = student.shape[1] // len(student)
+    query = torch.arange(len(student), device=student.device)
+    others = query[:, None] != query.repeat_interleave(count)
+    gap = student - teacher.detach()
+    own = gap[query, query * count]
+    return (own[:, None] - gap)[others].square().mean()
 
 
 def _pairs(scores: Tensor) -> Tensor:

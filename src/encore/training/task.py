@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from encore.training.randomness import epoch_order
+
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
@@ -47,6 +49,10 @@ class Task(ABC):
         They are all from 0 on, unless the task is a part of another.
         """
         return np.arange(len(self))
+
+    def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
+        """The examples of an epoch's batches, as places in ``indices``, int64 [batches, batch]: by chance."""
+        return epoch_order(len(self), batch, seed, epoch)
 
     @abstractmethod
     def example(self, index: int, rng: np.random.Generator) -> Any:

@@ -22,8 +22,8 @@ def make(pooling: str = "cls") -> tuple[Any, TrainingModels]:
     return scorer_task("cross-encoder", pooling, length=LENGTH)
 
 
-def by_definition(task: Any, models: TrainingModels, batch: list[Any], segment: int = 1) -> float:
-    """Each pair alone, without padding; softmax over a query's own passages."""
+def scores_by_definition(task: Any, models: TrainingModels, batch: list[Any], segment: int = 1) -> np.ndarray:
+    """Of each pair alone, without padding, [B, P]."""
     linear, shape = models.heads["cross"], models.encoder.config
     scores = []
     for example in batch:
@@ -37,8 +37,14 @@ def by_definition(task: Any, models: TrainingModels, batch: list[Any], segment: 
             pooled = states[0] if shape.pooling == "cls" else states.mean(0)
             row.append((pooled @ linear.weight[0] + linear.bias[0]).item())
         scores.append(row)
+    return np.array(scores)
+
+
+def by_definition(task: Any, models: TrainingModels, batch: list[Any], segment: int = 1) -> float:
+    """Softmax over a query's own passages."""
+    scores = scores_by_definition(task, models, batch, segment)
     positive, none = np.zeros(len(batch), dtype=int), np.zeros((len(batch), 3), dtype=bool)
-    return oracles.choice(np.array(scores) / task.step.temperature, positive, none)
+    return oracles.choice(scores / task.step.temperature, positive, none)
 
 
 def test_the_tokens_of_an_example_are_those_of_its_pairs() -> None:
@@ -82,3 +88,12 @@ def test_the_last_map_is_precise_where_the_encoder_is_not() -> None:
     assert found.dtype == torch.float32
     expected = pooled.double() @ linear.weight[0].double() + linear.bias[0].double()
     assert (found.double() - expected).abs().max() < 1e-5
+
+
+def test_a_pointwise_loss_is_the_cross_entropy_of_each_pair_for_itself() -> None:
+    task, models = scorer_task("cross-encoder", length=LENGTH, loss="pointwise", temperature=0.05)
+    batch = six_of(task)
+    shares = 1 / (1 + np.exp(-scores_by_definition(task, models, batch)))
+    assert shares.shape == (6, 3)
+    expected = -np.mean(np.log(np.concatenate([shares[:, :1], 1 - shares[:, 1:]], axis=1)))
+    assert loss_of(models, batch).item() == pytest.approx(expected, rel=1e-10)

@@ -13,14 +13,15 @@ from encore.finetuning.distillation import (
     BatchDistillation,
     PairDistillation,
     PublishedDistillation,
+    balanced,
     distillation,
     filled,
 )
-from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_vectors
+from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
 from encore.storage.files import write_array
 from tests.support import oracles
 from tests.support.small_finetuning import PASSAGES, Lookup, step
-from tests.support.small_teachers import ASKED, FIELDS, query, score, scores_in, task_of, vectors_in
+from tests.support.small_teachers import ASKED, FIELDS, dual_task, query, score, scores_in, task_of, vectors_in
 
 
 def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:
@@ -170,3 +171,58 @@ def test_a_loss_without_teachers_is_refused(store: Any) -> None:
     with pytest.raises(EncoreError, match="loss margin-mse learns from teachers, and there are none"):
         task_of(store, "margin-mse", [])
     assert issubclass(PublishedDistillation, PairDistillation)
+
+
+# Over pairs and the batch
+
+
+def test_two_kinds_of_teachers_add_the_margins_to_own_and_to_others_passages(tmp_path: Path) -> None:
+    """Hofstaetter et al. 2021, section 3.3: pairs, and 0.75 of the margins between queries, by definition."""
+    task, encoder = dual_task(tmp_path), Lookup()
+    examples, batch = batch_of(task, [0, 3, 5, 6])
+    terms = task.loss(encoder, nn.ModuleDict(), batch)
+    rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
+    own, every = (student_scores(task, encoder, examples, over_batch=over) for over in (False, True))
+    pairs = oracles.margin_mse(own, score(rows, passages, 1).astype(np.float32) / 0.25)
+    texts = {name: TextVectors(tmp_path / "batch", name) for name in ("queries", "passages")}
+    vectors = {
+        name: found.padded(shown.ravel()) for (name, found), shown in zip(texts.items(), (rows, passages), strict=True)
+    }
+    kept = [
+        [own[real].astype(float) for own, real in zip(*vectors[name], strict=True)] for name in ("queries", "passages")
+    ]
+    batchwise = oracles.margin_mse_in_batch(every, oracles.max_sim(*kept) / 0.25)
+    assert terms["pairs"].item() == pytest.approx(pairs, rel=1e-6)
+    assert terms["distillation"].item() == pytest.approx(batchwise, rel=1e-6)
+    assert terms["loss"].item() == pytest.approx(pairs + 0.75 * batchwise, rel=1e-6)
+
+
+def test_what_a_published_teacher_did_not_score_is_left_out(tmp_path: Path) -> None:
+    whole = dual_task(tmp_path / "whole")
+    queries, passages = np.array([0, 0, 0, 1, 2]), np.array([0, 10, 14, 1, 12])  # nothing of 1 but its positive
+    for part in ("pairs", "batch"):
+        (tmp_path / part).mkdir()
+    write_scores(tmp_path / "pairs", queries, passages, np.arange(5.0))
+    vectors_in(tmp_path / "batch", 2, "token")
+    outputs = [tmp_path / "pairs", tmp_path / "batch"]
+    task = task_of(whole.store, "margin-mse", outputs, per_query=1)
+    assert [(one.row, one.positives, one.negatives) for one in task.queries] == [(0, (0,), (10, 14))]
+    assert len(whole.queries) == 8
+    write_scores(tmp_path / "pairs", queries[3:], passages[3:], np.arange(2.0))
+    with pytest.raises(EncoreError, match="no query has a positive and a negative that its teachers scored"):
+        task_of(whole.store, "margin-mse", outputs, per_query=1)
+
+
+def test_each_bin_of_margins_is_drawn_alike_and_so_is_each_negative_in_it() -> None:
+    margins = np.array([0.0, 0.1, 0.2, 0.3, 9.9, 10.0, 5.0])
+    drawn = balanced(margins, 10, 60_000, np.random.default_rng(0))
+    shares = np.bincount(drawn, minlength=7) / len(drawn)
+    np.testing.assert_allclose(shares, [1 / 12] * 4 + [1 / 6] * 2 + [1 / 3], atol=0.01)
+    assert set(balanced(np.ones(3), 10, 200, np.random.default_rng(0))) == {0, 1, 2}, "equal margins are one bin"
+
+
+def test_balanced_negatives_are_a_querys_own(tmp_path: Path) -> None:
+    task = dual_task(tmp_path, margin_bins=10, per_query=1)
+    drawn = [task.example(3, np.random.default_rng(seed)) for seed in range(40)]
+    assert {one.passages[0] for one in drawn} == {3}
+    assert {one.passages[1] for one in drawn} == {13, 15, 17}

@@ -16,8 +16,12 @@ from tests.support.batch_parts import in_parts
 from tests.support.small_finetuning import RECIPES, Lookup, index_task, loss_of, made, scorer_task, six_of
 from tests.support.small_teachers import small_task
 
-SCORERS = {"cross-encoder": {"length": 11}, "late-interaction": {"length": 12, "token_dimension": 6}}
-TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse"]
+SCORERS: dict[str, dict[str, Any]] = {
+    "cross-encoder": {"length": 11},
+    "cross-encoder, pointwise": {"length": 11, "loss": "pointwise"},
+    "late-interaction": {"length": 12, "token_dimension": 6},
+}
+TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse", "dual"]
 TASKS = ["contrastive", *RECIPES, "pairwise", "pairwise-in-batch", "lambda", *TAUGHT, *SCORERS]
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -28,7 +32,7 @@ def models(request: pytest.FixtureRequest, store: Any, collection: Any, tmp_path
     """A task, and the models that it trains."""
     name = request.param
     if name in SCORERS:
-        return scorer_task(name, **SCORERS[name])[1]
+        return scorer_task(name.partition(",")[0], **SCORERS[name])[1]
     if name == "lambda":
         task = index_task(store, collection)
     elif name in TAUGHT:

@@ -31,6 +31,7 @@ def default() -> Plan:
     [
         ({"scorer": "cross-encoder", "negatives": "none"}, "reads its own negatives only"),
         ({"scorer": "cross-encoder", "in_batch_group": 4}, "reads no passages of other queries"),
+        ({"loss": "pointwise"}, "let `scorer` be cross-encoder"),
         ({"teacher_temperature": 0.25}, "has no teacher to divide by"),
         ({"loss": "kl-pairwise", "teachers": ("parent", "parent")}, "a teacher is twice"),
     ],
@@ -84,10 +85,10 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
         {"steps": {"tct": {"teachers": ["bm25-colbert"]}}},
         "step 'tct', teachers: 'bm25-colbert' is a system",
     ),
-    "a system that mines": (
+    "an unknown system that mines": (
         "bert-base+marco-bm25+marco-hn",
-        {"steps": {"marco-hn": {"mined_by": "hybrid"}}},
-        "step 'marco-hn', mined_by: 'hybrid' is a system",
+        {"steps": {"marco-hn": {"mined_by": "hybird"}}},
+        "step 'marco-hn', mined_by: .*did you mean hybrid",
     ),
     "a fusion of what is not there": ("hybrid", {"systems": {"hybrid": {"sparse": "bm26"}}}, "did you mean bm25"),
     "a fusion of token vectors": (

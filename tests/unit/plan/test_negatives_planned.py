@@ -30,6 +30,35 @@ def test_negatives_can_be_mined_by_another_lineage(make):
     )
 
 
+def test_denoised_negatives_are_those_that_a_cross_encoder_has_ranked_again(make):
+    plan = make()
+    model = plan.model(plan.resolve.lineage("bert-base+rocketqa-0+rocketqa-1"), 0)
+    negatives = model.inputs["negatives"]
+    run, retriever = negatives.inputs["run"], plan.model(plan.resolve.lineage("bert-base+rocketqa-0"), 0)
+    assert (negatives.spec["negatives_below"], run.stage) == (0.1, "rerank")
+    assert run.inputs["first"].inputs["model"] is retriever
+    ranker = run.inputs["model"]
+    assert ranker.inputs["negatives"].inputs["run"].inputs["model"] is retriever
+    assert ranker.inputs["weights"] is model.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base"), 0)
+    assert "negatives_below" not in negatives.inputs["other"].spec
+    assert {"negatives_below", "mined_by"}.isdisjoint(retriever.spec["step"])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mined_by": "bert-base+rocketqa-0"},
+        {"mined_by": "bm25-cross-encoder", "depth": 10},
+        {"mined_by": None},
+        {"depth": 51},  # `rocketqa-scored` knows scores of 50 ranks
+    ],
+)
+def test_a_threshold_needs_a_run_that_tells_probabilities(make, fields):
+    plan = make(steps={"rocketqa-1": fields})
+    with pytest.raises(EncoreError, match=r"`negatives_below` is a probability, and .* gives none"):
+        plan.model(plan.resolve.lineage("bert-base+rocketqa-0+rocketqa-1"), 0)
+
+
 @pytest.mark.parametrize(
     ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+icct", "did you mean ict")]
 )

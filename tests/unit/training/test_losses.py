@@ -33,6 +33,8 @@ CASES = [
     "pairwise_over_pool",
     "ranked_pairs",
     "ranked_pairs with gains",
+    "pointwise",
+    "margin_mse_in_batch",
 ]
 DISTILLATION = ["kl_over_pool", "kl_over_pairs", "margin_mse"]
 
@@ -57,6 +59,10 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         gains = 1 / np.arange(1, 10) * (np.arange(9) < 7)
         others = [right, ~right & (rng.random((5, 9)) < 0.8), *([gains] if "gains" in case else [])]
         return "ranked_pairs", [rng.normal(size=(5, 9))], others
+    if case == "margin_mse_in_batch":
+        return case, [rng.normal(size=(4, 12))], [3 * rng.normal(size=(4, 12))]
+    if case == "pointwise":
+        return "pointwise", [rng.normal(size=(5, 4))], []
     if case.startswith("choice"):
         return "choice", [rng.normal(size=(5, 9))], [positive, rng.random((5, 9)) < 0.3]
     if case == "sup_con":
@@ -135,6 +141,7 @@ PLANTED = {
     "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
     "info_nce with log-q": lambda q, p, own, t, ignored, log_q: losses.info_nce(q, p, own, t, ignored, -log_q),
     "pairwise": lambda right, wrong: losses.pairwise(right, wrong.roll(1, 0)),
+    "pointwise": lambda scores: losses.pointwise(scores.roll(1, 1)),
     "choice with ignored passages": lambda scores, own, ignored: losses.choice(scores, own, ~ignored),
     "pairwise_over_pool": lambda scores, own, ignored: losses.pairwise_over_pool(scores, own, ~ignored),
     "ranked_pairs": lambda scores, right, wrong: losses.ranked_pairs(scores, wrong, right),
@@ -145,6 +152,7 @@ PLANTED = {
     "bag_cross_entropy sum": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
     "bag_cross_entropy mean_pos": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
     "kl_over_pairs": lambda s, t, tau: losses.kl_over_pool(s, t, tau),
+    "margin_mse_in_batch": lambda s, t: losses.margin_mse(s, t),
     "margin_mse": lambda s, t: torch.nn.functional.mse_loss(s, t),
     "bag_cross_entropy sum with weights": lambda z, bag, how, w: losses.bag_cross_entropy(z, bag, how, w.flip(0)),
 }

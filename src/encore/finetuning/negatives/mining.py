@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from encore.data.collection import smallest
+from encore.data.rankings import Run
 from encore.errors import EncoreError
 from encore.storage.files import open_text, open_text_writer, write_json
 
@@ -35,7 +36,7 @@ class Statistics:
     compared: int = 0  # queries that another file of negatives has too
     jaccard: float | None = None  # over those: mean of |both| / |either|
     shared: float | None = None  # over those: mean of |both| / |own|
-    answering: int = 0  # candidates dropped because they contain an answer to the query
+    answering: int = 0  # candidates dropped because they contain an answer to the query, or score as if they did
     unknown: int = 0  # lines of a given file about a query or document that the collection does not have
 
 
@@ -59,7 +60,7 @@ def mine(
         ranking: documents of each query, best first.
         judgments: grades of each query's judged documents.
         depth, first_rank: the last and the best rank that negatives are drawn from.
-        answering: documents of each query that answer it though nobody judged them; these are not negatives either.
+        answering: documents of each query that are right though nobody judged them; these are not negatives either.
 
     Returns:
         For each query its negatives with their rank (1 is the best), in rank order; and counts.
@@ -90,6 +91,17 @@ def without(ranking: Ranking, excluded: Answering) -> Ranking:
     return {
         query: [document for document in found if document not in excluded.get(query, ())]
         for query, found in ranking.items()
+    }
+
+
+def denoised(run: Run, below: float) -> dict[str, set[str]]:
+    """The documents of each query whose score, a logit, is of a probability of at least ``below`` (RocketQA, 3.2)."""
+    least = math.log(below / (1 - below))
+    return {
+        query: {
+            document for document, score in zip(found.documents, found.scores.tolist(), strict=True) if score >= least
+        }
+        for query, found in run.items()
     }
 
 

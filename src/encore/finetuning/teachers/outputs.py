@@ -22,7 +22,7 @@ from encore.errors import EncoreError
 from encore.storage.files import replacing, write_array, write_json
 
 TYPES = {"text": "<f4", "token": "<f2"}  # of vectors, by what each represents
-DESCRIPTION, TRIPLES = "vectors.json", "triples.npy"
+DESCRIPTION, SCORES, TRIPLES = "vectors.json", "pair_scores.npy", "triples.npy"
 
 
 class PairScores:
@@ -33,7 +33,7 @@ class PairScores:
         self.folder, self._count = folder, passages
         queries, documents = (_array(folder / f"pair_{name}.npy").astype(np.int64) for name in ("queries", "passages"))
         self._keys = queries * passages + documents
-        self._scores = _array(folder / "pair_scores.npy")
+        self._scores = _array(folder / SCORES)
 
     def of(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
         """Scores of the passages [B, P] of each of the queries [B], float32 [B, P].
@@ -53,10 +53,22 @@ class PairScores:
         found: np.ndarray = self._scores[places]
         return found
 
+    def has(self, query: int, passages: np.ndarray) -> np.ndarray:
+        """Which of the passages [n] of a query were scored, bool [n]."""
+        wanted = query * self._count + passages
+        places = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
+        found: np.ndarray = self._keys[places] == wanted
+        return found
+
     @cached_property
     def triples(self) -> np.ndarray:
         """int32 [N, 3]: the query, its positive and its negative, of each line of the published file."""
         return _array(self.folder / TRIPLES)
+
+
+def has_vectors_alone(folder: Path) -> bool:
+    """True if a folder holds vectors and no scores."""
+    return (folder / DESCRIPTION).is_file() and not (folder / SCORES).is_file()
 
 
 def write_scores(folder: Path, queries: np.ndarray, passages: np.ndarray, scores: np.ndarray) -> None:
@@ -64,7 +76,7 @@ def write_scores(folder: Path, queries: np.ndarray, passages: np.ndarray, scores
     order = np.lexsort((passages, queries))
     for name, array in (("queries", queries.astype(np.int32)), ("passages", passages.astype(np.int32))):
         write_array(folder / f"pair_{name}.npy", array[order])
-    write_array(folder / "pair_scores.npy", scores.astype(np.float32)[order])
+    write_array(folder / SCORES, scores.astype(np.float32)[order])
 
 
 class TextVectors:

@@ -7,6 +7,7 @@ from encore.config.datasets import draw_of
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
+from encore.config.systems import Rerank
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.objectives.parts.attention import AttendedTexts
@@ -19,9 +20,9 @@ from encore.plan.planner import Planner
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
 SHARED = 0  # the seed of a trained start: as the papers have one BERT, all seeds have one
-NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
+NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores", "batch_teachers"}
 # Fields of a step that came after models had names: of no spec where they have their default, as before them.
-ADDED = {"head_warmup"}
+ADDED = {"head_warmup", "negatives_below", "batch_weight", "clusters", "margin_bins"}
 
 
 def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
@@ -65,6 +66,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         sampled = negatives.planned(plan, lineage.parent, step, seed)
         inputs |= {"negatives": sampled} if sampled else {}
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
+        inputs |= {"clusterer": plan.model(lineage.parent, seed)} if step.clusters else {}
     standing = {name for name in ADDED & type(step).model_fields.keys() if getattr(step, name) == _default(step, name)}
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
@@ -111,7 +113,7 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
 
 
 def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
-    """Refuse a miner that is not a lineage, and a new start from the parent itself."""
+    """Refuse a miner that is not there, and a new start from the parent itself."""
     name, parent = lineage.steps[-1].name, lineage.parent
     if step.negatives == "index" and plan.resolve.scorer(parent) != "vector":
         raise EncoreError(f"{lineage}: {name!r} searches the vectors of {parent}, whose texts have no single one each")
@@ -121,12 +123,26 @@ def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None
         )
     if step.mined_by:
         with explained(f"step {name!r}, mined_by"):
-            plan.resolve.lineage(step.mined_by)
+            plan.resolve.lineages_of(step.mined_by)
+    if step.negatives_below and not _tells_probabilities(plan, step):
+        raise EncoreError(
+            f"step {name!r}: `negatives_below` is a probability, and {step.mined_by!r} gives none; mine from a system "
+            f"of kind rerank, by `mined_by`, with a `depth` of {step.depth} at least and a ranker of `loss: pointwise`"
+        )
     if step.start == "pretrained" and _weights(plan, lineage, step) == parent:
         raise EncoreError(
             f"{lineage}: {name!r} starts again from the pre-trained model, and no fine-tuning comes before it; "
             "put its first stage there, or let `start` be parent"
         )
+
+
+def _tells_probabilities(plan: Planner, step: FinetuneStep) -> bool:
+    """Whether all that a step mines from have a cross-encoder's logits for scores."""
+    fields = plan.resolve.system(step.mined_by) if step.mined_by in plan.catalogue.systems else None
+    if not isinstance(fields, Rerank) or fields.depth < step.depth:
+        return False
+    last = plan.resolve.lineage(fields.ranker).steps[-1:]
+    return any(getattr(plan.resolve.step(each), "loss", "") == "pointwise" for each in last)
 
 
 def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:

@@ -50,8 +50,11 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
     recipe |= no_negatives(plan, step.collection)
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
+    if step.negatives_below:
+        spec["negatives_below"] = step.negatives_below
     if system != BM25:
-        inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)
+        unscored = _judged_positives(step).model_copy(update={"negatives_below": None})
+        inputs["other"] = sampled_negatives(plan, BM25, unscored, seed)
     folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 

@@ -29,12 +29,11 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs its own negatives; let `negatives` be another than none")
-    if step.teacher_scores:
-        return {"teacher0": _published(plan, lineage, step)}
-    found = [teacher_of(plan, lineage, name) for name in step.teachers]
-    return {
-        f"teacher{number}": _outputs(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)
-    }
+    form = "vectors" if step.loss == "kl-in-batch" else "scores"
+    wanted = [(name, form) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
+    found = [_published(plan, lineage, step)] if step.teacher_scores else []
+    found += [_outputs(plan, lineage, teacher_of(plan, lineage, name), seed, negatives, form) for name, form in wanted]
+    return {f"teacher{number}": made for number, made in enumerate(found)}
 
 
 def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
@@ -63,13 +62,15 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
         for count, named in enumerate(known.steps, 1):
             if isinstance(step := plan.resolve.step(named), FinetuneStep):
                 own = Lineage(known.backbone, known.steps[:count])
-                waiting += [teacher_of(plan, own, teacher) for teacher in step.teachers]
+                waiting += [teacher_of(plan, own, teacher) for teacher in (*step.teachers, *step.batch_teachers)]
                 with explained(f"step {named.name!r}, mined_by"):
-                    waiting += [plan.resolve.lineage(step.mined_by)] if step.mined_by else []
+                    waiting += plan.resolve.lineages_of(step.mined_by) if step.mined_by else []
     return list(found.values())
 
 
-def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
+def _outputs(
+    plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None, form: str
+) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
     step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
@@ -79,7 +80,6 @@ def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negat
         raise EncoreError(
             f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"
         )
-    form = "vectors" if step.loss == "kl-in-batch" else "scores"
     if form == "vectors" and plan.resolve.scorer(teacher) == "cross-encoder":
         raise EncoreError(
             f"{place}: {teacher} is a cross-encoder, which gives texts no vectors to score a batch with; "
