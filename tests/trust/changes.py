@@ -1,5 +1,6 @@
 """Changes of an artifact: of one of its files, or of its manifest; each says what an audit must find and name."""
 
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -88,6 +89,13 @@ def a_folder_instead(run: FinishedRun, chance: random.Random) -> Expected:
     folder, place = any_file(run, chance)
     (run.root / place).unlink()
     (run.root / place).mkdir()
+    return of_artifact(run, folder)
+
+
+def a_pipe_instead(run: FinishedRun, chance: random.Random) -> Expected:
+    folder, place = any_file(run, chance)
+    (run.root / place).unlink()
+    os.mkfifo(run.root / place)
     return of_artifact(run, folder)
 
 

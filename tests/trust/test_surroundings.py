@@ -27,6 +27,9 @@ PATHS = {
     "per cent and backslash": "%s\\n",
 }
 STRAY = {"RANK": "x", "WORLD_SIZE": "abc", "LOCAL_RANK": "7", "ENCORE_KEEP_VECTORS": "maybe", "ENCORE_RUN": "{x}"}
+BARE = {"HOME": "/nowhere", "TMPDIR": "/nowhere", "LC_ALL": "POSIX", "LANG": "C", "TZ": "Pacific/Chatham"}
+BARE |= {"PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+ENVIRONMENTS = {"stray variables": STRAY, "a bare system": BARE}
 
 
 @pytest.fixture
@@ -77,16 +80,50 @@ def test_a_path_with_braces_is_refused_in_one_line(
     count("surroundings", "a path with braces is refused", 1, 1)
 
 
-def test_what_other_programs_left_in_the_environment_changes_nothing(
-    nano: Clone, same: Callable[[], bool], count: Count
+@pytest.mark.parametrize("kind", ENVIRONMENTS)
+def test_whatever_the_environment_says_changes_nothing(
+    nano: Clone, kind: str, same: Callable[[], bool], count: Count
 ) -> None:
+    """Umask and standard input too."""
     folder = folder_of(nano, "models/tiny+control")
     weights = (nano.root / "results" / folder / "model.safetensors").read_bytes()
     shutil.rmtree(nano.root / "results" / folder)
-    nano.nano(f"results/{folder}/{manifest.MANIFEST}", env=STRAY).succeeded()
+    command = [str(BIN / "snakemake"), f"results/{folder}/{manifest.MANIFEST}", *NANO]
+    nano.run("sh", "-c", 'umask 077; exec "$@" <&-', "sh", *command, env=ENVIRONMENTS[kind]).succeeded()
     assert (nano.root / "results" / folder / "model.safetensors").read_bytes() == weights
     assert same()
-    count("surroundings", "stray variables", 1, 1)
+    count("surroundings", kind, 1, 1)
+
+
+def test_a_second_run_in_one_clone_is_refused_and_the_first_goes_on(
+    nano: Clone, same: Callable[[], bool], count: Count
+) -> None:
+    (nano.root / "results" / folder_of(nano, "models/tiny+control") / manifest.MANIFEST).unlink()
+    first = nano.start_nano()
+    assert first.stdout is not None
+    assert any(line.startswith(("rule pretrain:", "rule finetune:")) for line in first.stdout)
+    second = nano.nano_as_typed()
+    said, _ = first.communicate()
+    assert (first.returncode, second.code) == (0, 1), said + second.output
+    assert "Directory cannot be locked" in second.output
+    assert "Traceback" not in second.output
+    assert same()
+    count("surroundings", "a second run in one clone", 1, 1)
+
+
+def test_a_clock_that_was_set_back_loses_nothing(nano: Clone, same: Callable[[], bool], count: Count) -> None:
+    """What a job reads is then newer than what it makes, which Snakemake takes away."""
+    (nano.root / TABLE).unlink()
+    read = nano.root / "results" / folder_of(nano, "scores/bm25-") / manifest.MANIFEST
+    times = read.stat()
+    os.utime(read, (times.st_atime, time.time() + 400 * 86_400))
+    done = nano.nano(TABLE)
+    assert done.code == 1
+    assert "clock" in done.output
+    os.utime(read, (times.st_atime, times.st_mtime))
+    nano.nano(TABLE).succeeded()
+    assert same()
+    count("surroundings", "a clock that was set back", 1, 1)
 
 
 def test_results_that_cannot_be_written_are_refused_and_go_on_once_they_can(

@@ -58,6 +58,7 @@ LINEAGES = [
     "bert-base+ict~temperature={}",
     "bert-base+ict@{}",
 ]
+LINEAGES += ["../../etc+{}", "/etc/passwd+ict", "bert-base+../ict", "bert-base+ict;id", "bert-base+ict\nx", "$(id)"]
 LINEAGES += [
     "bert-base++ict",
     "+ict",

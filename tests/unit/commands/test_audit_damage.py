@@ -146,6 +146,17 @@ def test_a_link_that_was_added_is_a_finding(to: str, results: Any) -> None:
     assert "link was added" in audit.audit(results).findings[0].reason
 
 
+@pytest.mark.parametrize("record", [B.manifest, f"{B.folder}/run.json", "results/tables/table1.manifest.json"])
+@pytest.mark.parametrize("kind", ["a pipe", "a link to a device"])
+def test_a_record_that_has_no_end_is_one_line(record: str, kind: str, results: Any) -> None:
+    """Nobody writes into the pipe: whoever reads it waits."""
+    path = Path(record)
+    path.unlink()
+    os.mkfifo(path) if kind == "a pipe" else path.symlink_to("/dev/zero")
+    with pytest.raises(EncoreError, match=f"{record} is a pipe or a device and no file; remove it, then repeat"):
+        audit.audit(results)
+
+
 @pytest.mark.parametrize("name", ["half.tmp", "file~", ".file.swp", ".nfs0001", ".DS_Store"])
 def test_what_editors_and_file_systems_leave_is_none(name: str, results: Any) -> None:
     Path(B.folder, name).write_text("litter")

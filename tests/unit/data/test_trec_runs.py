@@ -89,6 +89,11 @@ def test_the_header_can_be_seen_without_unpacking(path: Path) -> None:
     assert yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1:-1])) == header
 
 
+@pytest.mark.xfail(
+    sys.version_info >= (3, 14),
+    strict=True,
+    reason="ir_measures 0.4.3 reads names of measures by ast.Num, gone from 3.14",
+)
 def test_ir_measures_takes_the_file_on_its_command_line(path: Path, tmp_path: Path) -> None:
     write_trec(path, {"q1": ranking(["a", "b"], [1, 2]), "q2": ranking(["c"], [1])}, HEADER)
     (tmp_path / "qrels").write_text("q1 0 a 3\nq2 0 c 1\nq2 0 d 1\n")

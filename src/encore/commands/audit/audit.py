@@ -38,7 +38,9 @@ from encore.products.tables.plan import CURVES
 from encore.storage import manifest, typed
 from encore.storage.manifest import has_no_vectors
 from encore.storage.program_files import CATALOGUE
-from encore.storage.root import compare_root, manifests_behind, product_manifests
+from encore.storage.root import RESULTS, compare_root, manifests_behind, product_manifests
+
+RECORDS = (manifest.MANIFEST, "run.json", "root.json", "index.json")
 
 
 def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
@@ -50,8 +52,9 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
         only: the names of the tables and figures that are looked at, with what they were made from; all without.
 
     Raises:
-        EncoreError: one of these is unknown.
+        EncoreError: one of these is unknown, or a record has no end.
     """
+    refuse_endless_records()
     slices, report = _chosen(published_products(plan), only), AuditReport()
     declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, by any run
     others = OtherRuns(run)
@@ -109,10 +112,11 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         The audit's report, and what ``compare_root`` says.
 
     Raises:
-        EncoreError: it has no product's manifest.
+        EncoreError: it has no product's manifest, or a record has no end.
     """
     catalogue, report = load_catalogue(CATALOGUE), AuditReport()
     with _inside(folder):
+        refuse_endless_records()
         products = product_manifests()
         if not products:
             raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
@@ -140,6 +144,17 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
 
             check_deeply(report, queries)
         return report, *compare_root(expected)
+
+
+def refuse_endless_records() -> None:
+    """Refuse pipes, sockets and devices in the place of manifests and other records, which are read whole.
+
+    Raises:
+        EncoreError: one of them is none that ends.
+    """
+    for path in RESULTS.rglob("*.json"):
+        if path.name.endswith(RECORDS) and path.exists() and not path.is_file() and not path.is_dir():
+            raise EncoreError(f"{path} is a pipe or a device and no file; remove it, then repeat")
 
 
 @contextmanager
