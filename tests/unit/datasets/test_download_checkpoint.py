@@ -61,6 +61,7 @@ def test_the_files_that_are_read_come_once_after_the_terms(
     said = capsys.readouterr().out
     assert said.index("licence: apache-2.0") < said.index("config.json")
     assert "terms: https://huggingface.co/someone/bert" in said
+    assert f"no commit is pinned; this one, the newest when it was asked for, is kept: `revision: {COMMIT}`" in said
     assert names(tmp_path / "made") == READ
     assert found["commit"] == COMMIT
     assert found["files"]["model.safetensors"]["digest"] == f"sha256:{sha256(published / 'model.safetensors')}"
@@ -84,10 +85,11 @@ def test_an_interrupted_download_goes_on_at_its_commit_though_the_model_was_repl
     assert sha256(tmp_path / "made" / "model.safetensors") == sha256(hub.folder / "model.safetensors")
 
 
-def test_a_pinned_commit_is_what_is_asked_for(hub: Hub, tmp_path: Path) -> None:
+def test_a_pinned_commit_is_what_is_asked_for(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fetch("someone/bert", COMMIT, tmp_path / "data", tmp_path / "made")
     assert hub.requests[0] == f"/api/models/someone/bert/revision/{COMMIT}"
     assert (tmp_path / "data" / "checkpoints" / f"someone--bert@{COMMIT}").is_dir()
+    assert "no commit is pinned" not in capsys.readouterr().out
     with pytest.raises(EncoreError, match=r"answers 404: the hub does not give 'someone/bert'; correct .*revision"):
         fetch("someone/bert", "0" * 40, tmp_path / "data", tmp_path / "other")
 

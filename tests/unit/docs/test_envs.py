@@ -119,3 +119,19 @@ def test_a_python_or_platform_without_packages_is_refused_in_one_line(tmp_path: 
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("found", ["nowhere", "unsupported"])
+def test_make_without_a_python_that_it_can_use_names_what_to_install(tmp_path: Path, found: str) -> None:
+    for place in ("Makefile", "envs", "pyproject.toml"):
+        (tmp_path / place).symlink_to(ROOT / place)
+    (tmp_path / "unsupported").write_text("#!/bin/sh\nexit 1\n")  # what Encore's question ends with
+    (tmp_path / "unsupported").chmod(0o755)
+    command = ["make", "env", f"PYTHON={tmp_path / found}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert line.startswith(
+        f"error: there is no Python 3.11 to 3.14 with venv under the name {tmp_path / found}; install"
+    )
+    assert not (tmp_path / ".venv/bin").exists()
