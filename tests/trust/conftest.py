@@ -57,5 +57,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"{suite}: {held} of {tried} held, in {len(kinds)} classes")
     if (path := config.getoption("--record-trials")) and counts:
         known = json.loads(Path(path).read_text()) if Path(path).exists() else {}
-        recorded = {suite: {kind: dict(each) for kind, each in kinds.items()} for suite, kinds in counts.items()}
-        Path(path).write_text(json.dumps(known | recorded, indent=1, sort_keys=True) + "\n")
+        for suite, kinds in counts.items():
+            known.setdefault(suite, {}).update((kind, dict(each)) for kind, each in kinds.items())
+        Path(path).write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
