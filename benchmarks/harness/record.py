@@ -40,7 +40,7 @@ def write(folder: Path, name: str, contents: dict[str, Any], before: float, pack
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Lines of a Markdown table."""
-    names = list(rows[0])
+    names = list(rows[0]) if rows else []
     head = ["| " + " | ".join(name.replace("_", " ") for name in names) + " |", "|" + " --- |" * len(names)]
     return [*head, *("| " + " | ".join(_cell(row[name]) for name in names) + " |" for row in rows)]
 
