@@ -86,6 +86,8 @@ class BeirFields(JudgedFields):
     def paths(self) -> dict[str, Path]:
         """The files that are read: ``corpus``, ``queries``, ``qrels of`` each split, and ``answers`` if there are any.
 
+        Without splits there are passages alone, to pre-train on.
+
         Raises:
             EncoreError: one is missing.
         """
@@ -133,7 +135,7 @@ class BeirFields(JudgedFields):
         try:
             paths = self.paths()
             passages, words = _count_texts(paths["corpus"])
-            _, query_words = _count_texts(paths["queries"])
+            _, query_words = _count_texts(paths["queries"]) if "queries" in paths else (0, None)
             queries = {name: _count_queries(paths[_qrels(name)]) for name in self._files()}
         except (EncoreError, OSError, EOFError, ValueError, AttributeError):
             return KnownSize()  # the collection's own job says what is wrong, with file and line
@@ -156,14 +158,14 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     empty, left_out = set[str](), Counter[str]()
     form = Form.of_spec(spec)
     corpus = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
-    queries = _queries(paths["queries"])
+    queries = _queries(paths["queries"]) if "queries" in paths else iter(())
     if spec["empty_documents"] == "drop":
         corpus = without_empty(paths["corpus"], _once(corpus, left_out), empty)
         queries = _asked(_once(queries, left_out), left_out)
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
-        Located(paths["queries"], queries),
+        Located(paths.get("queries", source), queries),
         qrels,
         statistics=ChainMap({"judgments_of_other_grades": other_grades} if other_grades else {}, left_out),
         form=form,
@@ -184,7 +186,7 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
 
 
 def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
-    paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
+    paths = {name: _data_file(folder, name) for name in ("corpus", "queries") if files or name == "corpus"}
     if any((folder / f"answers.jsonl{packed}").exists() for packed in PACKED):
         paths["answers"] = _data_file(folder, "answers")
     return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}

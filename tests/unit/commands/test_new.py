@@ -14,6 +14,10 @@ from encore.commands.new.source import ir_datasets_source
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config import checkpoints
 from encore.config.lineage import StepName
+from encore.data import vocabulary
+from encore.data.collection import Collection
+from encore.data.tokens import write_store
+from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -365,6 +369,48 @@ def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
         specs = [each.spec for each in plan.made.values() if each.stage == stage]
         assert specs
         assert all(spec["ignore_copies"] for spec in specs)
+
+
+def test_passages_alone_are_pre_trained_on(bare: Path) -> None:
+    place = folder({})
+    (place / "queries.jsonl.gz").unlink()
+    assert "or only pre-train on its passages, with --pretrain" in refused("own", "--beir", "data/own")
+    assert "--pretrain starts from the other run's models" in refused(
+        "own", "--beir", "data/own", "--pretrain", "--checkpoint", "someone/theirs"
+    )
+    assert "40 passages, to pre-train on." in new("own", "--beir", "data/own", "--pretrain")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert set(run["tables"]) == {"table1"}
+    assert ARTICLES.isdisjoint(run["tables"]["table1"])
+    assert run["scale"]["datasets"]["wikipedia"] == run["scale"]["datasets"]["wikipedia-bookcorpus"] == "own"
+    plan, _ = planned("config/own.yaml")
+    trained = {each.spec["step"]["collection"] for each in plan.made.values() if each.stage == "finetune"}
+    assert trained == {"pydocs"}
+    own = plan.collection("own")
+    read = [each for each in plan.made.values() if each.stage.startswith("pretrain.")]
+    assert read
+    assert all(each.inputs["tokens"].inputs["collection"] is own for each in read)
+    assert plan.collection("msmarco-passage").name.startswith("pydocs-")
+    counts = build_collection("beir", own.spec, Path("made"), source=place)
+    assert (counts["passages"], counts["queries"], counts["splits"]) == (40, 0, {})
+    vocabulary.save_tokenizer(
+        vocabulary.build_tokenizer(vocabulary.train(["Two sentences. They are here"], 60)), Path("v")
+    )
+    assert write_store(Collection(Path("made")), Path("v"), Path("store"))["tokens_in_queries"] == 0
+
+
+def test_a_collection_is_pre_trained_on_and_tested_without_training_queries(bare: Path) -> None:
+    folder({"train": judged(0, 200), "test": judged(200, 250)})
+    new("own", "--beir", "data/own", "--pretrain")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert set(run["tables"]) == {"zero-shot"}
+    assert ARTICLES.isdisjoint(run["tables"]["zero-shot"])
+    assert {name for name, own in run["scale"]["datasets"].items() if own == "own"} == {
+        *("wikipedia", "wikipedia-bookcorpus", "zero-shot"),
+    }
+    _, jobs = planned("config/own.yaml")
+    assert jobs["pretrain"]
+    assert run["datasets"]["own"]["splits"].keys() == {"test"}
 
 
 def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

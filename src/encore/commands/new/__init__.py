@@ -34,6 +34,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--zero-shot", action="store_true", help="only test models that learned from the other run's")
     parser.add_argument(
+        "--pretrain", action="store_true", help="pre-train on its passages, and learn from queries of the other run"
+    )
+    parser.add_argument(
         "--checkpoint", metavar="ENCODER", help="a published encoder to test: a folder, an archive, or an id of the hub"
     )
     parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
@@ -64,10 +67,16 @@ def answer(arguments: argparse.Namespace) -> int:
     if folder := arguments.beir or (root / arguments.name if arguments.given else None):
         if arguments.given:
             print("\n".join([f"{folder} is made:", *convert(arguments.given, folder, drop=arguments.drop)]), flush=True)
-        found = beir_source(folder, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop)
+        found = beir_source(
+            folder, arguments.language or ENGLISH, zero_shot=zero_shot, drop=arguments.drop, pretrain=arguments.pretrain
+        )
     else:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
     encoder = None
+    if arguments.pretrain and (arguments.checkpoint or arguments.ir_datasets):
+        raise EncoreError(
+            "--pretrain starts from the other run's models, on passages of --beir or --from; name only one"
+        )
     if arguments.sha256 and not arguments.checkpoint:
         raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
     if arguments.checkpoint:

@@ -16,6 +16,7 @@ from encore.products.tables.entries import Table
 TABLE, ZERO_SHOT, PUBLISHED = "table1", "zero-shot", "published"
 AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trained
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
+PRETRAINED = REPLACED[:2]
 NDCG = {"nDCG@10": "nDCG@10"}
 LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
     "reads_articles": "they learn from articles and links, not from passages",
@@ -39,8 +40,8 @@ def run_text(
     """
     extended, config = base
     kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
-    datasets = dict.fromkeys(REPLACED, name) if source.trains else kept | {ZERO_SHOT: name}
-    datasets |= {ZERO_SHOT: name} if encoder else {}
+    datasets = kept | dict.fromkeys(REPLACED if source.trains else PRETRAINED if source.pretrains else (), name)
+    datasets |= {ZERO_SHOT: name} if encoder or (source.given and not source.trains) else {}
     entry, splits = _entry(source)
     if encoder:
         splits["test"]["measures"] = NDCG | _measures(source)
@@ -55,7 +56,7 @@ def run_text(
         "datasets:",
         f"  {_flow(name)}:",
         *(f"    {key}: {_flow(value)}" for key, value in entry.items()),
-        "    splits:",
+        "    splits:" if splits else "    splits: {}",
         *(f"      {key}: {_flow(value)}" for key, value in splits.items()),
     ]
     return "\n".join(lines) + "\n"
@@ -65,7 +66,7 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
     """What was found in the collection, and of the encoder, in sentences."""
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
-    yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
+    yield f"{source.passages:,} passages" + (f"; {asked}; judgments of {grades}." if asked else ", to pre-train on.")
     if source.is_graded:
         counted = ", ".join(
             f"{grade} ({count:,}{f': {source.means[grade]}' if source.means.get(grade) else ''})"
@@ -117,10 +118,10 @@ def _entries_of(encoder: PublishedEncoder) -> list[str]:
 
 def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str]:
     """The lines of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
-    wanted = config.tables.get(TABLE, "all")
-    if not source.trains:
-        return [f"tables: {_flow({ZERO_SHOT: wanted})}", "scale:"]
-    table = catalogue.tables[TABLE]
+    wanted, shown = config.tables.get(TABLE, "all"), ZERO_SHOT if source.given and not source.trains else TABLE
+    if not (source.trains or source.pretrains):
+        return [f"tables: {_flow({shown: wanted})}", "scale:"]
+    table = catalogue.tables[shown]
     rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
     reasons = []
     for need in (each for each in LACKING if each != "pairs_sentences" or not source.pairs_of_sentences):
@@ -128,7 +129,7 @@ def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str
         left_out = {row: needing[name] for row in rows if (name := row.rpartition(": ")[2]) in needing}
         rows = [row for row in rows if row not in left_out]
         reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
-    return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}", "scale:"]
+    return [*reasons, f"tables: {_flow({shown: rows if reasons else wanted})}", "scale:"]
 
 
 def _measures(source: Source) -> dict[str, str]:
@@ -140,6 +141,8 @@ def _measures(source: Source) -> dict[str, str]:
 def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
     """The dataset's entry and its splits: one, if nothing of it trains."""
     given, entry = source.given, dict(source.fields)
+    if not given:
+        return entry, {}
     if not source.trains:
         split = {"role": "test", **given["test"], "measures": NDCG | _measures(source)}
         return entry | {"zero_shot": True}, {"test": split}

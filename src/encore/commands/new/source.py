@@ -25,6 +25,9 @@ REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # a
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
+NOTHING = Overlap(frozenset(), {})
+
+
 @dataclass
 class Source:
     """Your own collection: the fields of its entry except for the splits, and where each split's judgments are.
@@ -43,7 +46,8 @@ class Source:
     copies: Mapping[str, int] = field(default_factory=dict)  # texts that repeat an earlier one, by kind
     held_out: int | None = None
     pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
-    overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
+    overlap: Overlap = NOTHING  # of what is tested with what trains
+    pretrains: bool = False  # on its passages, and learns from queries of another collection
 
     @property
     def trains(self) -> bool:
@@ -56,25 +60,28 @@ class Source:
         return sum(grade > 0 for grade in self.grades) > 1
 
 
-def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop: bool) -> Source:
+def beir_source(
+    folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop: bool, pretrain: bool = False
+) -> Source:
     """Read a folder in BEIR's layout whole, as its job will.
 
     Args:
         language: of its texts, by ISO 639's code.
         zero_shot: nothing of it trains.
+        pretrain: on its passages, which may be all that there is.
         drop: leave out documents without text and judgments of what does not exist, instead of refusing them.
 
     Raises:
         EncoreError: a file is missing, or anything in it is wrong, with file and line.
     """
     found = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
-    if not found:
+    if not found and not pretrain:
         there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
         raise EncoreError(
             f"{folder}/qrels holds no .tsv of judgments (there: {', '.join(there[:8]) or 'nothing'}); give it a "
-            "test.tsv, and a train.tsv to train on"
+            "test.tsv, and a train.tsv to train on, or only pre-train on its passages, with --pretrain"
         )
-    named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
+    named = _named(found, f"{folder}/qrels", zero_shot=zero_shot or pretrain) if found else {}
     given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
     fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **_named_language(language)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
@@ -88,9 +95,10 @@ def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop:
             raise EncoreError(f"{error}{hint}") from error
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
-        grades = Counter(grade for judged in made.qrels("test").values() for grade in judged.values())
+        tested = made.qrels("test") if named else {}
+        grades = Counter(grade for judged in tested.values() for grade in judged.values())
         pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
-        overlap, own = overlap_with_training(made, "test"), own_documents(made)
+        overlap, own = overlap_with_training(made, "test") if named else NOTHING, own_documents(made)
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
@@ -98,7 +106,7 @@ def beir_source(folder: Path, language: str = ENGLISH, *, zero_shot: bool, drop:
     fields |= {"ignore_identical_ids": True} if own else {}
     fields |= {"ignore_copies": True} if copies else {}
     source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
-    source.pairs_of_sentences, source.copies = pairs, copies
+    source.pairs_of_sentences, source.copies, source.pretrains = pairs, copies, pretrain
     return _with_validation(source)
 
 

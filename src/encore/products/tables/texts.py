@@ -5,18 +5,15 @@ Those of Encore's own collections are told in docs/pydocs.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encore.errors import EncoreError
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
-from encore.products.tables.sources.counts import STATISTICS, Tokens
+from encore.products.tables.sources.counts import Tokens
 from encore.storage.manifest import read_results
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +21,10 @@ if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 FRAME = 2  # [CLS] and [SEP]
+NEGATIVES = (  # without and with `ignore_copies`
+    "copies of what is relevant may be negatives, unless the dataset has `ignore_copies: true`",
+    "copies of what is relevant are no negatives",
+)
 
 
 class SearchedTexts(SlicePart):
@@ -35,27 +36,18 @@ class SearchedTexts(SlicePart):
     tokens: list[tuple[str, int]] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """The files that the notes are made from, by folder."""
-        return {Path(self.collection): (STATISTICS,)} | {Path(folder): Tokens.files for folder, _ in self.tokens}
+        """The files that the notes are made from, besides manifests, by folder."""
+        return {Path(self.collection): ()} | {Path(folder): Tokens.files for folder, _ in self.tokens}
 
     def notes(self) -> Iterator[str]:
         """Sentences on what was counted, where there is any."""
-        path = Path(self.collection, STATISTICS)
-        try:
-            counts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} has no statistics ({error}); {REMAKE}") from error
+        counts = read_results(self.collection)
         asked = {kind: f"repeated_{kind}" for kind in ("passages", "queries")}
         if found := [f"{counts[key]:,} of {counts[kind]:,} {kind}" for kind, key in asked.items() if key in counts]:
-            yield f"{self.dataset}: {' and '.join(found)} repeat the text of an earlier one; {self._negatives}."
+            repeated = f"{' and '.join(found)} repeat the text of an earlier one"
+            yield f"{self.dataset}: {repeated}; {NEGATIVES[self.ignore_copies]}."
         of_tokens = (self._of_tokens(Path(folder), length) for folder, length in self.tokens)
         yield from dict.fromkeys(note for notes in of_tokens for note in notes)
-
-    @property
-    def _negatives(self) -> str:
-        if self.ignore_copies:
-            return "copies of what is relevant are no negatives"
-        return "copies of what is relevant may be negatives, unless the dataset has `ignore_copies: true`"
 
     def _of_tokens(self, folder: Path, length: int) -> Iterator[str]:
         import numpy as np

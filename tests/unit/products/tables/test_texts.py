@@ -21,10 +21,11 @@ def texts(folder: Path, ignore_copies: bool = True, **counts: int) -> SearchedTe
     tokens = folder / "tokens"
     tokens.mkdir()
     np.save(tokens / "passages.offsets.npy", np.array([0, 62, 125, 130]))
-    results = {"tokens_in_passages": 130, "unknown_share_in_queries": 0.123}
-    parts = {"stage": "tokens", "spec": {}, "results": results, "inputs": {}, "outputs": {}}
-    (tokens / "manifest.json").write_text(json.dumps(parts))
-    (folder / "statistics.json").write_text(json.dumps({"passages": 3, "queries": 2000, **counts}))
+    manifest = {"stage": "", "spec": {}, "inputs": {}, "outputs": {}}
+    found = {tokens: {"tokens_in_passages": 130, "unknown_share_in_queries": 0.123}}
+    found[folder] = {"passages": 3, "queries": 2000, **counts}
+    for place, results in found.items():
+        (place / "manifest.json").write_text(json.dumps({**manifest, "results": results}))
     return SearchedTexts(
         dataset="own",
         collection=str(folder),
@@ -51,8 +52,8 @@ def test_copies_that_may_be_negatives_are_said(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     own = texts(tmp_path)
-    (tmp_path / "statistics.json").unlink()
-    with pytest.raises(EncoreError, match="has no statistics"):
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(EncoreError, match=r"manifest\.json is missing"):
         list(own.notes())
 
 
