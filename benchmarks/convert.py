@@ -30,7 +30,7 @@ Row = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("collection", choices=["cranfield", "cacm"])
-    parser.add_argument("archive", type=Path, help="cran.tar.gz, or cacm.tar.gz with topics and qrels beside it")
+    parser.add_argument("archive", type=Path, help="cran.tar.gz, or cacm.tar.gz with topics and qrels next to it")
     parser.add_argument("output", type=Path, help="the folder to fill")
     arguments = parser.parse_args()
     {"cranfield": cranfield, "cacm": cacm}[arguments.collection](arguments.archive, arguments.output)
@@ -53,11 +53,11 @@ def cranfield(archive: Path, output: Path) -> None:
 
 
 def cacm(archive: Path, output: Path) -> None:
-    """Files of cacm.tar.gz, and topics.cacm.txt and qrels.cacm.txt beside it, whose ids are padded to four digits."""
+    """Files of cacm.tar.gz, and topics.cacm.txt and qrels.cacm.txt next to it, whose ids are padded to four digits."""
     topics, published = (archive.parent / name for name in ("topics.cacm.txt", "qrels.cacm.txt"))
     for path in (topics, published):
         if not path.is_file():
-            raise EncoreError(f"{path} is missing; put castorini/anserini-tools' file beside {archive.name}")
+            raise EncoreError(f"{path} is missing; put castorini/anserini-tools' file next to {archive.name}")
     documents = [_record(Path(name).stem, text) for name, text in sorted(_members(archive).items())]
     written = re.findall(r"<DOCNO>\s*(\S+)\s*</DOCNO>(.*?)</DOC>", topics.read_text(encoding="utf-8"), re.DOTALL)
     _write(output, documents, [{"_id": name, "text": _folded(text)} for name, text in written])

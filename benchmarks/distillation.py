@@ -1,4 +1,4 @@
-"""What a teacher adds to the time of a batch: Table 1 of TCT-ColBERT, beside answers that were kept; see README.md."""
+"""What a teacher adds to the time of a batch: Table 1 of TCT-ColBERT, next to answers that were kept; see README.md."""
 
 from __future__ import annotations
 

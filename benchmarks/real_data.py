@@ -1,4 +1,4 @@
-"""Read real files, count, score and test, and put beside it what others print about them. See docs/real-data.md."""
+"""Read real files, count, score and test, and put next to it what others print about them. See docs/real-data.md."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def measure(data: Path, printed: dict[str, Any]) -> dict[str, Any]:
     tests = _there((reference / "significance").is_dir(), reference / "significance", left_out)
     searched, codes = real_bm25.cranfield(data / "cranfield") if (data / "cranfield").is_dir() else ([], [])
     if (data / "cacm").is_dir():
-        searched += real_bm25.beside(real_bm25.cacm(data / "cacm"), printed["bm25"]["CACM"])
+        searched += real_bm25.compared(real_bm25.cacm(data / "cacm"), printed["bm25"]["CACM"])
     return {
         "counts": counts,
         "measures": [trec_eval.compare(folder, case) for folder, case in cases],
@@ -99,7 +99,7 @@ def _counts(data: Path, printed: dict[str, Any]) -> tuple[list[published.Row], l
     left_out: list[str] = []
     for name, (place, count) in COUNTED.items():
         if _there((data / place).exists(), data / place, left_out):
-            rows += published.beside(name, count(data / place), printed[name])
+            rows += published.compared(name, count(data / place), printed[name])
     return rows, left_out
 
 

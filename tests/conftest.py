@@ -45,7 +45,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture(scope="session")
 def papers(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """That run with tables of every paper and the claims beside it, made once for all workers; only to be read."""
+    """That run with tables of every paper and the claims, made once for all workers; only to be read."""
 
     def build(root: Path) -> None:
         clone = finished.copy(root)

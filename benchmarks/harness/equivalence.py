@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-LEVEL = 0.05  # of each of the two tests, so that the interval beside them is one of 90 %
+LEVEL = 0.05  # of each of the two tests, so that the interval next to them is one of 90 %
 
 
 @dataclass(frozen=True)

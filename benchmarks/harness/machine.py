@@ -29,9 +29,9 @@ def describe() -> dict[str, Any]:
     return {"processor": _processor(), "cores": os.cpu_count(), "accelerator": accelerator, "system": platform.system()}
 
 
-def versions(beside: Sequence[str] = ()) -> dict[str, str | None]:
+def versions(others: Sequence[str] = ()) -> dict[str, str | None]:
     """Of Python, of the packages that all benchmarks use, and of others."""
-    return {"python": platform.python_version()} | {package: _version(package) for package in (*PACKAGES, *beside)}
+    return {"python": platform.python_version()} | {package: _version(package) for package in (*PACKAGES, *others)}
 
 
 def load() -> float:

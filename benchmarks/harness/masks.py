@@ -1,4 +1,4 @@
-"""Enhanced decoding's masks beside a collator that makes them row by row, as published ones do (Xiao et al. 2022)."""
+"""Enhanced decoding's masks next to a collator that makes them row by row, as published ones do (Xiao et al. 2022)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a comparison: what we find beside what others print."""
+"""Rows of a comparison: what we find next to what others print."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(path: Path = FILE) -> dict[str, dict[str, Any]]:
     return read_yaml(path)
 
 
-def beside(name: str, found: Mapping[str, int], printed: Mapping[str, Any]) -> list[Row]:
+def compared(name: str, found: Mapping[str, int], printed: Mapping[str, Any]) -> list[Row]:
     """A row for every count that is printed; one that was not found differs."""
     return [
         {"file": name, "count": what, "found": found.get(what), "published": value, "equal": found.get(what) == value}

@@ -1,4 +1,4 @@
-"""Our tests beside published p-values of others' programs on the same scores."""
+"""Our tests next to published p-values of others' programs on the same scores."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SHAPES: dict[str, dict[str, int]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything that the figures depend on beside the machine."""
+    """Everything that the figures depend on besides the machine."""
 
     model: str
     vocabulary: int

@@ -59,7 +59,7 @@ def utilisation(flops: float, seconds: float, peak: float) -> float:
 
 
 def overhead(seconds: float, flops: float, base_seconds: float, base_flops: float) -> float:
-    """How much longer something takes than its operations explain, beside a base: 1 is not at all."""
+    """How much longer something takes than its operations explain, compared with a base: 1 is not at all."""
     return (seconds / base_seconds) / (flops / base_flops)
 
 

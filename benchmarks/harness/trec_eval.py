@@ -1,4 +1,4 @@
-"""Our measures beside the printed output of NIST's trec_eval on the same run and judgments."""
+"""Our measures next to the printed output of NIST's trec_eval on the same run and judgments."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_measures_and_rows_carried_out(nano: Clone) -> None:
 
 
 def test_a_reported_number_makes_the_table_again(nano: Clone) -> None:
-    """In a clone whose table has a paper's numbers beside ours."""
+    """In a clone whose table has a paper's numbers next to ours."""
     numbers, table = nano.root / "config/papers/encore/numbers.csv", "results/tables/table1.csv"
     numbers.write_text("row_label,setting,dataset,metric,value\nBM25,,msmarco-passage-titles,MRR@10,0.187\n")
     nano.replace("config/papers/encore/tables.yaml", "  title: Pre-", "  reported: numbers.csv\n  title: Pre-")
@@ -193,7 +193,7 @@ def test_a_reported_number_makes_the_table_again(nano: Clone) -> None:
 def test_a_change_taken_back_while_records_are_lost(nano: Clone) -> None:
     """Parsing the workflow rewrites the plans of tables, and yet a dry run makes no change forgotten.
 
-    The plan beside the tables remembers what Snakemake has forgotten.
+    The plan next to the tables remembers what Snakemake has forgotten.
     """
     title(nano)
     assert nano.planned() == nano.planned() == PRODUCTS

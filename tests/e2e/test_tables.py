@@ -43,7 +43,7 @@ RELEASED = "references: {many: [{row: bm25, column: one, run: released.trec.gz}]
 
 @pytest.fixture
 def many(nano: Clone) -> Clone:
-    """Nano with a table of every source that needs no training beside table 1's."""
+    """Nano with a table of every source that needs no training next to table 1's."""
     tables = nano.root / "config/papers/encore/tables.yaml"
     tables.write_text(tables.read_text() + ENTRY)
     (tables.parent / "printed.csv").write_text(PRINTED)

@@ -52,7 +52,7 @@ def submitted(cluster: None, finished: Clone, tmp_path_factory: pytest.TempPathF
             shutil.rmtree(folder)
     for path in [*results.glob("runs/bm25-*/*.test-*"), *results.glob("scores/bm25-*"), results / "tables"]:
         shutil.rmtree(path)
-    # Few at a time: this node has fewer processors than it says, and other tests run beside these.
+    # Few at a time: this node has fewer processors than it says, and other tests run at the same time.
     return clone, clone.snakemake(*SLURM, "--jobs", "3", env=ON_CPU).succeeded()
 
 

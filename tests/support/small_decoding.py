@@ -33,18 +33,25 @@ PLAIN_NAMES = {
 }
 
 
-class Case:
-    """An objective, a batch of it, and an encoder that gives the same states for whatever it reads; in float64."""
+class Drawn:
+    """An objective, an encoder and heads with drawn weights, and a batch of all examples; in float64."""
 
-    def __init__(self, name: str, pooling: str = "cls", texts: Any = TEXTS, **fields: Any) -> None:
+    def __init__(self, name: str, pooling: str, texts: Any, layers: int, **fields: Any) -> None:
         self.objective = make(name, small_store.store(texts), **fields)
-        self.model = encoder(pooling=pooling, layers=1, hidden=8, heads=2, intermediate=12)
+        self.model = encoder(pooling=pooling, layers=layers, hidden=8, heads=2, intermediate=12)
         self.heads = self.objective.heads(self.model)
         draw(self.model, 1)
         draw(self.heads, 2)
         examples = [self.objective.example(i, generator(0, "example", 0, i)) for i in range(len(self.objective))]
         self.arrays = self.objective.collate(examples)
         self.batch = {key: torch.from_numpy(array) for key, array in self.arrays.items()}
+
+
+class Case(Drawn):
+    """An objective with a decoder, and an encoder that gives the same states for whatever it reads."""
+
+    def __init__(self, name: str, pooling: str = "cls", texts: Any = TEXTS, **fields: Any) -> None:
+        super().__init__(name, pooling, texts, layers=1, **fields)
         self.hidden = np.random.default_rng(3).normal(size=(*self.arrays["ids"].shape, 8))
 
     def terms(self, hidden: Array) -> tuple[dict[str, Tensor], Tensor]:

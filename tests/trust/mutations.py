@@ -82,10 +82,10 @@ def an_odd_manifest_of_a_product(run: FinishedRun, chance: random.Random) -> Exp
 
 
 def a_file_among_products(run: FinishedRun, chance: random.Random) -> Expected:
-    """A page, a table or a picture beside the others, or under a name that continues one of theirs."""
+    """A page, a table or a picture next to the others, or under a name that continues one of theirs."""
     place = chance.choice([*(place for place in run.products if place.count("/") > 1), PAGE_MANIFEST])
-    beside = Path(place).name.removesuffix(MANIFEST) + "new.html"
-    added = f"{Path(place).parent}/{chance.choice(['evil.html', '.hidden', 'costa/figure9.png', beside])}"
+    longer = Path(place).name.removesuffix(MANIFEST) + "new.html"
+    added = f"{Path(place).parent}/{chance.choice(['evil.html', '.hidden', 'costa/figure9.png', longer])}"
     run.write(added, "evil")
     return Expected({added})
 

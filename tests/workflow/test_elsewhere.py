@@ -1,4 +1,4 @@
-"""Encore's workflow on a study in another folder, by ``--directory`` and as a module; other workflows beside it."""
+"""Encore's workflow on a study in another folder, by ``--directory`` and as a module; and other workflows."""
 
 from pathlib import Path
 

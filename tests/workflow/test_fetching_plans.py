@@ -11,7 +11,7 @@ from tests.support.clones import Clone, jobs
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A clone in which nothing is ever built, with a run on MS MARCO's own passages beside the shipped ones."""
+    """A clone in which nothing is ever built, with a run on MS MARCO's own passages next to the shipped ones."""
     clone = Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
     run = yaml.safe_load((clone.root / "config/nano.yaml").read_text())
     for name in ("msmarco-passage", "msmarco-passage-titles"):

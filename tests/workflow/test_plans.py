@@ -87,7 +87,7 @@ def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str
 
 
 def test_what_a_run_in_progress_reads_stays(tmp_path: Path) -> None:
-    """Whatever is asked for beside it: a dry run, or a run that its lock turns away."""
+    """Whatever is asked for at the same time: a dry run, or a run that its lock turns away."""
     clone = Clone.fresh(tmp_path / "a clone")
     plan = clone.root / "results/plan/table1.json"
     plan.parent.mkdir(parents=True)

@@ -136,7 +136,7 @@ class BatchDistillation(Distillation):
         """As any batch of judged queries, with the vectors of each teacher.
 
         Returns:
-            Beside the batch, for teacher t ``teacher<t>_queries`` [B, I, D] and ``teacher<t>_passages`` [B, P, J, D],
+            Besides the batch, for teacher t ``teacher<t>_queries`` [B, I, D] and ``teacher<t>_passages`` [B, P, J, D],
             and which of these vectors are real, ``…_real``, bool; I and J are the same in every batch.
         """
         batch = super().collate(examples)

@@ -1,6 +1,6 @@
 """Model folders: Hugging Face's files, which ``AutoModel`` and ``SentenceTransformer`` load, written without them.
 
-Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
+Besides those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
 pre-training, ``heads.safetensors``: modules trained besides the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 A model that gives texts no single vector (``finetuning/scoring/``) says so in ``encoder.json`` and keeps what it scores

@@ -1,6 +1,6 @@
 """The start of a lineage: random weights, embeddings that have seen a corpus, a checkpoint, or a trained model.
 
-Beside the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
+Besides the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
 ``heads.safetensors``, which pre-training starts from: a checkpoint's or a model's own head, and after LSA the bias
 that predicts each piece as often as the corpus has it.
 """

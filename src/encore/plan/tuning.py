@@ -174,7 +174,7 @@ def two_more(values: Collection[float], best: float) -> list[float]:
     if place in (0, len(ordered) - 1):
         factor = ordered[0] / ordered[1] if place == 0 else ordered[-1] / ordered[-2]
         return [_two_digits(best * factor), _two_digits(best * factor**2)]
-    return [_two_digits(math.sqrt(best * ordered[beside])) for beside in (place - 1, place + 1)]
+    return [_two_digits(math.sqrt(best * ordered[other])) for other in (place - 1, place + 1)]
 
 
 def _two_digits(value: float) -> float:

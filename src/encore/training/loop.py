@@ -54,7 +54,7 @@ def train(
     Args:
         task: examples, their batches and their loss.
         encoder: the model; its weights are changed in place.
-        heads: the modules that are trained beside it, changed in place too.
+        heads: the modules that are trained with it, changed in place too.
         step: the batch, the learning rate and how long to train.
         seed: of all chance: order, masks, dropout.
         state: the folder of checkpoints; left for the caller to remove once the result is safe.

@@ -68,7 +68,7 @@ def test_judgments_with_another_number_of_columns_are_refused(tmp_path: Path) ->
 
 
 def test_a_count_that_is_not_the_published_one_differs() -> None:
-    rows = published.beside(
+    rows = published.compared(
         "X", {"queries": 2, "judgments": 3}, {"queries": 2, "judgments": 4, "articles": 1, "origin": "it"}
     )
     assert [row["equal"] for row in rows] == [True, False, False]
@@ -154,7 +154,7 @@ def test_a_published_score_is_held_against_its_own_row_only() -> None:
         {"reading": reading, "AP": 0.3, "agrees": ""}
         for reading in ("title, ids as published", "whole record, ids as published")
     ]
-    found = real_bm25.beside(rows, {"AP": 0.31})
+    found = real_bm25.compared(rows, {"AP": 0.31})
     assert [row["agrees"] for row in found] == ["", False]
 
 

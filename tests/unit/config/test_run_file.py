@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a run's file, `config/mine.yaml` unless named, where config/nano.yaml lies beside it."""
+    """Write a run's file, `config/mine.yaml` unless named, where config/nano.yaml is next to it."""
     (tmp_path / "config").mkdir()
     shutil.copy(ROOT / "config/nano.yaml", tmp_path / "config/nano.yaml")
     monkeypatch.chdir(tmp_path)

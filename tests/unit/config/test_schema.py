@@ -42,11 +42,3 @@ def test_a_missing_key_is_asked_for():
     del content["seeds"]
     with pytest.raises(EncoreError, match=r"seeds: is required"):
         checked(RunConfig, content, "x.yaml")
-
-
-def test_broken_yaml_is_refused_with_its_line(tmp_path):
-    path = tmp_path / "broken.yaml"
-    path.write_text("a: [1\nb: 2\n")
-    with pytest.raises(EncoreError, match="line") as refused:
-        read_yaml(path)
-    assert "\n" not in str(refused.value)

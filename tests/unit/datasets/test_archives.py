@@ -50,7 +50,7 @@ def inside(folder: Path) -> dict[str, bytes]:
 
 
 def refused(archive: Path, kind: str, says: str, members: tuple[str, ...] = ()) -> None:
-    """Refused in one line; neither the folder, nor anything beside it, has appeared."""
+    """Refused in one line; neither the folder, nor anything next to it, has appeared."""
     place = archive.parent
     before = sorted(map(str, place.rglob("*")))
     with pytest.raises(EncoreError, match=says) as caught:

@@ -153,7 +153,7 @@ def test_characters_read_wrong_are_repaired(text: str, meant: str) -> None:
     assert repaired(text) == meant
 
 
-# Negatives of several systems, and the scores beside them
+# Negatives of several systems, and their scores
 
 
 def hard(query: int, positives: list[int], **systems: list[int]) -> str:

@@ -50,9 +50,9 @@ def test_an_encoder_is_found_under_any_prefix(prefix: str, tmp_path: Path, capsy
     model = bert(tmp_path / "bert")
 
     def moved(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        beside = prefix.removesuffix("bert.")
+        outer = prefix.removesuffix("bert.")
         return {
-            (prefix + name.removeprefix("bert.") if name.startswith("bert.") else beside + name): tensor
+            (prefix + name.removeprefix("bert.") if name.startswith("bert.") else outer + name): tensor
             for name, tensor in tensors.items()
         }
 

@@ -13,7 +13,7 @@ from encore.training import losses
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
-from tests.support.small_decoding import TEXTS, assert_gradient, draw, encoded, numbers, plant
+from tests.support.small_decoding import TEXTS, Drawn, assert_gradient, encoded, numbers, plant
 from tests.support.small_objective import encoder, make
 
 PAIRED = [
@@ -23,19 +23,13 @@ PAIRED = [
 ]
 
 
-class Case:
-    """An objective, a batch of it, and an encoder of two layers, in float64."""
+class Case(Drawn):
+    """One of both objectives, with an encoder of two layers."""
 
     def __init__(self, name: str, pooling: str = "cls", **fields: Any) -> None:
-        store = small_store.store(PAIRED if name == "cocondenser" else TEXTS)
-        self.objective = make(name, store, **{"length": 8, **fields} if name == "cocondenser" else fields)
-        self.model = encoder(pooling=pooling, layers=2, hidden=8, heads=2, intermediate=12)
-        self.heads = self.objective.heads(self.model)
-        draw(self.model, 1)
-        draw(self.heads, 2)
-        examples = [self.objective.example(i, generator(0, "example", 0, i)) for i in range(len(self.objective))]
-        self.arrays = self.objective.collate(examples)
-        self.batch = {key: torch.from_numpy(array) for key, array in self.arrays.items()}
+        paired = name == "cocondenser"
+        fields = {"length": 8, **fields} if paired else fields
+        super().__init__(name, pooling, PAIRED if paired else TEXTS, layers=2, **fields)
 
     def loss(self) -> torch.Tensor:
         return self.objective.loss(self.model, self.heads, self.batch)["loss"]

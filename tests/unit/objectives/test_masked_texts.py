@@ -258,13 +258,3 @@ def test_a_mistake_in_bow_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(losses, "soft_cross_entropy", planted)
     with pytest.raises(AssertionError):
         case.agrees()
-
-
-def test_a_text_without_a_known_piece_adds_nothing_to_the_bow_loss() -> None:
-    objective, model = make("bow", small_store.store([[[[1, 1]]]])), encoder()
-    heads = heads_of(objective, model)
-    _, batch = batch_of(objective, range(1))
-    terms = objective.loss(model, heads, batch)
-    terms["loss"].backward()
-    assert terms["bow"].item() == 0
-    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)

@@ -91,13 +91,21 @@ def test_a_batch_of_one_has_a_finite_loss_and_gradient(name: str) -> None:
     assert all(torch.isfinite(grad).all() for grad in grads)
 
 
-def test_costa_of_one_text_without_spans_has_a_finite_gradient() -> None:
-    objective, model = make("costa", small_store.store([[[[20, 21]]]]), granularities=("paragraph",)), encoder()
-    heads = heads_of(objective, model)
+@pytest.mark.parametrize(
+    ("name", "text", "term", "fields"),
+    [
+        pytest.param("costa", [20, 21], "gwc", {"granularities": ("paragraph",)}, id="a text without spans"),
+        pytest.param("bow", [1, 1], "bow", {}, id="a text without a known piece"),
+    ],
+)
+def test_a_text_of_which_there_is_nothing_to_learn_adds_nothing(
+    name: str, text: list[int], term: str, fields: dict[str, Any]
+) -> None:
+    objective, model = make(name, small_store.store([[[text]]]), **fields), encoder()
     _, batch = batch_of(objective, range(1))
-    terms = objective.loss(model, heads, batch)
+    terms = objective.loss(model, heads_of(objective, model), batch)
     terms["loss"].backward()
-    assert terms["gwc"].item() == 0
+    assert terms[term].item() == 0
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 

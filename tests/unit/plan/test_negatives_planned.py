@@ -79,9 +79,7 @@ def test_mined_negatives_are_compared_with_bm25s_of_the_same_recipe(make):
     plan = make()
     mined = plan.model(plan.resolve.lineage(ICT), 0).inputs["negatives"]
     other = mined.inputs["other"]
-    assert other is plan.model(plan.resolve.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], (
-        "no job beside the others"
-    )
+    assert other is plan.model(plan.resolve.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], "no further job"
     assert other.name not in json.dumps(mined.spec), "no part of the identity"
     shared = other.spec.keys() - {"run"}
     assert {key: mined.spec[key] for key in shared} == {key: other.spec[key] for key in shared}

@@ -40,12 +40,12 @@ def tiny(draw):
 
 
 def of_all_norms(draw):
-    """From below to above what fp16 holds, beside those of the first tile."""
+    """From below to above what fp16 holds, and those of the first tile."""
     return ordinary(draw) * 10.0 ** draw.uniform(-9, 9, (PASSAGES, 1))
 
 
 def sparse(draw):
-    """A few large numbers beside many that fp16 has no bits for."""
+    """A few large numbers among many that fp16 has no bits for."""
     return ordinary(draw) * 10.0 ** draw.uniform(-12, 0, (1, DIMENSION))
 
 

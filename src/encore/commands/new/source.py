@@ -164,7 +164,7 @@ def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
     tested = [name for name in TESTED if name in found]
     tested = tested or [name for name in found if name != TRAIN][:1]
     if not tested:
-        raise EncoreError(f"{where} has no judgments to test on; name them test, beside {', '.join(found)}")
+        raise EncoreError(f"{where} has no judgments to test on; name them test, next to {', '.join(found)}")
     if zero_shot:
         return {"test": tested[0]}
     if TRAIN not in found:

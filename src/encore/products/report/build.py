@@ -19,7 +19,7 @@ PAGE, RUNS = "index.html", "index.runs.json"
 
 
 def render_again(folder: Path) -> str:
-    """The page of a folder made once more, of its slice of the plan, the records of jobs beside it and ``results/``.
+    """The page of a folder made once more, of its slice of the plan, the records of jobs next to it and ``results/``.
 
     Raises:
         EncoreError: a product that it shows is missing or damaged.

@@ -7,14 +7,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from pydantic import BaseModel
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.products.tables import aligned_text, formats, tidy
 from encore.products.tables.footnotes import PROXY_DATA
-from encore.products.tables.grid import Column, Row
-from encore.products.tables.table import Cell, Comparison, Ours, Printed, Table, read_table, write_table
+from encore.products.tables.table import Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 from tests.support.small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
@@ -229,11 +227,3 @@ def test_data_that_are_no_table_are_refused_in_one_line(tmp_path: Path, content:
     with pytest.raises(EncoreError, match="is not a table") as refused:
         read_table(path)
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("kind", [Table, Column, Row, Cell, Ours, Printed, Comparison])
-def test_every_field_of_the_data_is_described_in_the_documents(kind: type[BaseModel]) -> None:
-    text = (Path(__file__).parents[4] / "docs/table-data.md").read_text()
-    for name in kind.model_json_schema(mode="serialization")["properties"]:
-        field = kind.model_fields[name]
-        assert f"| `{name}` | {field.description} |" in text

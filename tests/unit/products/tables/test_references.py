@@ -1,4 +1,4 @@
-"""Released runs beside rows of a table: what is planned and refused, what is written, and an oracle of its own."""
+"""Released runs next to rows of a table: what is planned and refused, what is written, and an oracle of its own."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The papers' printed numbers beside ours."""
+"""The papers' printed numbers next to ours."""
 
 from pathlib import Path
 from typing import Any

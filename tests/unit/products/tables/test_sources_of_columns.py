@@ -1,4 +1,4 @@
-"""Where a column's values come from beside measures: losses, counts, lengths, means; by hand, and what is refused."""
+"""Where a column's values come from besides measures: losses, counts, lengths, means; by hand, and what is refused."""
 
 from pathlib import Path
 from typing import Any
