@@ -21,9 +21,9 @@ TABLE4 = (
 )
 # Goals, each a ratio that must be reached: speed relative to our own MLM, for BERT-base.
 SPEEDS = {"bow": 0.98, "autoencoding": 0.78, "autoregression": 0.70, "enhanced": 0.70}
-EXPLAINED = 1.10  # at most: time beside our own MLM, over operations beside it
+EXPLAINED = 1.10  # at most: time compared with our own MLM, over operations compared with it
 EXPLAINED_RIVALS = {"condenser": 1.15, "cocondenser": 1.15, "simlm": 1.15}  # of those compared with
-TRAINER = 2.3  # speed of an MLM step beside Trainer's
+TRAINER = 2.3  # speed of an MLM step compared with Trainer's
 
 
 class Measured(NamedTuple):
@@ -64,7 +64,7 @@ def rows(measured: Sequence[Measured], peak: float) -> list[dict[str, Any]]:
 
 
 def table4(measured: Sequence[Measured]) -> list[dict[str, Any]]:
-    """The paper's table from our readings, its own numbers beside them; a row whose objective is missing is left out.
+    """The paper's table from our readings, next to its own numbers; a row whose objective is missing is left out.
 
     The decoder's time is what a step takes beyond that of the base, making batches left out of both.
     """
@@ -91,7 +91,7 @@ def goals(measured: Sequence[dict[str, Any]], trainer: float | None, base: bool)
     """What was aimed at, what came out, and whether that is enough.
 
     Args:
-        trainer: speed of an MLM step beside Trainer's.
+        trainer: speed of an MLM step compared with Trainer's.
         base: the model is a BERT-base; of smaller ones the vocabulary head has another share.
     """
     by_name = {row["name"]: row for row in measured}
