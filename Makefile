@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results bench docs spelling locks
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results real-data bench docs spelling locks
 
 # The first of these that is here; 3.14 needs a compiler. For another one remove .venv and say `make PYTHON=...`.
 PYTHON ?= python3.13 python3.12 python3.11 python3.14 python3
@@ -58,6 +58,12 @@ format: $(READY) ## Format the code and fix what linters can fix
 
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py
+
+real-data: $(READY) ## Fetch Wikispeedia, Cranfield and CACM, and bring them into forms that are read (docs/real-data.md)
+	@for source in wikispeedia cranfield cacm; do snakemake $$(encore targets source:$$source) --profile local || exit; done
+	python benchmarks/convert.py wikispeedia data/wikispeedia/wikispeedia_articles_plaintext.tar.gz data/wikispeedia
+	python benchmarks/convert.py cranfield data/cranfield/cran.tar.gz data/cranfield
+	python benchmarks/convert.py cacm data/cacm/cacm.tar.gz data/cacm
 
 bench: $(READY) ## Measure next to named peers, and make docs/performance.md of it (under half an hour on 2 cores)
 	@$(PIP) --no-deps --require-hashes --requirement benchmarks/requirements.txt

@@ -1,11 +1,14 @@
-"""Bring Cranfield or CACM, as published, into BEIR's layout: `convert.py cranfield cran.tar.gz data/cranfield`.
+"""Bring Cranfield or CACM, as published, into BEIR's layout, and Wikispeedia into articles with sections and links.
 
-White space inside a field is folded to single spaces; nothing else is changed. See docs/real-data.md.
+`convert.py cranfield data/cranfield/cran.tar.gz data/cranfield`. White space inside a field is folded to single spaces;
+nothing else of Cranfield and CACM is changed. Of Wikispeedia only prose is kept. See docs/real-data.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import lzma
 import re
 import shutil
 import tarfile
@@ -13,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from encore.storage.program import run
 
@@ -24,16 +28,24 @@ GAINS = {1: 4, 2: 3, 3: 2, 4: 1}  # Cranfield's code 1 is the best, 4 the least
 _FIELD = re.compile(r"^\.([ITABW])(?: (\S+))?[ \r]*\n", re.MULTILINE)
 _DATE = re.compile(r"^ *CACM\s+\w+[,.\s]+\d{4}\s*$", re.MULTILINE)
 _NO_PROSE = re.compile(r"(?:\d+ \d+ \d+ ?)+|CA\d{6}.*")
+_BEGINS, _ENDS = "Related subjects:", 'Retrieved from "'  # what stands above and below an article of Wikispeedia
+_WORDS = 8  # of a paragraph at least
 Row = dict[str, Any]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collection", choices=["cranfield", "cacm"])
-    parser.add_argument("archive", type=Path, help="cran.tar.gz, or cacm.tar.gz with topics and qrels next to it")
+    parser.add_argument("collection", choices=["cranfield", "cacm", "wikispeedia"])
+    parser.add_argument(
+        "archive",
+        type=Path,
+        help="cran.tar.gz, cacm.tar.gz with topics and qrels next to it, or wikispeedia_articles_plaintext.tar.gz with "
+        "wikispeedia_paths-and-graph.tar.gz",
+    )
     parser.add_argument("output", type=Path, help="the folder to fill")
     arguments = parser.parse_args()
-    {"cranfield": cranfield, "cacm": cacm}[arguments.collection](arguments.archive, arguments.output)
+    convert = {"cranfield": cranfield, "cacm": cacm, "wikispeedia": wikispeedia}[arguments.collection]
+    convert(arguments.archive, arguments.output)
 
 
 def cranfield(archive: Path, output: Path) -> None:
@@ -53,7 +65,10 @@ def cranfield(archive: Path, output: Path) -> None:
 
 
 def cacm(archive: Path, output: Path) -> None:
-    """Files of cacm.tar.gz, and topics.cacm.txt and qrels.cacm.txt next to it, whose ids are padded to four digits."""
+    """Files of cacm.tar.gz, and topics.cacm.txt and qrels.cacm.txt next to it, whose ids are padded to four digits.
+
+    Below ``whole`` are the whole records with the judgments as published, which the known scores of BM25 are of.
+    """
     topics, published = (archive.parent / name for name in ("topics.cacm.txt", "qrels.cacm.txt"))
     for path in (topics, published):
         if not path.is_file():
@@ -67,6 +82,49 @@ def cacm(archive: Path, output: Path) -> None:
         if (output / name).resolve() != source.resolve():
             (output / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, output / name)
+    whole = [
+        {"_id": Path(name).stem, "title": "", "text": _whole(text)} for name, text in sorted(_members(archive).items())
+    ]
+    _write(output / "whole", whole, [{"_id": name, "text": _folded(text)} for name, text in written])
+    _write_qrels(output / "whole/qrels/test.tsv", ([row[0], row[2], row[3]] for row in rows))
+
+
+def wikispeedia(archive: Path, output: Path) -> None:
+    """Articles of Wikipedia as lines of JSON: prose by section, and the articles that each one links to."""
+    graph = archive.parent / "wikispeedia_paths-and-graph.tar.gz"
+    if not graph.is_file():
+        raise EncoreError(f"{graph} is missing; put it next to {archive.name}")
+    texts = {unquote(Path(name).stem): text for name, text in _members(archive).items() if name.endswith(".txt")}
+    links: dict[str, list[str]] = {}
+    for line in _members(graph)["links.tsv"].splitlines():
+        if line and not line.startswith("#"):
+            source, target = (unquote(name) for name in line.split("\t"))
+            links.setdefault(source, []).extend([target] if target in texts else [])
+    output.mkdir(parents=True, exist_ok=True)
+    with lzma.open(output / "articles.jsonl.xz", "wt", encoding="utf-8") as file:
+        for name, text in sorted(texts.items()):
+            row = {
+                "id": name,
+                "title": name.replace("_", " "),
+                "sections": _sections(text),
+                "links": links.get(name, []),
+            }
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _sections(text: str) -> list[Row]:
+    """Prose is indented by three blanks and ends with a stop; headings are not indented, lists and tables further."""
+    found: list[Row] = [{"heading": "", "paragraphs": []}]
+    for block in re.split(r"\n[ \t]*\n", text.partition(_BEGINS)[2].partition(_ENDS)[0])[1:]:
+        lines = [line for line in block.splitlines() if line.strip()]
+        if lines and not lines[0].startswith(" "):
+            found.append({"heading": _folded(block), "paragraphs": []})
+        elif lines and all(re.match(r"   \S", line) for line in lines):
+            said = _folded(block)
+            prose = said.count(" ") + 1 >= _WORDS and re.search(r"[.!?:][\"')\]]*$", said)
+            if prose and "Enlarge" not in said and not said.startswith("* "):
+                found[-1]["paragraphs"].append(said)
+    return [section for number, section in enumerate(found) if section["paragraphs"] or number == 0]
 
 
 def _members(archive: Path) -> dict[str, str]:
@@ -99,6 +157,11 @@ def _record(name: str, html: str) -> Row:
     title, *others = _blocks(before)
     said = {"date": _folded(date[0]) if date else "", "other": _blocks(after)}
     return {"_id": name, "title": title, "text": " ".join(others), "metadata": said}
+
+
+def _whole(html: str) -> str:
+    """All of a CACM record: authors, citations and who typed it, too."""
+    return _folded(unescape(re.sub(r"</?(?:html|pre)>", " ", html)))
 
 
 def _blocks(text: str) -> list[str]:

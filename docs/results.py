@@ -22,7 +22,7 @@ from recording import PAPERS, RECORDED, files_of_record, make, record, tests_of_
 from scipy import special
 
 from encore.plan import tuning
-from encore.products import loss_curves
+from encore.products import checks, loss_curves
 from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
 from encore.products.claims.entries import read_claims
@@ -59,7 +59,7 @@ PARTS = {  # of a table as data, as docs/table-data.md names them
     "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
 }
 WRITTEN = (  # modules that write CSV files, for docs/columns.md
-    *(tidy, reproduction, printed_claims, run_claims, tuning, loss_curves),
+    *(tidy, reproduction, checks, printed_claims, run_claims, tuning, loss_curves),
     *(forest, curves, coverage, words, neighbours, heat),
 )
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
+from encore.config.known_numbers import KnownNumber
 from encore.config.strict import Positive, Strict
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
@@ -248,6 +249,9 @@ class RunConfig(Strict):
         {},
         description="Released runs that rows of a table should reproduce, by table; they are part of that "
         "table's digest only.",
+    )
+    checks: list[KnownNumber] = Field(
+        [], description="Published scores that systems of this run have to reach; `snakemake checks` compares them."
     )
     figures: list[str] = Field(
         [], description="Figures of the papers and of our own to draw in addition to those of the tables."

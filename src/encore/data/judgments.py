@@ -12,7 +12,7 @@ from encore.data.text_fields import FormFields
 from encore.errors import EncoreError, quoted
 
 Grades = dict[str, dict[str, int]]  # by query and document
-Unknown = Literal["refuse", "drop"]
+Unknown = Literal["refuse", "drop", "keep"]
 # trec_eval's own are C's long; these are enough and fit everywhere. pandas writes 1.0 where a column had a gap.
 _GRADE = re.compile(r"(-?[0-9]{1,6})(\.0+)?")
 
@@ -30,7 +30,9 @@ class JudgedFields(FormFields):
     """Fields of kinds of collections whose judgments come from elsewhere."""
 
     unknown_judgments: Unknown = Field(
-        "refuse", description="of queries or documents that do not exist; `drop` leaves them out and counts them"
+        "refuse",
+        description="of queries or documents that do not exist; `drop` leaves them out and counts them, `keep` leaves out "
+        "those of queries, and has the documents never found, as trec_eval",
     )
 
     def to_spec(self) -> dict[str, str]:
@@ -46,7 +48,7 @@ class Judging:
     ) -> None:
         """Args: ``empty`` are the documents that were left out because they say nothing."""
         self._queries, self._documents = queries, documents
-        self._empty, self._refuses = empty, unknown == "refuse"
+        self._empty, self._refuses, self._keeps = empty, unknown == "refuse", unknown == "keep"
 
     def judged(self, split: str, judgments: Iterable[Judgment]) -> tuple[Grades, dict[str, int]]:
         """Grades in the order of their queries' first mention, and what there is to count.
@@ -78,7 +80,7 @@ class Judging:
         """
         if judgment.query not in self._queries:
             return self._unknown(judgment, "query", "among the queries", judgment.query, self._queries)
-        if judgment.document in self._documents:
+        if judgment.document in self._documents or self._keeps:
             return None
         if judgment.document in self._empty:
             return "of_empty_documents"

@@ -19,6 +19,7 @@ from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.figures.plan import curves_plan, figure_plan
+from encore.products.known_numbers import CHECKS, checks_plan
 from encore.products.report.plan import REPORT, report_plan, report_reads
 from encore.products.slices import OURS, row_folders
 from encore.products.tables.layout import REPRODUCTION
@@ -200,6 +201,16 @@ PRODUCTS: tuple[ProductKind, ...] = (
         parts=claim_parts,
         part="claim",
         memory_mb=4_000,
+    ),
+    ProductKind(
+        CHECKS,
+        f"results/{CHECKS}",
+        PAGE,
+        "Checks",
+        lambda plan, name: checks_plan(plan),
+        exists=lambda content: bool(content["rows"]),
+        missing="this run's `checks:` name no known number; take a file of config/checks",
+        part="number",
     ),
     ProductKind(
         REPORT,

@@ -15,6 +15,7 @@ from encore.plan.plan import Plan
 from encore.products.claims.entries import PRINTED
 from encore.products.declared import declared_figures
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at
+from encore.products.known_numbers import CHECKS
 from encore.products.report.plan import REPORT
 from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
@@ -28,7 +29,8 @@ def everything_declared(plan: Plan) -> list[str]:
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in declared_figures(plan)]
     scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
-    return [*tables, *figures, *scores, *PAGES]
+    checks = BY_RULE[CHECKS].files[:1] if plan.config.checks else []
+    return [*tables, *figures, *checks, *scores, *PAGES]
 
 
 def kind_of(plan: Plan, target: str) -> tuple[ProductKind, str] | None:

@@ -149,6 +149,15 @@ def test_judgments_that_are_all_unknown_are_refused(tmp_path):
         build(folder, tmp_path / "out", unknown_judgments="drop")
 
 
+def test_judgments_of_documents_that_do_not_exist_count_as_never_found(tmp_path):
+    """As in trec_eval: they stay among what could be found; those of queries that do not exist are left out."""
+    folder = write(tmp_path / "in", test=["q2\td1\t1", "q2\tnowhere\t1", "nobody\td1\t1"])
+    found = counts(build(folder, tmp_path / "out", unknown_judgments="keep"))
+    lines = (tmp_path / "out/qrels/test.tsv").read_text().splitlines()[1:]
+    assert lines == ["q2\td1\t1", "q2\tnowhere\t1"]
+    assert found["splits"]["test"]["of_unknown_queries"] == 1
+
+
 def test_names_of_existing_collections_stay(tmp_path):
     spec = fields(write(tmp_path / "in")).resolve()
     assert spec.keys() == {"kind", "files", "held_out", "empty_documents", "content"}
