@@ -71,6 +71,18 @@ def test_all_seeds_and_rows_share_one_trained_start(make) -> None:
     assert (mean.inputs["pretrained"], mean.folder == none.folder) == (source, False)
 
 
+@pytest.mark.usefixtures("at_the_root")
+def test_seeds_share_a_published_model_as_it_is_unless_something_of_it_is_drawn(
+    make, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = catalogue.backbones["bert-tiny"]
+    monkeypatch.setitem(catalogue.backbones, "headed", published.model_copy(update={"projection_dim": 64}))
+    plan = make({"seeds": [0, 1]})
+    for name, shared in (("bert-tiny", True), ("headed", False)):
+        first, second = (plan.model(plan.resolve.lineage(name), seed) for seed in (0, 1))
+        assert (first is second or first.folder == second.folder) is shared, name
+
+
 @pytest.mark.usefixtures("at_the_root", "trained")
 def test_another_budget_of_the_start_renames_all_that_comes_of_it(make) -> None:
     before, after = (

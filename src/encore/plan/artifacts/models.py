@@ -19,7 +19,7 @@ from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
-SHARED = 0  # the seed of a trained start: as the papers have one BERT, all seeds have one
+SHARED = 0  # the seed of a start without chance, or a trained one: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores", "batch_teachers"}
 # Fields of a step that came after models had names: of no spec where they have their default, as before them.
 ADDED = {"head_warmup", "negatives_below", "batch_weight", "clusters", "margin_bins"}
@@ -33,8 +33,9 @@ def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
 def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     backbone = plan.resolve.backbone(lineage)
     inputs = {"tokenizer": tokenizer(plan, backbone)}
-    if backbone.lineage:
+    if backbone.lineage or (backbone.start == "checkpoint" and backbone.projection_dim is None):
         seed = SHARED
+    if backbone.lineage:
         inputs["pretrained"] = plan.model(plan.resolve.lineage(backbone.lineage), seed)
     if backbone.start == "lsa":
         inputs["tokens"] = tokens(plan, required(backbone.collection, "collection", "an LSA start"), backbone)
