@@ -50,6 +50,15 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
             "figures/label_efficiency.png",
         ],
     ),
+    "real-zero-shot": ("config/real-dev.yaml", ["tables/real/zero-shot.csv"]),
+    "real": (
+        "config/real-dev.yaml",
+        [
+            "claims.csv",
+            *(f"tables/real/{name}.csv" for name in ("zero-shot", "pretrained", "reqa", "transfer")),
+            *(f"tables/two_tower/table{number}.csv" for number in (3, 4, 5, 6)),
+        ],
+    ),
     "fp32": ("config/fp32.yaml", ["figures/pretraining.png"]),
     "bf16": ("config/bf16.yaml", ["tables/table1.csv", "figures/pretraining.png"]),
 }

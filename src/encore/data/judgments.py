@@ -31,8 +31,8 @@ class JudgedFields(FormFields):
 
     unknown_judgments: Unknown = Field(
         "refuse",
-        description="of queries or documents that do not exist; `drop` leaves them out and counts them, `keep` leaves out "
-        "those of queries, and has the documents never found, as trec_eval",
+        description="of queries or documents that do not exist; `drop` leaves them out and counts them, `keep` leaves "
+        "out those of queries, and has the documents never found, as trec_eval",
     )
 
     def to_spec(self) -> dict[str, str]:

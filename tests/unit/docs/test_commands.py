@@ -19,6 +19,7 @@ import pytest
 
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from encore.products.kinds import PRODUCTS
 from encore.products.targets import check_target, everything_declared, needed_by
 from encore.storage import root
 from tests.support import inside
@@ -108,8 +109,10 @@ PRINTED = "what-encore-prints"  # in place of $(encore targets …)
 
 @cache
 def rules() -> set[str]:
+    """Those that are written out, and those of products of which a run has one."""
     files = ROOT.glob("workflow/rules/*.smk")
-    return {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+    written = {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+    return written | {kind.rule for kind in PRODUCTS if not kind.wildcard}
 
 
 @pytest.mark.parametrize("command", of("snakemake"), ids=str)
