@@ -4,6 +4,7 @@ The process that the user starts plans, and writes ``results/plan/index.json`` w
 looks its folder up there.
 """
 
+import gc
 import re
 
 from encore.products.claims.plan import refuse_unknown_claims
@@ -53,6 +54,7 @@ if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
     in_one_line(refuse_unknown_claims, PLAN)
 INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
+gc.freeze()  # a plan lives to the end: looking for garbage in it again and again is a sixth of what planning takes
 LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have
 
 

@@ -39,6 +39,13 @@ def curves_plan(plan: Plan) -> dict[str, Any]:
     A step is known by the lineage that ends with it. It is called as the table calls it; where rows disagree, by the
     step's name; and by its lineage where two steps would be called alike.
     """
+    known = _known.setdefault(plan, {})
+    if CURVES not in known:
+        known[CURVES] = _curves(plan)
+    return known[CURVES]
+
+
+def _curves(plan: Plan) -> dict[str, Any]:
     labels = _labels_of_steps(plan)
     titles = {last: next(iter(given)) if len(given) == 1 else str(last.steps[-1]) for last, given in labels.items()}
     times = Counter(titles.values())
