@@ -21,6 +21,10 @@ from tests.support.small_published import of_sentence_transformers
 PAGE = "docs/own-collection.md"
 MODULES = ("os", "shutil", "json", "random", "statistics", "pathlib", "datetime", "decimal", "email.message")
 TABLE = Path("results/tables/table1.csv")
+WORDS = {
+    "en": ["open", "close", "file", "print", "folder", "window", "password", "screen", "net", "update", "key", "menu"],
+    "hi": ["खोलें", "बंद", "फ़ाइल", "छापें", "फ़ोल्डर", "खिड़की", "कूटशब्द", "पर्दा", "जाल", "नवीनीकरण", "बटन", "सूची"],
+}
 
 
 def write_folder(folder: Path) -> None:
@@ -67,6 +71,27 @@ def write_encoder(folder: Path, texts: Path) -> None:
     of_sentence_transformers(folder, length=16)
 
 
+def write_languages(clone: Path) -> None:
+    """Help texts of made-up sentences in two languages, and a small encoder whose vocabulary has both."""
+    bodies = []
+    for language, own in WORDS.items():
+        folder = clone / f"data/help-{language}"
+        (folder / "qrels").mkdir(parents=True)
+        texts = [" ".join(own[(place * step + step) % 12] for place in range(9)) for step in range(1, 61)]
+        texts = [f"{text} {own[number % 12]}{number}" for number, text in enumerate(texts)]
+        rows = {"corpus": ("d", texts), "queries": ("q", [text.split()[-1] for text in texts])}
+        for name, (letter, lines) in rows.items():
+            made = (json.dumps({"_id": f"{letter}{number}", "text": text}) for number, text in enumerate(lines))
+            (folder / f"{name}.jsonl").write_text("\n".join(made) + "\n")
+        judged = (f"q{number}\td{number}\t{1 + number % 2}" for number in range(60))
+        (folder / "qrels/test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
+        bodies += texts
+    hub = clone / "data/checkpoints/sentence-transformers--paraphrase-multilingual-MiniLM-L12-v2"
+    small_checkpoints.bert(hub, pieces=400)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(bodies, 400, "hi"), "hi"), hub)
+    of_sentence_transformers(hub, length=8)
+
+
 @pytest.fixture(scope="module")
 def followed(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, dict[str, str]]:
     """The clone after every command of the page in order, and what each printed."""
@@ -75,6 +100,7 @@ def followed(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple
     write_folder(clone.root / "data/own")
     hub = clone.root / "data/checkpoints/sentence-transformers--all-MiniLM-L6-v2"
     write_encoder(hub, clone.root / "data/own/corpus.jsonl")
+    write_languages(clone.root)
     said = {}
     for command in of_page(ROOT / PAGE, PAGE):
         if command.inline:
@@ -93,6 +119,11 @@ def test_every_command_of_the_page_runs(followed: tuple[Clone, dict[str, str]]) 
     assert [text.split()[:2] for text in said] == [
         ["encore", "new"],
         ["encore", "preflight"],
+        ["snakemake", "--profile"],
+        ["encore", "show"],
+        ["encore", "new"],
+        ["encore", "new"],
+        ["snakemake", "--profile"],
         ["snakemake", "--profile"],
         ["encore", "show"],
         ["encore", "new"],
@@ -138,6 +169,15 @@ def test_the_table_tells_unseen_queries_apart_and_names_the_run(followed: tuple[
     asked = ["results/tables/table1.csv", "--row", "bm25", "--column", "rr10-unseen", "--config", "config/own.yaml"]
     explained = clone.encore("explain", *asked).succeeded()
     assert f"shows ours {lines['bm25', 'rr10-unseen']['reproduced']}" in explained
+
+
+def test_two_languages_have_a_table_each(followed: tuple[Clone, dict[str, str]]) -> None:
+    _, said = followed
+    table = said["encore show published --config config/help-hi.yaml"]
+    assert "BM25 reads help-hi with Lucene's analyser of its language (hi)." in table
+    assert "relevant are grades from 1 on of help-hi." in table
+    assert "help-hi: models read 8 tokens of a passage, and 60 of 60 are longer." in table
+    assert re.search(r"^BM25 +(│|\|)? *1\.000", table, re.M), "numbers of a language's words are found"
 
 
 def test_an_audit_of_another_run_leaves_this_ones_products_alone(followed: tuple[Clone, dict[str, str]]) -> None:

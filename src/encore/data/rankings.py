@@ -218,6 +218,16 @@ class RunMatrices(Mapping[str, Ranking]):
         queries = [query for query, stays in zip(self.queries, left.tolist(), strict=True) if stays]
         return RunMatrices(queries, self.documents, rows[left], scores[left])
 
+    def of_whole_documents(self) -> "RunMatrices":
+        """A run over passages as one over their documents, each with its best passage's score (MaxP)."""
+        names, whole = np.unique([whole_id(name) for name in self.documents], return_inverse=True)
+        query, column = np.nonzero(self.rows >= 0)
+        lines = query * len(names) + whole[self.rows[query, column]]
+        _, best = np.unique(lines, return_index=True)  # the first line of each, since scores descend
+        query, column = query[best], column[best]
+        documents = whole[self.rows[query, column]]
+        return RunMatrices.arranged(self.queries, names.tolist(), query, documents, self.scores[query, column])
+
     def check(self) -> None:
         """What a damaged file would break.
 
@@ -252,6 +262,16 @@ class RunMatrices(Mapping[str, Ranking]):
     @cached_property
     def _names(self) -> NDArray[np.object_]:
         return np.array(list(self.documents), dtype=object)
+
+
+def part_id(document: str, place: int) -> str:
+    """The id of a passage of a document."""
+    return f"{document}#{place}"
+
+
+def whole_id(part: str) -> str:
+    """The id of the document that a passage is of."""
+    return part.rpartition("#")[0]
 
 
 def check_columns(names: Sequence[str], kind: str) -> None:

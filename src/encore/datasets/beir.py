@@ -19,6 +19,7 @@ from encore.config.strict import Positive
 from encore.data import qrels as judged
 from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields
+from encore.data.rankings import part_id
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.datasets import counting
@@ -46,6 +47,11 @@ class BeirFields(JudgedFields):
         None,
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
     )
+    windows: tuple[Positive, Positive] | None = Field(
+        None,
+        description="words of a passage that a long document is cut into, and from one's beginning to the next's; its "
+        "score is then the highest of its passages (MaxP)",
+    )
     empty_documents: Literal["refuse", "drop"] = Field(
         "refuse",
         description="`drop` leaves them out, with empty queries, their judgments, and rows that are there twice",
@@ -60,6 +66,17 @@ class BeirFields(JudgedFields):
     def missing(self) -> str | None:
         """What to do about a folder that cannot be downloaded; None if it is there, or its files are simply read."""
         return super().missing if self.access else None
+
+    @property
+    def scored_by_passages(self) -> bool:
+        """True if documents are cut into passages."""
+        return self.windows is not None
+
+    @model_validator(mode="after")
+    def _have_whole_documents_for_their_own_queries(self) -> "BeirFields":
+        if self.windows and self.ignore_identical_ids:
+            raise ValueError("documents cut into `windows` have no query's id; leave out `ignore_identical_ids`")
+        return self
 
     @model_validator(mode="after")
     def _know_where_validation_comes_from(self) -> "BeirFields":
@@ -112,6 +129,7 @@ class BeirFields(JudgedFields):
             "empty_documents": self.empty_documents,
             "content": {"absent": Path(self.path).name} if self.missing else remembered_contents(self.paths()),
             **({"grades": grades} if grades else {}),
+            **({"windows": list(self.windows)} if self.windows else {}),
             **self.to_spec(),
             **self.form.to_spec(),
         }
@@ -135,6 +153,8 @@ class BeirFields(JudgedFields):
         try:
             paths = self.paths()
             passages, words = _count_texts(paths["corpus"])
+            if self.windows:
+                passages, words = passages * max(1, words // self.windows[1]), min(words, self.windows[0])
             _, query_words = _count_texts(paths["queries"]) if "queries" in paths else (0, None)
             queries = {name: _count_queries(paths[_qrels(name)]) for name in self._files()}
         except (EncoreError, OSError, EOFError, ValueError, AttributeError):
@@ -162,11 +182,16 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     if spec["empty_documents"] == "drop":
         corpus = without_empty(paths["corpus"], _once(corpus, left_out), empty)
         queries = _asked(_once(queries, left_out), left_out)
+    judgments: dict[str, Iterable[Judgment]] = {**qrels}
+    if "windows" in spec:
+        counts, (words, stride) = Counter[str](), spec["windows"]
+        corpus = _windows(corpus, words, stride, counts)
+        judgments = {split: _of_windows(own, counts) for split, own in qrels.items()}
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
         Located(paths.get("queries", source), queries),
-        qrels,
+        judgments,
         statistics=ChainMap({"judgments_of_other_grades": other_grades} if other_grades else {}, left_out),
         form=form,
         answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
@@ -268,6 +293,25 @@ def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) 
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
             empty.add(name)
+
+
+def _windows(
+    rows: Iterable[tuple[int, Row]], words: int, stride: int, counts: Counter[str]
+) -> Iterator[tuple[int, Row]]:
+    """Each document's passages, under its id with a number behind; ``counts`` says of how many each came."""
+    for number, row in rows:
+        text = row["text"].split()
+        starts = range(0, max(len(text) - words, 0) + stride, stride)
+        for place, start in enumerate(starts):
+            yield number, {**row, "_id": part_id(row["_id"], place), "text": " ".join(text[start : start + words])}
+        counts[row["_id"]] = len(starts)
+
+
+def _of_windows(judgments: Iterable[Judgment], counts: Counter[str]) -> Iterator[Judgment]:
+    """A judgment of each passage of a judged document (Dai and Callan 2019, 3); of an unknown one, of itself."""
+    for each in judgments:
+        parts = [part_id(each.document, place) for place in range(counts[each.document])]
+        yield from (each._replace(document=name) for name in parts or [each.document])
 
 
 def _asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from isal import igzip
@@ -23,6 +23,7 @@ SMALL = 250_000  # results; a run with no more is checked whole
 TOLERANCE = 1e-9
 BLOCK = 2**24  # bytes of a run's text that are read at once
 PLEASE = "nothing was written, please report it as a bug"
+N = TypeVar("N", int, float)
 Results = dict[str, dict[str, float]]  # query -> document -> score
 Judgments = dict[str, dict[str, int]]  # query -> document -> grade
 
@@ -54,6 +55,9 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
         _same_queries(split, judgments, scored, is_sampled=spec.get("queries") is not None)
         judged[split] = {query: judgments[query] for query in (scored if whole else _drawn(run, scored))}
     found = _read_results(run, {query for its in judged.values() for query in its})
+    if spec.get("scored_by_passages"):
+        judged = {split: {query: _of_documents(its) for query, its in own.items()} for split, own in judged.items()}
+        found = {query: _of_documents(its) for query, its in found.items()}
     if spec.get("ignore_identical_ids"):
         for query, its in found.items():
             its.pop(query, None)
@@ -63,6 +67,12 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
         for name, measure in named.items():
             _compare(run, split, measure, expected[measure], _values(scores, split, name))
     return sum(map(len, judged.values()))
+
+
+def _of_documents(passages: Mapping[str, N]) -> dict[str, N]:
+    """The highest number of each document's passages."""
+    ascending = sorted(passages, key=passages.__getitem__)
+    return {name[: name.rindex("#")]: passages[name] for name in ascending}
 
 
 def _compare(

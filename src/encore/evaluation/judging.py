@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from encore.data import answer_matching
 from encore.data.collection import Collection, topics
 from encore.data.overlap import Overlap, overlap_with_training
-from encore.data.rankings import Ranking, Run, RunMatrices
+from encore.data.rankings import Ranking, Run, RunMatrices, whole_id
 from encore.errors import EncoreError
 from encore.evaluation import measures, reference_evaluator, ties
 from encore.evaluation.hits import Grades, Hits
@@ -24,6 +24,7 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
 
     ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for. The splits
     of ``spec["judged_by_answers"]`` have no judgments: what the run retrieved is matched with the questions' answers.
+    With ``spec["scored_by_passages"]`` passages are retrieved, and their documents are judged.
     With ``spec["ignore_identical_ids"]`` a document that has the query's id counts as not retrieved; those below it
     move up.
 
@@ -32,6 +33,8 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     """
     clusters = collection.clusters()
     run = RunMatrices.of(run)
+    by_passages = spec.get("scored_by_passages", False)
+    run = run.of_whole_documents() if by_passages else run
     run = _without_own(run) if spec.get("ignore_identical_ids") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
@@ -42,6 +45,8 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
         else:
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in chosen}
+        if by_passages:
+            grades = {query: {whole_id(name): grade for name, grade in its.items()} for query, its in grades.items()}
         overlap = overlap_with_training(collection, split)
         for name, scored in _split(run, grades, wanted, clusters, overlap).items():
             if not scored.answered.any():

@@ -46,7 +46,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
     by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
-    spec |= identical_ids(plan, dataset)
+    spec |= identical_ids(plan, dataset) | ({"scored_by_passages": True} if fields.scored_by_passages else {})
     return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
 
 
