@@ -12,7 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from encore.config.checkpoints import CONFIG, MODULES, PROMPTS, TOKENIZER_SETTINGS, USE, is_seed_encoder
+from encore.config.checkpoints import (
+    CONFIG,
+    MODULES,
+    PADDING,
+    PROMPTS,
+    TOKENIZER_SETTINGS,
+    USE,
+    VOCABULARY,
+    is_seed_encoder,
+)
 from encore.config.entries import Backbone
 from encore.errors import EncoreError
 
@@ -55,6 +64,7 @@ def said_by(folder: Path) -> Said:
         EncoreError: no encoder that can be read, or vectors that Encore cannot express, with file and cause.
     """
     found = Said({}, {})
+    _refuse_foreign_tokenizer(folder)
 
     def add(file: str, values: Mapping[str, Any]) -> None:
         found.values.update(values)
@@ -129,6 +139,20 @@ def read_json(path: Path) -> dict[str, Any]:
         raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint") from error
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
+
+
+def _refuse_foreign_tokenizer(folder: Path) -> None:
+    """Refuse weights for far more pieces than the tokenizer next to them has."""
+    path, size = folder / VOCABULARY[0], bert_config(folder).get("vocab_size", 0)
+    said = read_json(path) if path.is_file() else {}
+    vocabulary = said.get("model", {}).get("vocab", ())
+    pieces = {each if isinstance(each, str) else each[0] for each in vocabulary}
+    pieces |= {each["content"] for each in said.get("added_tokens") or ()}
+    if pieces and size > len(pieces) + PADDING:
+        raise EncoreError(
+            f"{folder}: weights for {size:,} pieces, and {path.name} has {len(pieces):,}; they do not belong together, "
+            "so put the checkpoint's own tokenizer there"
+        )
 
 
 def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:

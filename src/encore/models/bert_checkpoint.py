@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from encore.config.checkpoints import CONFIG, WEIGHTS, is_seed_encoder
+from encore.config.checkpoints import CONFIG, PADDING, WEIGHTS, is_seed_encoder
 from encore.config.published import read_json
 from encore.errors import EncoreError
 from encore.models import seed_encoder
@@ -18,7 +18,6 @@ WORDS = "embeddings.word_embeddings.weight"
 ENCODER = ("embeddings.", "encoder.")  # how names of an encoder's own parameters begin
 DECODER = "cls.predictions.decoder."  # of the head: the word embeddings once more, and the head's bias
 REPEATED = (DECODER, "embeddings.position_ids")  # stored elsewhere too, or not a weight
-PADDING = 128  # pieces that weights may be padded by, up to a round number
 PER_PIECE = {WORDS, "cls.predictions.bias"}
 
 

@@ -148,7 +148,8 @@ BAD = [
     ({"train": judged(0, 300), "test": judged(0, 1)}, (), "test.tsv, line 2: 1 queries of split 'test' also train"),
     ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is not a whole number"),
     ({"train": judged(0, 300), "test": ["q301\td99\t1"]}, (), "drop` (here: `--drop`)"),
-    ({"train": judged(0, 50), "test": judged(300, 301)}, (), "50 training queries are too few"),
+    ({"train": judged(0, 60), "test": judged(300, 301)}, (), "60 training queries are too few"),
+    ({"train": judged(0, 60), "test": judged(300, 301)}, (), "move some to a dev.tsv"),
     ({}, (), "data/own/qrels holds no .tsv of judgments"),
     ({"train": judged(0, 300)}, (), "data/own/qrels has no judgments to test on"),
 ]
@@ -352,6 +353,11 @@ def test_queries_that_are_passages_too_have_their_own_kept_out(bare: Path) -> No
         specs = [each.spec for each in plan.made.values() if each.stage == stage]
         assert specs
         assert all(spec["ignore_identical_ids"] for spec in specs)
+
+
+def test_a_few_training_queries_are_enough_with_a_dev_file(bare: Path) -> None:
+    folder({"train": judged(0, 40), "dev": judged(40, 60), "test": judged(300, 330)})
+    assert "40 queries to train on, 20 to validate with, 30 to test with" in new("own", "--beir", "data/own")
 
 
 def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:

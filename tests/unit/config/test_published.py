@@ -97,6 +97,18 @@ def test_models_that_cannot_be_read_are_refused_with_the_cause(
         completed(backbone(checkpoint(tmp_path, **config)))
 
 
+@pytest.mark.parametrize("vocabulary", [{"[PAD]": 0, "[UNK]": 1}, [["<s>", 0.0], ["a", -1.5]]])
+def test_weights_with_the_tokenizer_of_another_model_are_refused(vocabulary: Any, tmp_path: Path) -> None:
+    """As a library saves that ignores the vocabulary it is given: special tokens alone."""
+    added = [{"id": 2, "content": "[MASK]"}, {"id": 3, "content": "[CLS]"}]
+    said = {"model": {"vocab": vocabulary}, "added_tokens": added}
+    (checkpoint(tmp_path, vocab_size=354) / "tokenizer.json").write_text(json.dumps(said))
+    with pytest.raises(EncoreError, match=r"weights for 354 pieces, and tokenizer\.json has 4; they do not belong"):
+        completed(backbone(tmp_path))
+    checkpoint(tmp_path, vocab_size=4 + 128)
+    assert completed(backbone(tmp_path)).hidden == 384, "padded up to a round number"
+
+
 def test_a_query_encoder_with_a_tokenizer_of_its_own_is_refused(tmp_path: Path) -> None:
     place = Path(checkpoint(tmp_path))
     (place / "query").mkdir()

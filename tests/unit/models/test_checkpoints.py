@@ -118,6 +118,9 @@ def test_a_configuration_that_is_not_the_backbones_is_refused(tmp_path: Path) ->
     config.write_text(json.dumps(said | {"vocab_size": 50}))
     with pytest.raises(EncoreError, match="50 word embeddings for a tokenizer of 93 pieces"):
         start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+    bert(tmp_path / "more", pieces=93 + 129)
+    with pytest.raises(EncoreError, match="weights for 222 pieces, and its tokenizer has 93; they do not belong"):
+        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "more")
     for damaged in ("[1", '{"a": ' + "[" * 100_000):
         config.write_text(damaged)
         with pytest.raises(EncoreError, match="is not a JSON object"):
