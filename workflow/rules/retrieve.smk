@@ -120,9 +120,9 @@ rule fuse:
 
 
 rule rerank:
-    """Rank the best results of a run again with a trained scorer."""
+    """Rank the best results of a run again with a trained scorer, or a whole collection by vectors of tokens."""
     input:
-        **manifests("runs/{rerank}/{topics}", "first", "tokens", "model"),
+        **manifests("runs/{rerank}/{topics}", "first", "tokens", "model", "collection"),
         **large_files("runs/{rerank}/{topics}", model="model.safetensors"),
     output:
         run="results/runs/{rerank}/{topics}/run.npz",
@@ -142,6 +142,7 @@ rule rerank:
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"
         " --first {input.first:q}"
+        " --collection {input.collection:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         ' --text-runs "$ENCORE_TEXT_RUNS"'

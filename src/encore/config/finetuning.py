@@ -22,9 +22,15 @@ class FinetuneStep(Step):
         description="How the model scores: one vector a text, one vector a token, or the two texts read as one.",
     )
     token_dimension: Positive = Field(128, description="The dimension of a token's vector, for late interaction.")
-    normalised: Literal["passages", "both"] = Field(
+    normalised: Literal["passages", "both", "none"] = Field(
         "passages", description="Whose token vectors are scaled to length 1, for late interaction."
     )
+    query_vectors: Positive | None = Field(
+        None,
+        description="For late interaction, the first tokens of a query, [CLS] among them, that have vectors; without "
+        "it, those of its content.",
+    )
+    passage_vectors: Positive | None = Field(None, description="The same of a passage.")
     loss: Literal[
         "contrastive",
         "pairwise",
@@ -209,7 +215,7 @@ class FinetuneStep(Step):
         validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
         taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers", "least_negatives"}
         return {
-            *(set() if late else {"token_dimension", "normalised"}),
+            *(set() if late else {"token_dimension", "normalised", "query_vectors", "passage_vectors"}),
             *(set() if self.validate_every else validation),
             *(set() if self.queries else {"sample"}),
             *(set() if self.negatives == "systems" else {"margin", "per_system"}),

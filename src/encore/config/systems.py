@@ -70,17 +70,21 @@ class Fusion(System):
 
 
 class Rerank(System):
-    """The best of a first stage, ranked again by a trained model (``finetuning/scoring``)."""
+    """The best of a first stage, or all passages, ranked by a trained model (``finetuning/scoring``)."""
 
     kind: Literal["rerank"]
-    first: str = Field(description="the system or lineage whose results are ranked again")
+    first: str | None = Field(
+        None,
+        description="the system or lineage whose results are ranked again; without it, a ranker with vectors of tokens "
+        "ranks the whole collection",
+    )
     ranker: str = Field(description="the lineage whose model scores a query and a passage")
     depth: Positive = Field(1000, description="results of each query that it scores; the others stay below")
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The first stage, and the lineage that ranks its results again."""
-        return (self.first, self.ranker)
+        return (self.first, self.ranker) if self.first else (self.ranker,)
 
 
 KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}

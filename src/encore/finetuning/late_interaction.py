@@ -37,15 +37,20 @@ class LateInteraction(Contrastive):
 
         linear, places = heads[late_interaction.NAME], batch["places"]
 
-        def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:
+        def tokens(tower: Encoder, name: str, length: int, of: str, first: int | None) -> tuple[Tensor, Tensor]:
             ids, mask = (batch[name.format(kind)] for kind in ("ids", "mask"))
-            vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised)
-            missing = length - ids.shape[1]  # a name's rows have the same shape in every part of a batch
+            normalised = late_interaction.is_normalised(self.step.normalised, of)
+            vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised, first)
+            missing = min(length, first or length) - vectors.shape[1]  # rows have one shape in every part of a batch
             return F.pad(vectors, (0, 0, 0, missing)), F.pad(counted, (0, missing))
 
-        both, step = self.step.normalised == "both", self.step
-        queries, counted_queries = tokens(encoder.query_tower, "query_{}", step.query_length, both)
-        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in part_numbers(batch, "passage")]
+        step = self.step
+        asked, known = (
+            (step.query_length, "queries", step.query_vectors),
+            (step.length, "passages", step.passage_vectors),
+        )
+        queries, counted_queries = tokens(encoder.query_tower, "query_{}", *asked)
+        embedded = [tokens(encoder, f"passage_{{}}_{i}", *known) for i in part_numbers(batch, "passage")]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
@@ -66,7 +71,14 @@ class LateInteraction(Contrastive):
         shapes = [batch[name].shape for name in names]
         forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
-        tokens = sum(rows * length for rows, length in shapes)
+        asked, known = (
+            self.step.query_vectors or self.step.query_length,
+            self.step.passage_vectors or self.step.length,
+        )
+        most = {"query_ids": asked}
+        tokens = sum(
+            rows * min(length, most.get(name, known)) for name, (rows, length) in zip(names, shapes, strict=True)
+        )
         mapped = flops.product(tokens, encoder.config.hidden, width)
-        scores = flops.product(len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length)
+        scores = flops.product(len(batch["query_ids"]) * asked, width, passages * known)
         return flops.TRAINING * (forward + mapped + scores)

@@ -118,7 +118,8 @@ def finetune(
     done.counts = {"queries": len(queries)}
     if not launch.leads():
         return done
-    normalised = {"normalised": step.normalised} if step.scorer == "late-interaction" else {}
+    counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
+    normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     checkpoint.save_model(
         encoder,
         heads | own.state_dict(),

@@ -19,7 +19,7 @@ def token_head(config: EncoderConfig, dimension: int) -> nn.ModuleDict:
 
 
 def token_vectors(
-    encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, normalised: bool
+    encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, normalised: bool, first: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """The vectors of texts' tokens, and which of them count.
 
@@ -27,19 +27,31 @@ def token_vectors(
         ids: int64 [B, L].
         mask: bool [B, L], true at real tokens.
         normalised: whether each vector gets length 1.
+        first: tokens from [CLS] on that a text is compared by in place of its content (ME-BERT: Luan et al. 2021); L
+            is then at most as many.
 
     Returns:
         float [B, L, D], and bool [B, L]: at padding and at tokens that do not count a vector means nothing.
     """
-    vectors = linear(encoder(ids, mask))
-    return F.normalize(vectors, dim=-1) if normalised else vectors, counted(ids, encoder.config)
+    vectors = linear(encoder(ids, mask)[:, :first])
+    return F.normalize(vectors, dim=-1) if normalised else vectors, counted(ids, encoder.config, first)
 
 
-def counted(ids: Tensor, config: EncoderConfig) -> Tensor:
-    """True for tokens of ids [B, L] that a text is compared by, bool [B, L]: its content, or [CLS] without any."""
+def counted(ids: Tensor, config: EncoderConfig, first: int | None = None) -> Tensor:
+    """True for tokens of ids [B, L] that a text is compared by, bool [B, L]: its content, or [CLS] without any.
+
+    With ``first``, of the first tokens [B, at most ``first``] all that are not padding.
+    """
+    if first is not None:
+        return ids[:, :first] != config.pad
     found = content(ids, config)
-    first = torch.arange(ids.shape[1], device=ids.device) == 0
-    return found | (first & ~found.any(dim=1, keepdim=True))
+    start = torch.arange(ids.shape[1], device=ids.device) == 0
+    return found | (start & ~found.any(dim=1, keepdim=True))
+
+
+def is_normalised(whose: str, of: str) -> bool:
+    """Whether the vectors of ``queries`` or ``passages`` get length 1 in a model whose ``whose`` do."""
+    return whose in (of, "both")
 
 
 def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_passages: Tensor) -> Tensor:

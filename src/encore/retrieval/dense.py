@@ -259,21 +259,26 @@ class Searcher:
             most, cut = min(wanted, passages), []
             hits = self.ranking.by_batch(queries, most, self.kept)
             for number, (scores, rows) in zip(pending, hits, strict=True):
-                found[number] = self._ordered(scores, rows, depth)
+                found[number] = ordered(scores, rows, depth, self.place)
                 if most < passages and (found[number][0][:, -1] == scores[:, -1]).any():
                     cut.append(number)
             pending, wanted = cut if wanted <= MOST * depth else [], 4 * wanted
         best, rows = (np.concatenate(part) for part in zip(*map(found.__getitem__, range(len(batches))), strict=True))
         return best, rows
 
-    def _ordered(self, scores: np.ndarray, rows: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """The ``depth`` best of hits [queries, hits], best first; of equal scores by descending document id."""
-        scores = scores + np.float32(0)  # -0.0 becomes 0.0
-        same = np.pad(scores[:, 1:] == scores[:, :-1], ((0, 0), (1, 1)))  # as the hit before
-        tied = np.nonzero(same[:, 1:] | same[:, :-1])
-        ties = np.cumsum(~same[tied])  # the number of each one's tie
-        rows[tied] = rows[tied][np.lexsort((-self.place[rows[tied]], ties))]
-        return scores[:, :depth], rows[:, :depth]
+
+def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ``depth`` best of hits [queries, hits], best first; of equal scores by descending document id.
+
+    Args:
+        place: of each row's id among all, ascending.
+    """
+    scores = scores + np.float32(0)  # -0.0 becomes 0.0
+    same = np.pad(scores[:, 1:] == scores[:, :-1], ((0, 0), (1, 1)))  # as the hit before
+    tied = np.nonzero(same[:, 1:] | same[:, :-1])
+    ties = np.cumsum(~same[tied])  # the number of each one's tie
+    rows[tied] = rows[tied][np.lexsort((-place[rows[tied]], ties))]
+    return scores[:, :depth], rows[:, :depth]
 
 
 def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:

@@ -53,6 +53,25 @@ def test_the_loss_is_the_one_by_definition(normalised: str) -> None:
     assert abs(other - expected) > 1e-3, "the check must see which vectors are normalised"
 
 
+def test_first_tokens_are_compared_in_place_of_the_content() -> None:
+    """ME-BERT: the largest product of the query's [CLS] with one of a passage's first three vectors."""
+    task, models = make(normalised="none", query_vectors=1, passage_vectors=3)
+    batch, linear = six_of(task), models.heads["late"]
+
+    def vectors(sequence: np.ndarray, length: int, count: int) -> np.ndarray:
+        ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.config))[None]
+        found: np.ndarray = linear(models.encoder(ids, None)[0])[:count].detach().numpy()
+        return found
+
+    passages = [row for example in batch for row in example.passages]
+    known = [vectors(task.store.passages[row], LENGTH, 3) for row in passages]
+    asked = [vectors(task.store.queries[example.query.row], QUERY_LENGTH, 1) for example in batch]
+    scores = np.array([[(one @ other.T).max() for other in known] for one in asked])
+    ignored = np.array([[row in example.query.relevant for row in passages] for example in batch])
+    expected = oracles.choice(scores / task.step.temperature, np.arange(6) * 3, ignored)
+    assert loss_of(models, batch).item() == pytest.approx(expected, rel=1e-10)
+
+
 @pytest.mark.parametrize("mistake", ["scale", "mean", "special tokens", "padding"])
 def test_a_planted_error_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     task, models = make()
@@ -68,7 +87,7 @@ def test_a_planted_error_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(late_interaction, "max_sim", wrong)
     if mistake == "special tokens":
-        monkeypatch.setattr(late_interaction, "counted", lambda ids, shape: ids != shape.pad)
+        monkeypatch.setattr(late_interaction, "counted", lambda ids, shape, first=None: ids != shape.pad)
     assert abs(loss_of(models, six_of(task)).item() - expected) > 1e-5
 
 

@@ -20,6 +20,13 @@ SCORERS: dict[str, dict[str, Any]] = {
     "cross-encoder": {"length": 11},
     "cross-encoder, pointwise": {"length": 11, "loss": "pointwise"},
     "late-interaction": {"length": 12, "token_dimension": 6},
+    "late-interaction, first tokens": {
+        "length": 12,
+        "token_dimension": 6,
+        "normalised": "none",
+        "query_vectors": 1,
+        "passage_vectors": 3,
+    },
 }
 TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse", "dual"]
 TASKS = ["contrastive", *RECIPES, "pairwise", "pairwise-in-batch", "lambda", *TAUGHT, *SCORERS]

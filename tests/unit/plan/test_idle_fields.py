@@ -96,6 +96,11 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
         {"systems": {"hybrid": {"dense": "bert-base-tct+colbert"}}},
         "system 'hybrid': lineage 'bert-base-tct[+]colbert' ends with a late-interaction scorer",
     ),
+    "a whole collection ranked by pairs": (
+        "me-bert",
+        {"systems": {"me-bert": {"ranker": "bert-base+cross-encoder"}}},
+        "system 'me-bert': .*cross-encoder is a cross-encoder scorer.*name a `first` stage",
+    ),
     "a ranker that is none": (
         "bm25-colbert",
         {"systems": {"bm25-colbert": {"ranker": "bm25"}}},

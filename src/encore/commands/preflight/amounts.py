@@ -139,6 +139,12 @@ def _teacher_scores(job: _Job) -> Amounts:
     return _scoring(job, job.found["queries"] * (1 + job.spec["fill"]))
 
 
+def _rerank(job: _Job) -> Amounts:
+    """Of a first stage each query's best are read, of a whole collection each passage once."""
+    count = job.size.passages.count
+    return _scoring(job, job.found["queries"] * min(job.spec["reranked"], count) if "reranked" in job.spec else count)
+
+
 def _scoring(job: _Job, pairs: float) -> Amounts:
     """Pairs that a trained scorer reads: query and passage together, or each separately."""
     model = job.made.inputs["model"]
@@ -196,7 +202,7 @@ COUNTED: dict[str, Callable[[_Job], Amounts]] = {
     "measure_latency": lambda job: {"scanned": job.found["queries"] * job.found.get("vectors", 0.0) * FP32},
     "predict_queries": _predict_queries,
     "prepare": lambda job: {"text_tokens": _texts(job.spec["preparation"], job.size).tokens},
-    "rerank": lambda job: _scoring(job, job.found["queries"] * min(job.spec["reranked"], job.size.passages.count)),
+    "rerank": _rerank,
     "search": _search,
     "search_index": _search,
     "teacher_scores": _teacher_scores,

@@ -56,13 +56,12 @@ class LateInteractionScorer(Scorer):
         self.modules = with_weights(late_interaction.token_head(encoder.config, width), heads)
 
     def passages(self, rows: np.ndarray) -> TokenVectors:
-        """The token vectors of passages, rows of the store, in this order; of length 1."""
-        return self._tokens(self.encoder, self.store.passages, rows, self.use.length, normalised=True)
+        """The token vectors of passages, rows of the store, in this order; of length 1 if the model was trained so."""
+        return self._tokens(self.encoder, self.store.passages, rows, self.use.length)
 
     def queries(self, rows: np.ndarray) -> TokenVectors:
         """The token vectors of queries, rows of the store, in this order; of length 1 if the model was trained so."""
-        tower, normalised = self.encoder.query_tower, self.use.scorer.get("normalised") == "both"
-        return self._tokens(tower, self.store.queries, rows, self.use.query_length, normalised)
+        return self._tokens(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
 
     def begun(self, queries: np.ndarray, passages: np.ndarray) -> ToHost:
         """A block's texts are embedded once; then each query is compared with its passages."""
@@ -78,16 +77,20 @@ class LateInteractionScorer(Scorer):
         return ToHost(torch.cat(scores).index_select(0, back))
 
     @torch.no_grad()
-    def _tokens(
-        self, tower: Encoder, sequences: Sequences, rows: np.ndarray, length: int, normalised: bool
-    ) -> TokenVectors:
+    def _tokens(self, tower: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> TokenVectors:
         """Embed length-sorted batches, whose bounds are a function of the rows alone, if memory suffices."""
-        linear = self.modules[late_interaction.NAME]
+        linear, how = self.modules[late_interaction.NAME], self.use.scorer
+        normalised = late_interaction.is_normalised(how.get("normalised", "passages"), sequences.name)
+        first = how.get({"queries": "query_vectors", "passages": "passage_vectors"}[sequences.name])
 
         def embedded(some: np.ndarray) -> tuple[Tensor, np.ndarray]:
             ids, mask = map(torch.from_numpy, inputs.read_inputs(sequences, some, length, tower.config))
-            vectors, _ = late_interaction.token_vectors(tower, linear, to_device(ids, self.device), mask, normalised)
-            counted = late_interaction.counted(ids, tower.config)  # again on the host, which need not wait for it
+            vectors, _ = late_interaction.token_vectors(
+                tower, linear, to_device(ids, self.device), mask, normalised, first
+            )
+            counted = late_interaction.counted(
+                ids, tower.config, first
+            )  # again on the host, which need not wait for it
             places = to_device(counted.flatten().nonzero().squeeze(1), self.device)
             return vectors.float().flatten(0, 1).index_select(0, places), counted.sum(dim=1).numpy()
 

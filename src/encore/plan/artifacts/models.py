@@ -22,7 +22,15 @@ NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbo
 SHARED = 0  # the seed of a start without chance, or a trained one: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores", "batch_teachers"}
 # Fields of a step that came after models had names: of no spec where they have their default, as before them.
-ADDED = {"head_warmup", "negatives_below", "batch_weight", "clusters", "margin_bins"}
+ADDED = {
+    "head_warmup",
+    "negatives_below",
+    "batch_weight",
+    "clusters",
+    "margin_bins",
+    "query_vectors",
+    "passage_vectors",
+}
 
 
 def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:

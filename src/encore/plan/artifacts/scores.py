@@ -66,7 +66,7 @@ def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
 def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
     """The latency of a system on queries of a split; None for a kind that cannot be measured yet."""
     run = plan.run(system, seed, dataset, Topics(split, plan.config.depth))
-    if run.stage not in READS:
+    if run.stage not in READS or not {*PARTS.get(run.stage, ())} <= run.inputs.keys():
         return None
     inputs = {role: run.inputs[role] for role in READS[run.stage] if role in run.inputs}
     inputs |= {role: shard for role, shard in run.inputs.items() if role.startswith("shard")}

@@ -74,6 +74,8 @@ def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact
 def _rerank(plan: Planner, system: str, fields: Rerank, seed: int, dataset: str, topics: Topics) -> Artifact:
     """The first stage's run over the queries of a split, its best ``depth`` in the order of the ranker's scores."""
     ranker = plan.resolve.lineage(fields.ranker)
+    if fields.first is None:
+        return _by_tokens(plan, system, ranker, seed, dataset, topics)
     inputs = {
         "first": plan.run(fields.first, seed, dataset, topics._replace(depth=max(topics.depth, fields.depth))),
         "model": plan.model(ranker, seed),
@@ -83,6 +85,28 @@ def _rerank(plan: Planner, system: str, fields: Rerank, seed: int, dataset: str,
     owner = f"{system}-s{seed}-{digest([impl, how, inputs['first'].owner, inputs['model'].name])}"
     spec = {"impl": impl, **topics._asdict(), **how, "system": owner, **names(inputs)}
     spec["collection"] = collection(plan, dataset).name
+    return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
+
+
+def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
+    """All passages in the order of a ranker that compares them by the vectors of their tokens.
+
+    Raises:
+        EncoreError: it has none.
+    """
+    if (scorer := plan.resolve.scorer(ranker)) != "late-interaction":
+        raise EncoreError(
+            f"{ranker} is a {scorer} scorer, and only one with vectors of tokens ranks a whole collection; name a "
+            "`first` stage"
+        )
+    inputs = {
+        "model": plan.model(ranker, seed),
+        "tokens": tokens(plan, dataset, plan.resolve.backbone(ranker)),
+        "collection": collection(plan, dataset),
+    }
+    how = {"impl": plan.impl("rerank"), "numerics": plan.numerics()}
+    owner = f"{system}-s{seed}-{digest([how, inputs['model'].name])}"
+    spec = {**how, **topics._asdict(), "system": owner, **names(inputs)}
     return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
