@@ -14,7 +14,8 @@ from encore.storage.files import remembered_contents, sha256
 CONFIG = "config.json"
 SHARDS = "model.safetensors.index.json"  # which of several files has which weight
 WEIGHTS = ("model.safetensors", SHARDS, "pytorch_model.bin")  # the first that is there counts
-VOCABULARY = ("tokenizer.json", "vocab.txt")
+TOKENIZER = "tokenizer.json"
+VOCABULARY = (TOKENIZER, "vocab.txt")
 PADDING = 128  # pieces that weights may be padded by, up to a round number
 # What Transformers makes a tokenizer of, where there is no tokenizer.json.
 OTHER_VOCABULARY = ("sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")

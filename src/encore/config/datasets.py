@@ -215,11 +215,6 @@ class CollectionFields(Strict):
         return False
 
     @property
-    def scored_by_passages(self) -> bool:
-        """True if its documents are cut into passages, and have the score of the best (MaxP; Dai and Callan 2019)."""
-        return False
-
-    @property
     def only_articles(self) -> bool:
         """True if it has articles to pre-train on, and neither passages nor queries."""
         return False

@@ -17,9 +17,9 @@ from encore.config.checkpoints import (
     MODULES,
     PADDING,
     PROMPTS,
+    TOKENIZER,
     TOKENIZER_SETTINGS,
     USE,
-    VOCABULARY,
     is_seed_encoder,
 )
 from encore.config.entries import Backbone
@@ -143,7 +143,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuse weights for far more pieces than the tokenizer next to them has."""
-    path, size = folder / VOCABULARY[0], bert_config(folder).get("vocab_size", 0)
+    path, size = folder / TOKENIZER, bert_config(folder).get("vocab_size", 0)
     said = read_json(path) if path.is_file() else {}
     vocabulary = said.get("model", {}).get("vocab", ())
     pieces = {each if isinstance(each, str) else each[0] for each in vocabulary}

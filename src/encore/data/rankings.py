@@ -264,13 +264,8 @@ class RunMatrices(Mapping[str, Ranking]):
         return np.array(list(self.documents), dtype=object)
 
 
-def part_id(document: str, place: int) -> str:
-    """The id of a passage of a document."""
-    return f"{document}#{place}"
-
-
 def whole_id(part: str) -> str:
-    """The id of the document that a passage is of."""
+    """The id of the document that a passage is of, whose own id has a # and a number behind that."""
     return part.rpartition("#")[0]
 
 

@@ -19,7 +19,6 @@ from encore.config.strict import Positive
 from encore.data import qrels as judged
 from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields
-from encore.data.rankings import part_id
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.datasets import counting
@@ -66,11 +65,6 @@ class BeirFields(JudgedFields):
     def missing(self) -> str | None:
         """What to do about a folder that cannot be downloaded; None if it is there, or its files are simply read."""
         return super().missing if self.access else None
-
-    @property
-    def scored_by_passages(self) -> bool:
-        """True if documents are cut into passages."""
-        return self.windows is not None
 
     @model_validator(mode="after")
     def _have_whole_documents_for_their_own_queries(self) -> "BeirFields":
@@ -184,9 +178,9 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         queries = _asked(_once(queries, left_out), left_out)
     judgments: dict[str, Iterable[Judgment]] = {**qrels}
     if "windows" in spec:
-        counts, (words, stride) = Counter[str](), spec["windows"]
-        corpus = _windows(corpus, words, stride, counts)
-        judgments = {split: _of_windows(own, counts) for split, own in qrels.items()}
+        parts, (words, stride) = dict[str, list[str]](), spec["windows"]
+        corpus = _windows(corpus, words, stride, parts)
+        judgments = {split: _of_windows(own, parts) for split, own in qrels.items()}
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
@@ -296,22 +290,21 @@ def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) 
 
 
 def _windows(
-    rows: Iterable[tuple[int, Row]], words: int, stride: int, counts: Counter[str]
+    rows: Iterable[tuple[int, Row]], words: int, stride: int, parts: dict[str, list[str]]
 ) -> Iterator[tuple[int, Row]]:
-    """Each document's passages, under its id with a number behind; ``counts`` says of how many each came."""
+    """Each document's passages, whose ids go to ``parts``: the document's with a number behind (``whole_id``)."""
     for number, row in rows:
         text = row["text"].split()
         starts = range(0, max(len(text) - words, 0) + stride, stride)
-        for place, start in enumerate(starts):
-            yield number, {**row, "_id": part_id(row["_id"], place), "text": " ".join(text[start : start + words])}
-        counts[row["_id"]] = len(starts)
+        parts[row["_id"]] = [f"{row['_id']}#{place}" for place in range(len(starts))]
+        for name, start in zip(parts[row["_id"]], starts, strict=True):
+            yield number, {**row, "_id": name, "text": " ".join(text[start : start + words])}
 
 
-def _of_windows(judgments: Iterable[Judgment], counts: Counter[str]) -> Iterator[Judgment]:
+def _of_windows(judgments: Iterable[Judgment], parts: Mapping[str, list[str]]) -> Iterator[Judgment]:
     """A judgment of each passage of a judged document (Dai and Callan 2019, 3); of an unknown one, of itself."""
     for each in judgments:
-        parts = [part_id(each.document, place) for place in range(counts[each.document])]
-        yield from (each._replace(document=name) for name in parts or [each.document])
+        yield from (each._replace(document=name) for name in parts.get(each.document, [each.document]))
 
 
 def _asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:

@@ -62,8 +62,11 @@ def test_a_dataset_with_windows_says_so_to_its_scores(tmp_path: Path, monkeypatc
         fields(place, windows=[3, 2], ignore_identical_ids=True)
     run = {"extends": "config/nano.yaml", "title": "own", "tables": {"table1": ["bm25"]}}
     entry = fields(place, windows=[3, 2]).model_dump(mode="json", exclude_unset=True)
-    run["datasets"] = {"own": entry}
+    part = {"kind": "subset", "of": "own", "train_queries": 1}
+    run["datasets"] = {"own": entry, "part": part}
     monkeypatch.chdir(Path(__file__).parents[3])
     plan = load_plan(Path("config/own.yaml"), run)
-    assert plan.scores("bm25", None, "own", "test").spec["scored_by_passages"] is True
+    for name in ("own", "part"):
+        assert plan.scores("bm25", None, name, "test").spec["scored_by_passages"] is True
+    assert "scored_by_passages" not in plan.scores("bm25", None, "pydocs", "test").spec
     assert plan.collection("own").spec["windows"] == [3, 2]

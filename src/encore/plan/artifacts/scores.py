@@ -4,7 +4,7 @@ from encore.config.datasets import serves
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifact import Artifact, Topics, names, upstream
 from encore.plan.artifacts import teachers
 from encore.plan.artifacts.collections import collection, identical_ids
 from encore.plan.planner import Planner
@@ -46,7 +46,9 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
     by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
-    spec |= identical_ids(plan, dataset) | ({"scored_by_passages": True} if fields.scored_by_passages else {})
+    spec |= identical_ids(plan, dataset)
+    if any("windows" in each.spec for each in upstream([inputs["collection"]])):  # also of a part of such a one
+        spec["scored_by_passages"] = True
     return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
 
 

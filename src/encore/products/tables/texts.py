@@ -71,12 +71,8 @@ def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[dict[str
         fields, name = plan.resolve.dataset(request.dataset).fields, plan.resolve.dataset(request.dataset).name
         if fields.embedded:
             continue
-        about = {
-            "dataset": name,
-            "collection": plan.collection(request.dataset).folder,
-            "ignore_copies": fields.ignore_copies,
-        }
-        own = found.setdefault(name, {**about, "tokens": []})
+        own = found.setdefault(name, {"dataset": name, "ignore_copies": fields.ignore_copies, "tokens": []})
+        own["collection"] = plan.collection(request.dataset).folder
         if lineage := lineage_of(plan, request):
             tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
             read = [tokens.folder, plan.resolve.passage_length(lineage, request.dataset)]
