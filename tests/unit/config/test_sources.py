@@ -144,6 +144,17 @@ def test_two_files_that_hold_one_name_are_refused(web, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out/set").iterdir()) == ["corpus.jsonl", "other.txt"]
 
 
+def test_two_archives_that_do_not_fit_together_leave_nothing(web, tmp_path):
+    for name, member in (("one.zip", "set"), ("two.zip", "set/file")):
+        with zipfile.ZipFile(web / name, "w") as archive:
+            archive.writestr(member, member)
+    both = source(entry(web, "one.zip", unpack="zip"), entry(web, "two.zip", unpack="zip"))
+    with pytest.raises(EncoreError, match=r"set/file cannot be placed next to the source's other files.*members"):
+        fetch("both", both, tmp_path / "data", tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+    assert not (tmp_path / "data/trusted.json").exists()
+
+
 def test_a_name_stands_once_in_a_source(web):
     with pytest.raises(ValueError, match="two files have one name"):
         source(entry(web), entry(web))
@@ -153,6 +164,7 @@ def test_a_moved_address_is_the_same_folder():
     one, other = (source({"url": f"https://{host}/x.gz"}) for host in ("a.org", "b.org/y"))
     assert one.identity() == other.identity()
     assert one.identity() != source({"url": "https://a.org/x.gz", "unpack": "gz"}).identity()
+    assert one.identity() != source({"url": "https://a.org/y.gz"}).identity()
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -78,6 +78,30 @@ def test_a_tar_of_any_form_is_unpacked_without_the_filters_of_newer_pythons(
 def test_a_zip_is_unpacked(tmp_path: Path) -> None:
     unpack(good_zip(tmp_path / "a.zip"), "zip", (), tmp_path / "all")
     assert inside(tmp_path / "all") == FILES
+    unpack(tmp_path / "a.zip", "zip", ("readme",), tmp_path / "part")
+    assert inside(tmp_path / "part") == {"readme": b""}
+
+
+def test_a_single_file_is_unpacked_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "docs.tsv.gz"
+    path.write_bytes(gzip.compress(b"text"))
+    unpack(path, "gz", (), tmp_path / "set")
+    assert inside(tmp_path / "set") == {"docs.tsv": b"text"}
+    unpack(path, "none", (), tmp_path / "plain")
+    assert inside(tmp_path / "plain") == {path.name: path.read_bytes()}
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_member_that_there_is_not_is_named(kind: str, tmp_path: Path) -> None:
+    archive = good_tar(tmp_path / "a") if kind == "tar" else good_zip(tmp_path / "a")
+    refused(archive, kind, r"does not hold set/none.*members", ("set/none",))
+
+
+@pytest.mark.parametrize("kind", ["gz", "tar", "zip"])
+def test_an_archive_that_was_cut_short_is_damaged(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(FILES["set/corpus.jsonl"])[:20])
+    refused(path, kind, rf"a\.gz is not a {kind} archive or is damaged")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +110,7 @@ def test_a_zip_is_unpacked(tmp_path: Path) -> None:
 def test_a_tar_holds_no_links_and_no_devices(kind: bytes, tmp_path: Path) -> None:
     members = [(member("set/file"), b"content"), (member("set/link", kind, "file"), b"")]
     archive = tar(tmp_path / "a.tar", members)
-    refused(archive, "tar", r"a\.tar holds 'set/link', which is no regular file and no folder")
+    refused(archive, "tar", r"a\.tar holds 'set/link', which is no regular file and no folder.*do not use this archive")
     refused(archive, "tar", r"a\.tar holds 'set/link'", ("set/file",))
 
 

@@ -1,23 +1,17 @@
 """Fetching: whole or not at all, gone on with after a break, and one line for whatever goes wrong."""
 
 import errno
-import gzip
 import hashlib
-import io
 import shutil
-import tarfile
-import zipfile
 from collections import namedtuple
-from pathlib import Path
 
 import pytest
 
-from encore.config.sources import Remote, SourceEntry, digest_of
+from encore.config.sources import Remote, digest_of
 from encore.datasets.download import download as downloading
 from encore.datasets.download.download import download
 from encore.datasets.download.source import NAME as TRUSTED
-from encore.datasets.download.source import fetch, trust
-from encore.datasets.download.unpack import unpack
+from encore.datasets.download.source import trust
 from encore.errors import EncoreError
 from encore.storage.release import HOME, __version__
 from tests.support.server import CONTENT, Server
@@ -279,76 +273,6 @@ def test_an_entry_is_checked(wrong):
         remote(**{"url": "https://example.org/x", **wrong})
 
 
-def test_an_address_that_moves_is_no_other_file():
-    one, other = remote("https://a.org/x.gz"), remote("https://b.org/y/x.gz")
-    assert one.identity() == other.identity()
-    assert remote("https://a.org/y.gz").identity() != one.identity()
-
-
-def packed(path, names):
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name in names:
-                archive.writestr(name, name)
-    else:
-        with tarfile.open(path, "w:gz") as archive:
-            for name in names:
-                member = tarfile.TarInfo(name)
-                member.size = len(name)
-                archive.addfile(member, io.BytesIO(name.encode()))
-    return path, "zip" if path.suffix == ".zip" else "tar"
-
-
-@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
-def test_an_archive_is_unpacked_whole_or_in_part(tmp_path, name):
-    archive, kind = packed(tmp_path / name, ["set/corpus.jsonl", "set/qrels/test.tsv"])
-    unpack(archive, kind, (), tmp_path / "all")
-    assert (tmp_path / "all/set/qrels/test.tsv").read_text() == "set/qrels/test.tsv"
-    unpack(archive, kind, ["set/corpus.jsonl"], tmp_path / "part")
-    assert [str(path.relative_to(tmp_path / "part")) for path in (tmp_path / "part").rglob("*.*")] == [
-        "set/corpus.jsonl"
-    ]
-    with pytest.raises(EncoreError, match=r"does not hold set/none.*members"):
-        unpack(archive, kind, ["set/none"], tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
-@pytest.mark.parametrize("evil", ["../out.txt", "/tmp/encore-out.txt", "set/../../out.txt"])
-def test_an_archive_that_leads_outside_is_refused(tmp_path, name, evil):
-    archive, kind = packed(tmp_path / name, ["set/corpus.jsonl", evil])
-    with pytest.raises(EncoreError, match=r"outside of its folder"):
-        unpack(archive, kind, (), tmp_path / "inner" / "set")
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [name]
-    assert not Path("/tmp/encore-out.txt").exists()
-
-
-def test_a_link_that_leads_outside_is_refused(tmp_path):
-    with tarfile.open(tmp_path / "a.tar", "w") as archive:
-        link = tarfile.TarInfo("set/link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    with pytest.raises(EncoreError, match="do not use this archive"):
-        unpack(tmp_path / "a.tar", "tar", (), tmp_path / "set")
-    assert not (tmp_path / "set").exists()
-
-
-@pytest.mark.parametrize("kind", ["gz", "tar", "zip"])
-def test_a_damaged_archive_is_said_so(tmp_path, kind):
-    (tmp_path / "a.gz").write_bytes(gzip.compress(CONTENT)[:500])
-    with pytest.raises(EncoreError, match=rf"a\.gz is not a {kind} archive or is damaged"):
-        unpack(tmp_path / "a.gz", kind, (), tmp_path / "set")
-    assert left(tmp_path) == ["a.gz"]
-
-
-def test_a_single_file_is_unpacked_by_its_name(tmp_path):
-    (tmp_path / "docs.tsv.gz").write_bytes(gzip.compress(b"text"))
-    unpack(tmp_path / "docs.tsv.gz", "gz", (), tmp_path / "set")
-    assert (tmp_path / "set/docs.tsv").read_text() == "text"
-    unpack(tmp_path / "docs.tsv.gz", "none", (), tmp_path / "plain")
-    assert (tmp_path / "plain/docs.tsv.gz").read_bytes() == (tmp_path / "docs.tsv.gz").read_bytes()
-
-
 @pytest.mark.parametrize("length", ["many", "-5", "1e6", "", "9" * 40])
 def test_a_length_that_is_no_number_is_one_line(server, tmp_path, length):
     server.headers = {"Content-Length": length}
@@ -454,14 +378,3 @@ def test_a_damaged_record_of_first_downloads_is_one_line(tmp_path, record):
 def test_a_name_of_no_file_is_refused(url):
     with pytest.raises(ValueError, match="ends without a file's name"):
         remote(url)
-
-
-def test_two_archives_that_do_not_fit_together_leave_nothing(tmp_path):
-    first, _ = packed(tmp_path / "one.zip", ["set"])
-    second, _ = packed(tmp_path / "two.zip", ["set/file"])
-    files = [{"url": each.as_uri(), "unpack": "zip"} for each in (first, second)]
-    source = SourceEntry.model_validate({"licence": "none", "terms": "https://example.org", "files": files})
-    with pytest.raises(EncoreError, match=r"set/file cannot be placed next to the source's other files.*members"):
-        fetch("both", source, tmp_path / "data", tmp_path / "made")
-    assert not (tmp_path / "made").exists()
-    assert not (tmp_path / "data" / TRUSTED).exists()
