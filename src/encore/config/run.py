@@ -73,6 +73,10 @@ class Scale(Strict):
     doc2query: dict[str, str] = Field(
         {}, description="Document expansions of the papers, each with the one that replaces it in this run."
     )
+    vocabulary: Positive | None = Field(
+        None,
+        description="Pieces of every new vocabulary, whatever its backbone says: some languages have more characters.",
+    )
     replace_prefix: dict[str, str] = Field(
         {},
         description="Prefixes of lineages, each with the prefix that replaces it, such as a released "

@@ -57,11 +57,11 @@ def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]
     if isinstance(texts, Iterator):
         raise TypeError("texts are read twice; give what can be iterated again")
     characters = _characters(texts, language)
-    fixed = [*SPECIAL, *characters, *(CONTINUES + character for character in characters if _continues(character))]
+    fixed = _fixed(characters)
     if size < len(fixed):
         raise EncoreError(
             f"a vocabulary of {size} cannot hold the {len(fixed)} special tokens and characters of its texts; "
-            "raise the backbone's `vocabulary`"
+            "raise `vocabulary` of the run's `scale:`"
         )
     tokenizer = _untrained(language)
     # The trainer numbers "##" characters in the order of a hash table and breaks ties by those numbers. Declared as
@@ -76,6 +76,11 @@ def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]
     )
     tokenizer.train_from_iterator(texts, trainer)
     return pieces(tokenizer)
+
+
+def fewest_pieces(texts: Iterable[str], language: str) -> int:
+    """How many pieces a vocabulary of these texts has at least: special tokens and characters."""
+    return len(_fixed(_characters(texts, language)))
 
 
 def build_tokenizer(ordered: Sequence[str], language: str = ENGLISH) -> Tokenizer:
@@ -215,6 +220,10 @@ def _characters(texts: Iterable[str], language: str) -> list[str]:
         return sorted(seen[:CHARACTERS])
     covered = np.cumsum([counts[character] for character in seen])
     return sorted(seen[: int(np.searchsorted(covered, COVERAGE * covered[-1])) + 1] if seen else [])
+
+
+def _fixed(characters: Sequence[str]) -> list[str]:
+    return [*SPECIAL, *characters, *(CONTINUES + character for character in characters if _continues(character))]
 
 
 def _code_points(texts: Iterable[str]) -> dict[int, int]:

@@ -157,7 +157,7 @@ class Resolver:
         return self.named_backbone(lineage.backbone)
 
     def named_backbone(self, name: str) -> Backbone:
-        """An entry of backbones.yaml, with what the user's folder that it starts from says (``config/published.py``).
+        """An entry of backbones.yaml at this scale, with what the user's folder behind it says (``published.py``).
 
         What starts from a lineage has the shape of the backbone that this starts from, where it leaves that open.
 
@@ -166,6 +166,8 @@ class Resolver:
         """
         if name not in self._backbones:
             entry = self.catalogue.backbones[name]
+            if entry.vocabulary and self.config.scale.vocabulary:
+                entry = entry.model_copy(update={"vocabulary": self.config.scale.vocabulary})
             if entry.lineage:
                 taken = entry.lineage.partition("+")[0]
                 said = self.named_backbone(taken).model_fields_set - self.catalogue.backbones[taken].model_fields_set

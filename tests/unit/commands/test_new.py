@@ -148,8 +148,17 @@ BAD = [
     ({"train": judged(0, 300), "test": judged(0, 1)}, (), "test.tsv, line 2: 1 queries of split 'test' also train"),
     ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is not a whole number"),
     ({"train": judged(0, 300), "test": ["q301\td99\t1"]}, (), "drop` (here: `--drop`)"),
-    ({"train": judged(0, 60), "test": judged(300, 301)}, (), "60 training queries are too few"),
-    ({"train": judged(0, 60), "test": judged(300, 301)}, (), "move some to a dev.tsv"),
+    (
+        {"train": judged(0, 60), "test": judged(300, 330)},
+        (),
+        "60 training queries are too few to hold out 10 of ten times",
+    ),
+    ({"train": judged(0, 60), "test": judged(300, 330)}, (), "give more, move some to a dev.tsv, or evaluate models"),
+    (
+        {"train": [f"q1\td{n}\t1" for n in range(40)], "dev": judged(2, 9), "test": judged(300, 330)},
+        (),
+        "each training query judges all 40 passages, so none can be its negative",
+    ),
     ({}, (), "data/own/qrels holds no .tsv of judgments"),
     ({"train": judged(0, 300)}, (), "data/own/qrels has no judgments to test on"),
 ]
@@ -433,3 +442,76 @@ def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.M
     assert ir_datasets_source("msmarco-passage/trec-dl-2019/judged", Path("data"), zero_shot=True).least == 2
     assert ir_datasets_source("beir/arguana", Path("data"), zero_shot=True).fields["ignore_identical_ids"] is True
     assert ir_datasets_source("miracl/ko", Path("data"), zero_shot=False).fields["language"] == "ko"
+
+
+def raw(train: int = 60, dev: int = 20, words: str = "Two sentences. They are here") -> Path:
+    """Files as Pyserini and trec_eval have them: 12 passages, queries that train, validate and test."""
+    place = Path("raw")
+    (place / "docs").mkdir(parents=True)
+    rows = (json.dumps({"id": f"{n:03}", "contents": f"{words} {n}"}) for n in range(12))
+    (place / "docs/docs.jsonl").write_text("\n".join(rows))
+    splits = {"train": (0, train), "dev": (train, train + dev), "test": (80, 100)}
+    for split, (first, last) in splits.items():
+        if first < last:
+            (place / f"topics.{split}.tsv").write_text("".join(f"{n}\t{words} {n}\n" for n in range(first, last)))
+            (place / f"qrels.{split}.txt").write_text("".join(f"{n} 0 {n % 12:03} 1\n" for n in range(first, last)))
+    return place
+
+
+def test_files_in_another_form_become_a_folder_and_a_run(bare: Path) -> None:
+    """With judgments to validate with, 60 training queries are enough; and 12 passages, which is said."""
+    raw()
+    printed = new("own", "--from", "raw").splitlines()
+    assert printed[:3] == [
+        "data/own is made:",
+        "12 passages from docs/docs.jsonl (JSON lines: id, contents).",
+        "20 judgments of dev from qrels.dev.txt (TREC judgments: qid, docid, score; not read: iteration).",
+    ]
+    assert (
+        "12 passages; 60 queries to train on, 20 to validate with, 20 to test with; judgments of one grade." in printed
+    )
+    assert "Word embeddings start with 12 of 64 dimensions, one a passage at most." in printed
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["path"] == "data/own"
+    assert planned("config/own.yaml")[1]["collection"] == 1
+
+
+def test_what_was_made_of_other_files_stays_where_no_run_can_be_written(bare: Path) -> None:
+    raw(dev=0)
+    done = inside.encore("new", "own", "--from", "raw")
+    assert "60 training queries are too few" in done.stderr
+    assert not Path("config/own.yaml").exists()
+    assert "data/own is there already; take it as it is" in refused("own", "--from", "raw")
+    new("own", "--beir", "data/own", "--zero-shot")
+
+
+def test_another_layout_is_refused_with_what_is_there_and_the_flag_that_reads_it(bare: Path) -> None:
+    raw()
+    message = refused("own", "--beir", "raw")
+    assert "there: docs, qrels.dev.txt, qrels.test.txt, qrels.train.txt, topics.dev.tsv" in message
+    assert "--from reads other forms" in message
+
+
+def signs(count: int, first: int = 0x4E00) -> str:
+    return "".join(chr(first + number) for number in range(count))
+
+
+def test_a_vocabulary_has_room_for_the_characters_of_the_language(bare: Path) -> None:
+    """The default's has 2,048 pieces, in which the job of a tokenizer for 2,600 ideographs would end."""
+    raw(words=signs(2600))
+    assert "Vocabularies have 4,096 pieces: 2,6" in new("own", "--from", "raw", "--language", "zh")
+    plan, _ = planned("config/own.yaml")
+    made = [each.spec for each in plan.made.values() if each.stage == "tokenizer"]
+    assert [spec["vocabulary"] for spec in made] == [4096]
+    assert {each.spec["backbone"]["vocabulary"] for each in plan.made.values() if each.stage == "start"} == {4096}
+    new("latin", "--beir", "data/own")
+    assert "vocabulary" not in yaml.safe_load(Path("config/latin.yaml").read_text())["scale"], "English keeps 1,000"
+
+
+def test_zero_shot_search_of_a_script_that_no_model_knows_is_refused(bare: Path) -> None:
+    raw(words=signs(40, first=0x915))
+    message = "100% of the letters are not Latin, as those of the other run's texts are"
+    done = inside.encore("new", "own", "--from", "raw", "--language", "hi", "--zero-shot")
+    assert message in done.stderr
+    assert message in refused("own", "--beir", "data/own", "--zero-shot")
+    encoder()
+    new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")

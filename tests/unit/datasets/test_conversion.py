@@ -251,7 +251,7 @@ REFUSED = [
     ),
     ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
     ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),
-    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt: its form is not known"),
+    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt is empty, or its form is not known"),
     ({}, "raw has no passages (there: nothing)"),
     (
         {"corpus.jsonl": '{"id": "1", "text": "x"}\n{"id": 1.0, "text": "y"}\n'},
@@ -269,7 +269,7 @@ REFUSED = [
     ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n<DOC>\n"}, "docs.trec, line 4: <DOC> cannot be here"),
     ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n"}, "docs.trec, line 1: <DOC> is not closed"),
     ({"docs.parquet": "PAR1 and no more"}, "docs.parquet: cannot be read"),
-    ({**SMALL, "qrels.txt": "1 0 1 yes\n"}, "qrels.txt: its form is not known"),
+    ({**SMALL, "qrels.txt": "1 0 1 yes\n"}, "qrels.txt is empty, or its form is not known"),
     ({**SMALL, "qrels.tsv": "1\t1\t0.5\n"}, "qrels.tsv, line 1: grade '0.5' is not a whole number"),
     ({**SMALL, "qrels.txt": "1 0 1 1\n1 0 2 1\n"}, "qrels.txt, line 2: document '2' is not in the corpus"),
     ({**SMALL, "qrels.a": "1 0 1 1\n", "qrels.b": "1 0 1 1\n"}, "raw/qrels.a and raw/qrels.b both judge 'test'"),

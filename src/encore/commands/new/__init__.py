@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from encore.commands.new.encoder import published_encoder
+from encore.commands.new.limits import adapted
 from encore.commands.new.run_text import about, run_text
 from encore.commands.new.source import beir_source, ir_datasets_source
 from encore.config.languages import CODE, ENGLISH
@@ -82,6 +83,8 @@ def answer(arguments: argparse.Namespace) -> int:
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256
         encoder = published_encoder(*given, root)
+    else:
+        found.scale, found.notes = adapted(found, base, catalogue)
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
     everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
     write_text(path, text)

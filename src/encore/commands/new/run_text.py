@@ -51,6 +51,7 @@ def run_text(
         f"title: {_flow(name if source.trains else f'{name}, zero-shot')}",
         *(_of_encoder(source, config, catalogue, encoder) if encoder else _tables(source, config, catalogue)),
         f"  datasets: {_flow(datasets)}",
+        *(f"  {key}: {_flow(value)}" for key, value in source.scale.items()),
         *(_entries_of(encoder) if encoder else ()),
         "",
         "datasets:",
@@ -81,6 +82,7 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
+    yield from source.notes
     if encoder:
         yield encoder.sentence()
 

@@ -2,17 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import regex
 
 from encore.config.languages import ENGLISH
 from encore.config.validation import nearest
 from encore.data.collection import Collection
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
+from encore.data.vocabulary import fewest_pieces
 from encore.datasets.download.ir_datasets import offline
 from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
@@ -22,6 +26,9 @@ TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual 
 RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2/trec-dl": 2}
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
+IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
+LOOKED_AT = 1000  # passages, for their script
+_LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
@@ -48,6 +55,10 @@ class Source:
     pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
     overlap: Overlap = NOTHING  # of what is tested with what trains
     pretrains: bool = False  # on its passages, and learns from queries of another collection
+    characters: int = 0  # pieces that a vocabulary has for them at least
+    foreign: float = 0.0  # the share of letters that are not Latin, in the first passages
+    scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it (limits.py)
+    notes: Sequence[str] = ()  # and what is to be said of that
 
     @property
     def trains(self) -> bool:
@@ -79,7 +90,8 @@ def beir_source(
         there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
         raise EncoreError(
             f"{folder}/qrels holds no .tsv of judgments (there: {', '.join(there[:8]) or 'nothing'}); give it a "
-            "test.tsv, and a train.tsv to train on, or only pre-train on its passages, with --pretrain"
+            "test.tsv, and a train.tsv to train on, or only pre-train on its passages, with --pretrain; --from reads "
+            "other forms"
         )
     named = _named(found, f"{folder}/qrels", zero_shot=zero_shot or pretrain) if found else {}
     given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
@@ -95,10 +107,13 @@ def beir_source(
             raise EncoreError(f"{error}{hint}") from error
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
+        _refuse_without_negatives(made, counts["passages"])
         tested = made.qrels("test") if named else {}
         grades = Counter(grade for judged in tested.values() for grade in judged.values())
         pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
         overlap, own = overlap_with_training(made, "test") if named else NOTHING, own_documents(made)
+        characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0  # whose are never too many
+        foreign = _foreign(made)
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
@@ -107,6 +122,7 @@ def beir_source(
     fields |= {"ignore_copies": True} if copies else {}
     source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
     source.pairs_of_sentences, source.copies, source.pretrains = pairs, copies, pretrain
+    source.characters, source.foreign = characters, foreign
     return _with_validation(source)
 
 
@@ -136,7 +152,8 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         "terms": terms,
         **_renamed(whole, name),
     }
-    fields |= _named_language(language or whole.docs_lang() or ENGLISH)
+    spoken = language or whole.docs_lang() or ENGLISH
+    fields |= _named_language(spoken)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
     judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
@@ -151,7 +168,31 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         fields["ignore_copies"] = True
     counts = {int(grade): int(count) for grade, count in judged.items()}
     least = next((grade for family, grade in RELEVANT_FROM.items() if name.startswith(family)), 1)
-    return _with_validation(Source(fields, given, passages, queries, counts, defined, least))
+    signs = IDEOGRAPHS.get(spoken, 0)
+    return _with_validation(Source(fields, given, passages, queries, counts, defined, least, characters=signs))
+
+
+def _refuse_without_negatives(made: Collection, passages: int) -> None:
+    """Every training query needs passages that do not answer it, or nothing is left to learn from."""
+    judged = made.qrels(TRAIN) if TRAIN in made.splits() else {}
+    if judged and min(map(len, judged.values())) == passages:
+        raise EncoreError(
+            f"each training query judges all {passages} passages, so none can be its negative; give "
+            "more passages, or evaluate models that learned elsewhere, with --zero-shot"
+        )
+
+
+def _texts(made: Collection) -> Iterator[str]:
+    """What a vocabulary is trained on."""
+    yield from (row["text"] for row in made.corpus())
+    queries = made.queries()
+    yield from (queries[name] for name in (made.qrels(TRAIN) if TRAIN in made.splits() else ()))
+
+
+def _foreign(made: Collection) -> float:
+    """The share of letters that are not Latin, in the first passages."""
+    letters = "".join("".join(_LETTER.findall(row["text"])) for row in islice(made.corpus(), LOOKED_AT))
+    return 1 - len(_LATIN.findall(letters)) / len(letters) if letters else 0.0
 
 
 def _named_language(language: str) -> dict[str, str]:

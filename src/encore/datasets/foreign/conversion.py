@@ -82,7 +82,7 @@ def _part(path: Path, name: str) -> Part:
     """
     form = form_of(path)
     if form is None:
-        raise EncoreError(f"{path}: its form is not known; take it away, or convert it")
+        raise EncoreError(f"{path} is empty, or its form is not known; convert it, or take it away")
     first = next(form.rows(path), None)
     columns = first[1] if first else {}
     known = meaning(columns, name)

@@ -1,0 +1,36 @@
+"""What a collection and the first models of a run need of each other: found before the run is written, not in a job."""
+
+from typing import Any
+
+from encore.commands.new.source import Source
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
+
+UNKNOWN = 0.3  # of the letters: with more, a store refuses its share of [UNK]
+
+
+def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[dict[str, Any], list[str]]:
+    """Fields of ``scale:`` that fit the first models to the texts, and what there is to say of these models.
+
+    Raises:
+        EncoreError: nothing of the collection trains, and models of the other run cannot read its letters.
+    """
+    if not source.trains and source.foreign > UNKNOWN:
+        raise EncoreError(
+            f"{source.foreign:.0%} of the letters are not Latin, as those of the other run's texts are; add a train.tsv, "
+            "or name a published encoder of that language with --checkpoint"
+        )
+    if not source.trains and not source.pretrains:
+        return {}, []
+    fields: dict[str, Any] = {}
+    said = []
+    own = [catalogue.backbones[name] for name in config.scale.backbones.values()]
+    smallest = min((backbone.vocabulary for backbone in own if backbone.vocabulary), default=source.characters)
+    if source.characters > smallest:
+        fields["vocabulary"] = 1 << (source.characters * 5 // 4).bit_length()
+        said.append(f"Vocabularies have {fields['vocabulary']:,} pieces: {source.characters:,} are characters.")
+    widest = max((backbone.hidden for backbone in own if backbone.start in ("lsa", "lineage")), default=0)
+    if source.passages < widest:
+        said.append(f"Word embeddings start with {source.passages} of {widest} dimensions, one a passage at most.")
+    return fields, said
