@@ -7,9 +7,10 @@ from pathlib import Path
 from tests.support import inside
 
 HEADER = "query-id\tcorpus-id\tscore"
+TEXT = f"Two sentences. They are here{' and long' * 30}"  # enough for every objective on passages
 
 
-def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = "Two sentences. They are here") -> Path:
+def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = TEXT) -> Path:
     """A folder in BEIR's layout, packed as BEIR's own are not."""
     place = Path(name)
     (place / "qrels").mkdir(parents=True)

@@ -174,8 +174,8 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     corpus = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
     queries = _queries(paths["queries"]) if "queries" in paths else iter(())
     if spec["empty_documents"] == "drop":
-        corpus = without_empty(paths["corpus"], _once(corpus, left_out), empty)
-        queries = _asked(_once(queries, left_out), left_out)
+        corpus = without_empty(paths["corpus"], once(corpus, left_out, set()), empty)
+        queries = asked(once(queries, left_out, set()), left_out)
     judgments: dict[str, Iterable[Judgment]] = {**qrels}
     if "windows" in spec:
         parts, (words, stride) = dict[str, list[str]](), spec["windows"]
@@ -307,7 +307,7 @@ def _of_windows(judgments: Iterable[Judgment], parts: Mapping[str, list[str]]) -
         yield from (each._replace(document=name) for name in parts.get(each.document, [each.document]))
 
 
-def _asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
+def asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
     """The queries that say something; others are counted."""
     for number, row in rows:
         if says_something(row["text"]):
@@ -316,9 +316,8 @@ def _asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[
             left_out["empty_queries"] += 1
 
 
-def _once(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
-    """The rows, of which some are there again to the letter; these are counted."""
-    seen = set[bytes]()
+def once(rows: Iterable[tuple[int, Row]], left_out: Counter[str], seen: set[bytes]) -> Iterator[tuple[int, Row]]:
+    """The rows, of which some are there again to the letter, or in ``seen``, which is filled; these are counted."""
     for number, row in rows:
         digest = blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=8).digest()
         if digest in seen:

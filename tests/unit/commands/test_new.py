@@ -116,13 +116,26 @@ def test_the_run_that_is_extended_says_which_rows_there_are(bare: Path) -> None:
 
 
 def test_an_objective_on_pairs_of_sentences_is_left_out_where_no_text_has_two(bare: Path) -> None:
-    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="one sentence")
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text=f"one{' long' * 70} sentence")
     new("own", "--beir", "data/own")
     run = yaml.safe_load(Path("config/own.yaml").read_text())
     assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "bow", "costa"}
     text = Path("config/own.yaml").read_text()
     assert "# Left out, since they learn from texts of two sentences, and here each has one: ICT.\n" in text
     assert "passages: BFS, WLP, ICT+BFS+WLP.\n" in text
+
+
+@pytest.mark.parametrize("words", [(), ("--checkpoint", "models/theirs")])
+def test_an_objective_on_longer_texts_is_left_out_where_there_are_none(bare: Path, words: tuple[str, ...]) -> None:
+    """COSTA's job would end, as no text has its 64 pieces."""
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="Two sentences. They are short")
+    encoder()
+    new("own", "--beir", "data/own", *words)
+    text = Path("config/own.yaml").read_text()
+    assert "# Left out, since they learn from longer texts than any here: COSTA.\n" in text
+    (rows,) = yaml.safe_load(text)["tables"].values()
+    assert set(rows) >= {"none", "control", "mlm", "ict", "bow"}
+    assert "costa" not in rows
 
 
 def test_queries_that_teach_nothing_are_not_counted_as_training(bare: Path) -> None:
@@ -212,7 +225,7 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeyp
 
 @pytest.mark.parametrize("pack", [True, False])
 def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)}, text="Two sentences. They are here")
     for packed in () if pack else list(place.glob("*.gz")):
         packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
         packed.unlink()
@@ -387,7 +400,7 @@ def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
 
 
 def test_passages_alone_are_pre_trained_on(bare: Path) -> None:
-    place = folder({})
+    place = folder({}, text="Two sentences. They are here")
     (place / "queries.jsonl.gz").unlink()
     assert "or only pre-train on its passages, with --pretrain" in refused("own", "--beir", "data/own")
     assert "--pretrain starts from the other run's models" in refused(

@@ -1,5 +1,6 @@
 """Collections of data frames, as notebooks have them."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -52,3 +53,14 @@ def test_what_is_wrong_is_named_with_its_row(
         encore.Collection.from_dataframes(corpus, queries, qrels, tmp_path / "made")
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[3] / "docs/own-collection.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert capsys.readouterr().out == "['test', 'train'] {'q2': {'d2': 1}}\n"
+    assert (tmp_path / "data/frames/corpus.jsonl.gz").is_file()

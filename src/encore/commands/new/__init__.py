@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from encore.commands.new.encoder import published_encoder
-from encore.commands.new.limits import adapted
+from encore.commands.new.limits import adapted, too_short_for
 from encore.commands.new.run_text import about, run_text
 from encore.commands.new.source import beir_source, ir_datasets_source
 from encore.config.languages import CODE, ENGLISH
@@ -86,7 +86,12 @@ def answer(arguments: argparse.Namespace) -> int:
     else:
         found.scale, found.notes = adapted(found, base, catalogue)
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
-    everything_declared(load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
+    plan = load_plan(path, yaml.safe_load(text))
+    everything_declared(plan)  # what cannot be planned is refused here
+    if short := too_short_for(found, arguments.name, plan):
+        found.too_short_for = short
+        text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
+        everything_declared(load_plan(path, yaml.safe_load(text)))
     write_text(path, text)
     run = typed.called(path)
     print("\n".join([f"{path} is written.", *about(found, encoder), "Now:"]))

@@ -6,6 +6,7 @@ from encore.commands.new.source import Source
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 
 UNKNOWN = 0.3  # of the letters: with more, a store refuses its share of [UNK]
 
@@ -14,14 +15,14 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
     """Fields of ``scale:`` that fit the first models to the texts, and what there is to say of these models.
 
     Raises:
-        EncoreError: nothing of the collection trains, and models of the other run cannot read its letters.
+        EncoreError: no query of the collection trains, and models of the other run cannot read its letters.
     """
     if not source.trains and source.foreign > UNKNOWN:
         raise EncoreError(
-            f"{source.foreign:.0%} of the letters are not Latin, as those of the other run's texts are; add a train.tsv, "
-            "or name a published encoder of that language with --checkpoint"
+            f"{source.foreign:.0%} of the letters are not Latin, as those of the other run's texts are; add a "
+            "train.tsv, or name a published encoder of that language with --checkpoint"
         )
-    if not source.trains and not source.pretrains:
+    if not source.trains:
         return {}, []
     fields: dict[str, Any] = {}
     said = []
@@ -34,3 +35,10 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
     if source.passages < widest:
         said.append(f"Word embeddings start with {source.passages} of {widest} dimensions, one a passage at most.")
     return fields, said
+
+
+def too_short_for(source: Source, name: str, plan: Plan) -> set[str]:
+    """The objectives of a plan that learn from longer texts than the collection has."""
+    trainings = [each.spec["step"] for each in plan.made.values() if each.stage.startswith("pretrain.")]
+    own = (step for step in trainings if step["collection"] == name)
+    return {step["objective"] for step in own if step.get("min_tokens", 1) > source.longest}

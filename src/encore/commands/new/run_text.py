@@ -1,6 +1,6 @@
 """The text of a run's file for one's own collection, and what it says of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -18,9 +18,10 @@ AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trai
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 PRETRAINED = REPLACED[:2]
 NDCG = {"nDCG@10": "nDCG@10"}
-LACKING = {  # needs of objectives, attributes of their classes, that passages do not meet
+LACKING = {  # needs of objectives, attributes of their classes but for the last one, that passages do not meet
     "reads_articles": "they learn from articles and links, not from passages",
     "pairs_sentences": "they learn from texts of two sentences, and here each has one",
+    "min_tokens": "they learn from longer texts than any here",
 }
 USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
 
@@ -94,10 +95,8 @@ def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder
         return [f"tables: {_flow({PUBLISHED: list(AS_IT_IS)})}", "scale:", f"  backbones: {_flow(backbones)}"]
     table = catalogue.tables[PUBLISHED]
     learned = [row for row in table.rows if row.id not in AS_IT_IS and (encoder.is_bert or row.role == "none")]
-    left_out = {} if source.pairs_of_sentences else _needing(catalogue, table, "pairs_sentences")
-    rows = [*AS_IT_IS, *(row.id for row in learned if row.id not in left_out)]
-    reasons = [] if encoder.is_bert else ["# By Transformers' code, which is not pre-trained further here."]
-    reasons += [f"# Left out, since {LACKING['pairs_sentences']}: {', '.join(left_out.values())}."] if left_out else []
+    rows, reasons = _suitable([*AS_IT_IS, *(row.id for row in learned)], source, catalogue, table)
+    reasons += [] if encoder.is_bert else ["# By Transformers' code, which is not pre-trained further here."]
     steps = {step.name for row in learned for step in naming.parse(row.system or "").steps}
     scale = encoder.scale(config, steps)
     return [
@@ -125,13 +124,19 @@ def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str
         return [f"tables: {_flow({shown: wanted})}", "scale:"]
     table = catalogue.tables[shown]
     rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
-    reasons = []
-    for need in (each for each in LACKING if each != "pairs_sentences" or not source.pairs_of_sentences):
-        needing = _needing(catalogue, table, need)
-        left_out = {row: needing[name] for row in rows if (name := row.rpartition(": ")[2]) in needing}
-        rows = [row for row in rows if row not in left_out]
-        reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
+    rows, reasons = _suitable(rows, source, catalogue, table)
     return [*reasons, f"tables: {_flow({shown: rows if reasons else wanted})}", "scale:"]
+
+
+def _suitable(rows: Sequence[str], source: Source, catalogue: Catalogue, table: Table) -> tuple[list[str], list[str]]:
+    """The rows whose objectives the texts suffice for, and why others are left out, as comments."""
+    kept, reasons = list(rows), []
+    for need in (each for each in LACKING if each != "pairs_sentences" or not source.pairs_of_sentences):
+        needing = _needing(catalogue, table, need, source)
+        left_out = {row: needing[name] for row in kept if (name := row.rpartition(": ")[2]) in needing}
+        kept = [row for row in kept if row not in left_out]
+        reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
+    return kept, reasons
 
 
 def _measures(source: Source) -> dict[str, str]:
@@ -160,13 +165,17 @@ def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
     return entry, splits
 
 
-def _needing(catalogue: Catalogue, table: Table, need: str) -> dict[str, str]:
+def _needing(catalogue: Catalogue, table: Table, need: str, source: Source) -> dict[str, str]:
     """Labels, by id, of the rows that are pre-trained by an objective with this need."""
+
+    def needs(objective: str) -> bool:
+        return objective in source.too_short_for if need == "min_tokens" else getattr(objectives.load(objective), need)
+
     found = {}
     for row in table.rows:
         if row.system and row.system not in catalogue.systems:
             steps = (catalogue.steps[step.name] for step in naming.parse(row.system).steps)
-            if any(step["kind"] == "pretrain" and getattr(objectives.load(step["objective"]), need) for step in steps):
+            if any(step["kind"] == "pretrain" and needs(step["objective"]) for step in steps):
                 found[row.id] = row.label
     return found
 

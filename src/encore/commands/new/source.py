@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import regex
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from encore.config.languages import ENGLISH
 from encore.config.validation import nearest
@@ -28,6 +29,7 @@ LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of th
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
 IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
 LOOKED_AT = 1000  # passages, for their script
+LONG = 128  # words that every objective is content with
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
@@ -57,6 +59,8 @@ class Source:
     pretrains: bool = False  # on its passages, and learns from queries of another collection
     characters: int = 0  # pieces that a vocabulary has for them at least
     foreign: float = 0.0  # the share of letters that are not Latin, in the first passages
+    longest: int = LONG  # words of a text, as far as it matters
+    too_short_for: Set[str] = frozenset()  # objectives that learn from longer texts
     scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it (limits.py)
     notes: Sequence[str] = ()  # and what is to be said of that
 
@@ -113,7 +117,7 @@ def beir_source(
         pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
         overlap, own = overlap_with_training(made, "test") if named else NOTHING, own_documents(made)
         characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0  # whose are never too many
-        foreign = _foreign(made)
+        foreign, longest = _foreign(made), _longest(made)
     queries = {name: each["queries"] for name, each in counts["splits"].items()}
     if TRAIN in queries:
         queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
@@ -122,7 +126,7 @@ def beir_source(
     fields |= {"ignore_copies": True} if copies else {}
     source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
     source.pairs_of_sentences, source.copies, source.pretrains = pairs, copies, pretrain
-    source.characters, source.foreign = characters, foreign
+    source.characters, source.foreign, source.longest = characters, foreign, longest
     return _with_validation(source)
 
 
@@ -193,6 +197,16 @@ def _foreign(made: Collection) -> float:
     """The share of letters that are not Latin, in the first passages."""
     letters = "".join("".join(_LETTER.findall(row["text"])) for row in islice(made.corpus(), LOOKED_AT))
     return 1 - len(_LATIN.findall(letters)) / len(letters) if letters else 0.0
+
+
+def _longest(made: Collection) -> int:
+    """The words of the longest text, which are no more than its pieces; of one of ``LONG`` no further is looked for."""
+    most, split_words = 0, BertPreTokenizer().pre_tokenize_str
+    for row in made.corpus():
+        most = max(most, len(split_words(row["text"])))
+        if most >= LONG:
+            return LONG
+    return most
 
 
 def _named_language(language: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, write_collection
 from encore.data.columns import NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
 from encore.data.validation import Located, LocatedFiles, Row
-from encore.datasets.beir import without_empty
+from encore.datasets.beir import asked, once, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
 from encore.storage.files import appearing, open_text_writer
@@ -49,6 +49,11 @@ class Part:
         """Queries with their passages; one without an id gets its split's name and its number."""
         for number, row in self.read(self.meaning.asked):
             yield number, row._replace(query={"_id": f"{self.split}-{number}", **row.query})
+
+    def listed(self) -> Iterator[tuple[int, Row]]:
+        """Every passage that a row lists."""
+        for number, row in self.asked():
+            yield from ((number, passage) for passage in (*row.positives, *row.negatives))
 
 
 def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
@@ -122,46 +127,35 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
 
 
 def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> None:
-    listed, asked, empty = dict[str, int](), dict[str, str](), set[str]()
-    corpus, queries = by_kind["passages"] or by_kind["training"], [*by_kind["queries"], *by_kind["training"]]
-    rows = {part: _passages(part, listed) for part in corpus}
-    rows = {part: without_empty(part.path, each, empty) for part, each in rows.items()} if drop else rows
-    read = {part: Located(part.path, each, part.form.unit) for part, each in rows.items()}
-    topics = {part: Located(part.path, _queries(part, asked), part.form.unit) for part in queries}
+    empty, left_out, again = set[str](), Counter[str](), (set[bytes](), set[bytes]())
+
+    def documents(part: Part) -> Iterator[tuple[int, Row]]:
+        listed = part.meaning.what == "training"
+        rows = part.listed() if listed else part.read(part.meaning.passage)
+        rows = once(rows, left_out, again[0]) if listed or drop else rows
+        return without_empty(part.path, rows, empty) if drop else rows
+
+    def queries(part: Part) -> Iterator[tuple[int, Row]]:
+        training = part.meaning.what == "training"
+        rows = ((number, row.query) for number, row in part.asked()) if training else part.read(part.meaning.query)
+        rows = once(rows, left_out, again[1])  # parts of a set are often published next to the whole
+        return asked(rows, left_out) if drop else rows
+
+    corpus, topics = by_kind["passages"] or by_kind["training"], [*by_kind["queries"], *by_kind["training"]]
+    texts = [Located(part.path, documents(part), part.form.unit) for part in corpus]
+    questions = [Located(part.path, queries(part), part.form.unit) for part in topics]
     write_collection(
         folder,
-        LocatedFiles([*read.values()]),
-        LocatedFiles([*topics.values()]) if topics else (),
+        LocatedFiles(texts),
+        LocatedFiles(questions) if questions else (),
         _judgments(by_kind),
+        statistics=left_out,
         empty=empty,
         unknown_judgments="drop" if drop else "refuse",
     )
-    for what, located in (("passages", read), ("queries", topics)):
-        for part, its in located.items():
-            part.counts[what] = its.given
-
-
-def _passages(part: Part, listed: dict[str, int]) -> Iterator[tuple[int, Row]]:
-    """Passages of a file, or those that its training rows list, each of these once."""
-    if part.meaning.what == "passages":
-        yield from part.read(part.meaning.passage)
-        return
-    for number, row in part.asked():
-        for passage in (*row.positives, *row.negatives):
-            text = hash((passage["title"], passage["text"]))
-            if listed.get(passage["_id"]) != text:  # another text of one id is refused where it is written
-                listed[passage["_id"]] = text
-                yield number, passage
-
-
-def _queries(part: Part, asked: dict[str, str]) -> Iterator[tuple[int, Row]]:
-    """Queries of a file, each once over all files: parts of a set are often published next to the whole."""
-    training = part.meaning.what == "training"
-    rows = ((number, row.query) for number, row in part.asked()) if training else part.read(part.meaning.query)
-    for number, row in rows:
-        if asked.get(row["_id"]) != row["text"]:
-            asked[row["_id"]] = row["text"]
-            yield number, row
+    for what, parts, rows in (("passages", corpus, texts), ("queries", topics, questions)):
+        for part, own in zip(parts, rows, strict=True):
+            part.counts[what] = own.given
 
 
 def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgment]]:
