@@ -208,6 +208,10 @@ def test_without_slurm_as_many_jobs_have_gpus_as_there_are(
     assert profile("gpu")["resources"] == [f"gpu={count}"]
 
 
+def test_jobs_of_the_machine_that_plans_take_gpus_that_no_other_has(workflow: Any) -> None:
+    assert " ENCORE_LEASE_GPUS=1;" in workflow.globals["prefix"]
+
+
 def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> None:
     """On GPUs, which compute, one each, as of other jobs that run a model; batches are made by workers."""
     numbers = "numerics: {precision: fp32, threads: 3}\nexecution: {processes: 2, workers: 4, "
