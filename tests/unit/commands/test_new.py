@@ -278,8 +278,8 @@ def encoder(place: str = "models/theirs", kind: str | None = None) -> Path:
     config = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config |= {"max_position_embeddings": 512} | ({"model_type": kind} if kind else {})
     (folder / "config.json").write_text(json.dumps(config))
-    for name in ("model.safetensors", "tokenizer.json"):
-        (folder / name).write_text(name)
+    (folder / "model.safetensors").write_text("weights")
+    (folder / "tokenizer.json").write_text("{}")
     of_sentence_transformers(folder, length=128, prompts={"query": "query: "})
     return folder
 
@@ -298,7 +298,7 @@ def test_a_published_encoder_is_a_row_beside_bm25_and_nothing_is_trained(bare: P
     assert not {"pretrain", "finetune", "fetch_checkpoint"} & jobs.keys()
     (start,) = (made for made in plan.made.values() if made.stage == "start")
     assert (start.source, start.spec["backbone"]["pooling"]) == ("models/theirs", "mean")
-    (place / "tokenizer.json").write_text("changed")
+    (place / "tokenizer.json").write_text('{"changed": 1}')
     with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256"):
         planned("config/own.yaml")
 
