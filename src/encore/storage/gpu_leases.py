@@ -24,7 +24,7 @@ def visible() -> list[str]:
     there, named = list(DEVICES.glob("nvidia[0-9]*")), os.environ.get(VISIBLE)
     if named is None or not there:  # a variable names none on a machine without
         return [str(number) for number in range(len(there))]
-    return [name for name in map(str.strip, named.split(",")) if name and not name.startswith("-")]
+    return [name for name in dict.fromkeys(map(str.strip, named.split(","))) if name and not name.startswith("-")]
 
 
 def lease(count: int = 1) -> None:

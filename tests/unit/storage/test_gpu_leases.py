@@ -108,6 +108,7 @@ def test_gpus_of_different_jobs_of_a_scheduler_may_have_the_same_numbers(start: 
         ({"CUDA_VISIBLE_DEVICES": "2, MIG-GPU-5/1/0"}, 1, "2"),
         ({"CUDA_VISIBLE_DEVICES": "MIG-GPU-5/1/0,3"}, 2, "MIG-GPU-5/1/0,3"),
         ({"CUDA_VISIBLE_DEVICES": "2"}, 4, "2"),  # what is too few is said by those that train
+        ({"CUDA_VISIBLE_DEVICES": "2,2"}, 2, "2"),
         ({"CUDA_VISIBLE_DEVICES": ""}, 1, ""),
         ({"CUDA_VISIBLE_DEVICES": "-1"}, 1, "-1"),
         ({"CUDA_VISIBLE_DEVICES": "1,2", "ENCORE_LEASE_GPUS": ""}, 1, "1,2"),  # a scheduler's, or a user's own
