@@ -15,7 +15,7 @@ from snakemake_executor_plugin_slurm.utils import set_gres_string
 from tests.support.clones import REPOSITORY, Clone
 
 ASKING = {"all", "audit", "fetch", "preflight"}
-PRODUCTS = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
+PRODUCTS = {"table", "figure", "curves", "draw", "claims", "claims_printed", "checks", "report"}
 RESUMED = {"pretrain", "finetune", "attend", "predict_queries"}
 FED = {
     "encode",
