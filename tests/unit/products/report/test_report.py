@@ -200,6 +200,21 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
     assert "printed.csv" in table
 
 
+def test_rows_of_a_papers_table_say_how_they_come_about(made: dict[str, Any]) -> None:
+    """A table with printed numbers is a paper's; our own say nothing, since all rows are run."""
+    assert "<small>run</small>" not in section(page(made), 'id="t-table1"')
+    record, data = Path("results/tables/table1.manifest.json"), Path("results/tables/table1.json")
+    table, manifest = (json.loads(path.read_text()) for path in (data, record))
+    table["rows"][1]["origin"] = "run from released weights"
+    table["rows"][2] |= {"origin": "printed only", "reported_only": "Lu et al. 2021"}
+    data.write_text(json.dumps(table))
+    manifest["spec"]["reported"], manifest["outputs"]["table1.json"]["sha256"] = "t.csv", sha256(data)
+    record.write_text(json.dumps(manifest))
+    shown = re.findall(r'<th scope="row">.*?<small>(.*?)</small></th>', section(page(made), 'id="t-table1"'))
+    assert shown[:3] == ["run", "run from released weights", "printed only, by Lu et al. 2021"]
+    assert set(shown[3:]) == {"run"}
+
+
 def test_a_table_shows_what_its_data_say(made: dict[str, Any]) -> None:
     """Every part of every cell of ``table1.json``, in the order of rows and columns."""
     shown = section(page(made), 'id="t-table1"')
