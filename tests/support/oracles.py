@@ -63,6 +63,15 @@ def pointwise(scores: Array) -> float:
     return sum(terms) / len(terms)
 
 
+def residual_margin(student: Array, lexical: Array) -> float:
+    terms = []
+    for own, given in zip(student, lexical, strict=True):
+        for j in range(1, len(own)):
+            margin = 1 - (given[0] - given[j])
+            terms.append(max(0.0, margin - own[0] + own[j]))
+    return sum(terms) / len(terms)
+
+
 def margin_mse_in_batch(student: Array, teacher: Array) -> float:
     """Of a batch whose queries bring as many passages each, the first of them their positive."""
     queries, each = len(student), student.shape[1] // len(student)

@@ -104,7 +104,7 @@ rule merged_negatives:
 rule teacher_scores:
     """Score what students will learn from with their teacher, or convert published scores to the same files."""
     input:
-        **manifests("teachers/{teacher}/{topics}", "model", "tokens", "collection", "negatives"),
+        **manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives"),
         **large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
         **manifests("teachers/{teacher}/{topics}", "fetched"),
         source=ancient(source_of("teachers/{teacher}/{topics}")),
@@ -123,6 +123,7 @@ rule teacher_scores:
         f"{PROGRAM}teacher_scores.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
+        " --run {input.run:q}"
         " --tokens {input.tokens:q}"
         " --collection {input.collection:q}"
         " --negatives {input.negatives:q}"

@@ -13,6 +13,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=spec_file, help="form, split and queries: a JSON file")
     parser.add_argument("--model", type=artifact, nargs="?", help="the teacher")
+    parser.add_argument("--run", type=artifact, nargs="?", help="or the run whose scores teach")
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the students' collection")
     parser.add_argument("--collection", type=artifact, nargs="?", help="its queries and judgments")
     parser.add_argument("--negatives", type=artifact, nargs="?", help="what students bring to a batch, if anything")
@@ -23,7 +24,8 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
-    inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives, args.fetched) if folder]
+    teacher = args.model or args.run
+    inputs = [folder for folder in (teacher, args.tokens, args.collection, args.negatives, args.fetched) if folder]
     with record(args.output, stage="teacher_scores", spec=args.spec, inputs=inputs) as facts:
         if args.spec["form"] == "published":
             from encore.finetuning.teachers.published import write_published_scores
@@ -34,7 +36,7 @@ def main() -> None:
         else:
             from encore.finetuning.teachers.stage import write_teacher_outputs
 
-            places = (args.model, args.tokens, args.collection, args.negatives, args.output, args.state)
+            places = (teacher, args.tokens, args.collection, args.negatives, args.output, args.state)
             facts["results"] = write_teacher_outputs(args.spec, *places, args.checkpoint_seconds)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)

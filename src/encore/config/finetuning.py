@@ -40,13 +40,14 @@ class FinetuneStep(Step):
         "kl-in-batch",
         "kl-pairwise",
         "margin-mse",
+        "residual",
     ] = Field(
         "contrastive",
         description="The loss: over all passages of the batch, over pairs of a query's own positive and "
         "negative, over pairs of it and any passage of the batch, of a cross-encoder over each passage for itself, "
         "over pairs of a ranked list that count by what changing places does to the reciprocal rank, or, with "
-        "teachers, the divergence from their scores over the batch or over such pairs, or the squared difference of "
-        "margins.",
+        "teachers, the divergence from their scores over the batch or over such pairs, the squared difference of "
+        "margins, or, with BM25 for a teacher, the margin that it leaves.",
     )
     temperature: float = Field(
         1.0, gt=0, description="The number that the model's own scores are divided by in the loss."
@@ -201,7 +202,7 @@ class FinetuneStep(Step):
     @property
     def is_distillation(self) -> bool:
         """Whether the loss learns from teachers' scores."""
-        return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
+        return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse", "residual")
 
     @property
     def mines(self) -> bool:
@@ -288,6 +289,10 @@ class FinetuneStep(Step):
             raise ValueError("`batch_teachers` teach margins; let `loss` be margin-mse, and `negatives` not none")
         if self.margin_bins and (self.loss not in ("margin-mse", "kl-pairwise") or self.negatives == "none"):
             raise ValueError("`margin_bins` are of teachers' scores of pairs; let `loss` be margin-mse or kl-pairwise")
+        if self.loss == "residual" and self.teacher_scores:
+            raise ValueError(
+                "a residual is of a system's scores; name it in `teachers`, and leave `teacher_scores` out"
+            )
         if len(set(self.teachers)) < len(self.teachers):
             raise ValueError("a teacher is twice in `teachers`, whose scores are averaged; name each once")
         return self

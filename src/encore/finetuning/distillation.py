@@ -89,6 +89,8 @@ class PairDistillation(Distillation):
             teacher = teacher.to(student.dtype)
             if self.step.loss == "margin-mse":
                 return losses.margin_mse(student, teacher / self.step.teacher_temperature)
+            if self.step.loss == "residual":
+                return losses.residual_margin(student, teacher / self.step.teacher_temperature)
             return losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
 
 
@@ -245,6 +247,7 @@ class DualDistillation(BatchDistillation):
 TASKS: dict[str, type[Distillation]] = {
     "kl-pairwise": PairDistillation,
     "margin-mse": PairDistillation,
+    "residual": PairDistillation,
     "kl-in-batch": BatchDistillation,
 }
 

@@ -367,6 +367,23 @@ def margin_mse(student: Tensor, teacher: Tensor) -> Tensor:
     return F.mse_loss(student[:, :1] - student[:, 1:], (teacher[:, :1] - teacher[:, 1:]).detach())
 
 
+def residual_margin(student: Tensor, lexical: Tensor) -> Tensor:
+    """A hinge whose margin is what a lexical score leaves to be learned (CLEAR: Gao et al. 2020b, section 3.2).
+
+    ``loss = mean_ij max(0, 1 - (l_i0 - l_ij) - (s_i0 - s_ij))`` over the negatives ``j`` of query ``i``, whose positive
+    is 0: nothing is asked of a pair that the lexical scores tell apart by 1.
+
+    Args:
+        student: [B, P], scores of a query's positive, first, and of its negatives.
+        lexical: [B, P], of the same passages, weighted; no gradient reaches it.
+
+    Returns:
+        A scalar, the mean over the B * (P - 1) pairs.
+    """
+    total = student + lexical.detach()
+    return F.relu(1 - total[:, :1] + total[:, 1:]).mean()
+
+
 def margin_mse_in_batch(student: Tensor, teacher: Tensor) -> Tensor:
     """Squared difference of the margins between a query's positive and the passages of other queries (TAS-B, 3.3).
 

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from encore.data.rankings import rank
+from encore.data.runs import describe, write_run
 from encore.errors import EncoreError
 from encore.finetuning.distillation import (
     BatchDistillation,
@@ -17,6 +19,7 @@ from encore.finetuning.distillation import (
     distillation,
     filled,
 )
+from encore.finetuning.teachers.listed import listed_scores
 from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
 from encore.storage.files import write_array
 from tests.support import oracles
@@ -226,3 +229,22 @@ def test_balanced_negatives_are_a_querys_own(tmp_path: Path) -> None:
     drawn = [task.example(3, np.random.default_rng(seed)) for seed in range(40)]
     assert {one.passages[0] for one in drawn} == {3}
     assert {one.passages[1] for one in drawn} == {13, 15, 17}
+
+
+# A run's scores
+
+
+def test_a_runs_scores_are_its_own_or_the_lowest_that_it_lists(store: Any, tmp_path: Path) -> None:
+    run = {"q0": rank(["d10", "d00", "d12"], [7.0, 5.5, 2.25]), "q2": rank(["d20"], [3.0])}
+    write_run(tmp_path, run, describe("bm25", collection="c", split="train", retrieval=[]))
+    queries, passages = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 10, 14, 1, 11, 12])
+    assert listed_scores(tmp_path, store, queries, passages).tolist() == [5.5, 7.0, 2.25, 0, 0, 3.0]
+
+
+def test_a_residual_is_the_hinge_of_what_the_scores_leave(store: Any, tmp_path: Path) -> None:
+    task, encoder = task_of(store, "residual", [scores_in(tmp_path, 1)], teacher_temperature=10.0), Lookup()
+    examples, batch = batch_of(task, [0, 3, 5, 6])
+    rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
+    student = student_scores(task, encoder, examples, over_batch=False)
+    expected = oracles.residual_margin(student, score(rows, passages, 1) / 10)
+    assert task.loss(encoder, nn.ModuleDict(), batch)["loss"].item() == pytest.approx(expected, rel=1e-6)

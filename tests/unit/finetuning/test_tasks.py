@@ -28,7 +28,7 @@ SCORERS: dict[str, dict[str, Any]] = {
         "passage_vectors": 3,
     },
 }
-TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse", "dual"]
+TAUGHT = ["kl-in-batch", "kl-pairwise", "margin-mse", "residual", "dual"]
 TASKS = ["contrastive", *RECIPES, "pairwise", "pairwise-in-batch", "lambda", *TAUGHT, *SCORERS]
 
 pytestmark = pytest.mark.usefixtures("double")

@@ -96,6 +96,11 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
         {"systems": {"hybrid": {"dense": "bert-base-tct+colbert"}}},
         "system 'hybrid': lineage 'bert-base-tct[+]colbert' ends with a late-interaction scorer",
     ),
+    "a residual of what is trained": (
+        "clear",
+        {"steps": {"clear": {"teachers": ["hybrid"]}}},
+        "step 'clear', teachers: a residual is of what a system without training leaves, and 'hybrid' is none",
+    ),
     "a whole collection ranked by pairs": (
         "me-bert",
         {"systems": {"me-bert": {"ranker": "bert-base+cross-encoder"}}},

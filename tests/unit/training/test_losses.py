@@ -35,6 +35,7 @@ CASES = [
     "ranked_pairs with gains",
     "pointwise",
     "margin_mse_in_batch",
+    "residual_margin",
 ]
 DISTILLATION = ["kl_over_pool", "kl_over_pairs", "margin_mse"]
 
@@ -59,6 +60,8 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         gains = 1 / np.arange(1, 10) * (np.arange(9) < 7)
         others = [right, ~right & (rng.random((5, 9)) < 0.8), *([gains] if "gains" in case else [])]
         return "ranked_pairs", [rng.normal(size=(5, 9))], others
+    if case == "residual_margin":
+        return case, [rng.normal(size=(5, 4))], [rng.normal(size=(5, 4))]
     if case == "margin_mse_in_batch":
         return case, [rng.normal(size=(4, 12))], [3 * rng.normal(size=(4, 12))]
     if case == "pointwise":
@@ -153,6 +156,7 @@ PLANTED = {
     "bag_cross_entropy mean_pos": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
     "kl_over_pairs": lambda s, t, tau: losses.kl_over_pool(s, t, tau),
     "margin_mse_in_batch": lambda s, t: losses.margin_mse(s, t),
+    "residual_margin": lambda s, t: losses.residual_margin(s, -t),
     "margin_mse": lambda s, t: torch.nn.functional.mse_loss(s, t),
     "bag_cross_entropy sum with weights": lambda z, bag, how, w: losses.bag_cross_entropy(z, bag, how, w.flip(0)),
 }

@@ -134,9 +134,10 @@ def _build_index(job: _Job) -> Amounts:
 
 
 def _teacher_scores(job: _Job) -> Amounts:
-    if job.shape is None:
+    if job.spec["form"] == "published":
         return {"pairs": PUBLISHED}
-    return _scoring(job, job.found["queries"] * (1 + job.spec["fill"]))
+    pairs = job.found["queries"] * (1 + job.spec["fill"])
+    return {"pairs": pairs} if job.spec["form"] == "listed" else _scoring(job, pairs)
 
 
 def _rerank(job: _Job) -> Amounts:

@@ -22,6 +22,7 @@ from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
 from encore.finetuning.scoring.scorer import Scorer, ScoreState
 from encore.finetuning.scoring.vector import VectorScorer
+from encore.finetuning.teachers.listed import listed_scores
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.training import machine
 
@@ -41,8 +42,9 @@ def write_teacher_outputs(
     """Show a teacher the training queries of a split with their passages; returns counts.
 
     Args:
-        spec: ``form`` (``scores`` or ``vectors``), ``split``, ``queries``, ``sample`` and ``least_negatives``, ``fill``
-            (negatives that each query has at least), ``numerics``.
+        spec: ``form`` (``scores`` or ``vectors``, or ``listed``, those of a run), ``split``, ``queries``, ``sample``
+            and ``least_negatives``, ``fill`` (negatives that each query has at least), ``numerics`` of a model.
+        model: the folder of the teacher, or of the run.
         mined: the folder of negatives; None where students bring none.
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
         checkpoint_seconds: between two writings of them.
@@ -50,7 +52,6 @@ def write_teacher_outputs(
     Raises:
         EncoreError: the model is of another vocabulary or not of a kind that the form asks for.
     """
-    device = machine.prepare(spec["numerics"])
     store = TokenStore(tokens)
     sampled_negatives = mining.read_negatives(mined) if mined else {}
     judged = Collection(collection)
@@ -64,6 +65,10 @@ def write_teacher_outputs(
     queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}
     print(f"{counts['pairs']} pairs of {counts['queries']} queries", flush=True)
+    if spec["form"] == "listed":
+        write_scores(output, queries, passages, listed_scores(model, store, queries, passages))
+        return counts
+    device = machine.prepare(spec["numerics"])
     with machine.precision(spec["numerics"], device):
         teacher = open_scorer(model, store).to(device)
         if spec["form"] == "vectors":

@@ -32,6 +32,11 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
     form = "vectors" if step.loss == "kl-in-batch" else "scores"
     wanted = [(name, form) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
     found = [_published(plan, lineage, step)] if step.teacher_scores else []
+    if step.loss == "residual":
+        return {
+            f"teacher{number}": _listed(plan, lineage, name, seed, negatives)
+            for number, name in enumerate(step.teachers)
+        }
     found += [_outputs(plan, lineage, teacher_of(plan, lineage, name), seed, negatives, form) for name, form in wanted]
     return {f"teacher{number}": made for number, made in enumerate(found)}
 
@@ -62,7 +67,8 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
         for count, named in enumerate(known.steps, 1):
             if isinstance(step := plan.resolve.step(named), FinetuneStep):
                 own = Lineage(known.backbone, known.steps[:count])
-                waiting += [teacher_of(plan, own, teacher) for teacher in (*step.teachers, *step.batch_teachers)]
+                taught = () if step.loss == "residual" else (*step.teachers, *step.batch_teachers)
+                waiting += [teacher_of(plan, own, teacher) for teacher in taught]
                 with explained(f"step {named.name!r}, mined_by"):
                     waiting += plan.resolve.lineages_of(step.mined_by) if step.mined_by else []
     return list(found.values())
@@ -101,6 +107,41 @@ def _outputs(
         **names(inputs),
     }
     folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset(step.collection).name}.{topics}"
+    return plan.make("teacher_scores", folder, spec, inputs)
+
+
+def _listed(plan: Planner, lineage: Lineage, name: str, seed: int, negatives: Artifact | None) -> Artifact:
+    """The scores of a step's pairs in a run of BM25's over its training queries.
+
+    Raises:
+        EncoreError: the teacher is not such a system.
+    """
+    step = plan.resolve.step(lineage.steps[-1])
+    assert isinstance(step, FinetuneStep)
+    if name not in plan.catalogue.systems or plan.resolve.has_chance(name) or negatives is None:
+        raise EncoreError(
+            f"step {lineage.steps[-1].name!r}, teachers: a residual is of what a system without training leaves, and "
+            f"{name!r} is none; name one of kind bm25"
+        )
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
+    inputs = {
+        "run": plan.run(name, None, step.collection, topics),
+        "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage)),
+        "collection": collection(plan, step.collection),
+        "negatives": negatives,
+    }
+    spec = {
+        "impl": plan.impl("teacher_scores"),
+        "form": "listed",
+        "split": topics.split,
+        "queries": topics.queries,
+        "sample": topics.sample,
+        "least_negatives": step.needed_negatives,
+        "fill": max(step.negatives_kept, step.negatives_per_query),
+        **no_negatives(plan, step.collection),
+        **names(inputs),
+    }
+    folder = f"teachers/{inputs['run'].owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("teacher_scores", folder, spec, inputs)
 
 
