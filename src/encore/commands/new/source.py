@@ -84,7 +84,7 @@ def beir_source(
         language: of its texts, by ISO 639's code.
         zero_shot: nothing of it trains.
         pretrain: on its passages, which may be all that there is.
-        drop: leave out documents without text and judgments of what does not exist, instead of refusing them.
+        drop: leave out empty texts, rows that are there again and judgments of what does not exist, unrefused.
 
     Raises:
         EncoreError: a file is missing, or anything in it is wrong, with file and line.
