@@ -169,7 +169,7 @@ def by_size(task: Task, sizes: np.ndarray, batch: int) -> np.ndarray:
         sizes: of the examples as they were drawn, [n].
         batch: how many of them are a batch.
     """
-    batches = np.arange(len(sizes)) // batch if task.contrasts else np.zeros(len(sizes))
+    batches = np.arange(len(sizes)) // batch if task.has_contrast else np.zeros(len(sizes))
     return np.lexsort((sizes, batches))
 
 

@@ -55,7 +55,7 @@ def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch:
     """
     chance = partial(generator, 0, "held out")
     indices = task.indices()
-    if task.contrasts:
+    if task.has_contrast:
         indices = chance("order").permutation(indices)
     sizes = task.sizes(indices, chance)
     order = by_size(task, sizes, batch)

@@ -122,7 +122,7 @@ class Task(ABC):
         """
 
     @property
-    def contrasts(self) -> bool:
+    def has_contrast(self) -> bool:
         """True if a batch's examples are each other's negatives, so that a batch must be a random sample of all."""
         return type(self).batch_loss is not Task.batch_loss
 
@@ -210,9 +210,9 @@ class Subset(Task):
         return self.task.batch_loss(embeddings)
 
     @property
-    def contrasts(self) -> bool:
+    def has_contrast(self) -> bool:
         """As of the task."""
-        return self.task.contrasts
+        return self.task.has_contrast
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         """As of the task."""

@@ -65,7 +65,7 @@ def test_a_count_sees_nothing_but_shapes_and_lengths(name: str) -> None:
     task = small_objective.make(name, length=30, query_length=12)
     bare = type(task).__new__(type(task))
     bare.fields, batch = task.fields, batch_of(task)
-    kept = MASKS if task.contrasts else ()
+    kept = MASKS if task.has_contrast else ()
     empty = {key: array if key in kept else np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
     assert bare.flops(Named(SHAPE), empty) == task.flops(Named(SHAPE), batch)
 

@@ -175,11 +175,6 @@ def test_a_batch_has_both_views_next_to_each_other_and_counts_the_pieces_of_both
     assert arrays["bag"].shape[0] == 3
 
 
-def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
-    objective = make("cpdae", small_store.store([[[[20, 20, 1, 21]]]]), mask_ratio=1.0)
-    assert objective.collate([objective.example(0, generator(0))])["bag"].tolist() == [[20, 21]]
-
-
 @pytest.mark.parametrize("contrast", ["distributions", "vectors"])
 def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both_views(contrast: str) -> None:
     objective, model = make("cpdae", contrast=contrast), encoder()

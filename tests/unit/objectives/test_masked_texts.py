@@ -175,8 +175,9 @@ def test_bow_loss_is_that_of_its_reading(variant: str) -> None:
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 0.7 * terms["bow"].item(), rel=1e-5)
 
 
-def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
-    objective = make("bow", small_store.store([[[[20, 20, 1, 21]]]]), mask_ratio=1.0)
+@pytest.mark.parametrize("name", ["bow", "cpdae"])
+def test_the_bag_holds_no_special_tokens_and_the_text_before_masking(name: str) -> None:
+    objective = make(name, small_store.store([[[[20, 20, 1, 21]]]]), mask_ratio=1.0)
     arrays = objective.collate([objective.example(0, generator(0))])
     assert arrays["bag"].tolist() == [[20, 21]]
 

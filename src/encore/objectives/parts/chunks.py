@@ -219,11 +219,11 @@ class Texts(Objective[F]):
         """The states [B, L, H] that ``run``, an encoder, gives a batch; contrasted texts are of unlike length."""
         from encore.models.packing import in_parts
 
-        return in_parts(run, batch["ids"], batch["mask"]) if self.contrasts else run(batch["ids"], batch["mask"])
+        return in_parts(run, batch["ids"], batch["mask"]) if self.has_contrast else run(batch["ids"], batch["mask"])
 
     def encoded(self, encoder: Encoder, batch: Arrays) -> float:
         """The operations of ``states``, forward."""
-        mask = batch.get("mask") if self.contrasts else None
+        mask = batch.get("mask") if self.has_contrast else None
         return flops.forward_in_parts(encoder.config, batch["ids"], mask)
 
 
