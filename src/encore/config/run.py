@@ -130,7 +130,11 @@ class Execution(Strict):
         description="The number of shards that a collection is encoded in: one number for all, or by "
         "dataset, with one shard for the others.",
     )
-    processes: Positive = Field(1, description="The most processes of a training, one per GPU, started by torchrun.")
+    processes: Positive = Field(
+        1,
+        description="The most processes of a training, one per GPU, started by torchrun; also of a job that predicts "
+        "queries or reads attention.",
+    )
     min_examples_per_process: Positive = Field(
         1,
         description="The fewest examples of a batch for each of them: a small batch, which many GPUs "
