@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from recording import PAPERS, RECORDED, files_of_record, make, record, tests_of_
 from scipy import special
 
 from encore.plan import tuning
+from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
 from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
@@ -150,8 +152,7 @@ def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 
     A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
     """
-    lines = pd.DataFrame(printed_claims.judged_lines(PAPERS, load_catalogue()), columns=printed_claims.COLUMNS)
-    lines = lines.set_index("id")[["claim", "verdict"]].rename(columns={"verdict": "on_print"})
+    lines = on_print().set_index("id")[["claim", "verdict"]].rename(columns={"verdict": "on_print"})
     found = lines.join(judged.set_index("id").drop(columns="claim")).reset_index()
     found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
     return found.fillna({"verdict": "not run", "why": ""})
@@ -197,9 +198,21 @@ def trial(row: str, rate: float) -> str:
     return f"{score:.3f}"
 
 
+@cache
+def default_plan() -> Plan:
+    """The embedded default."""
+    return load_plan(DEFAULT_RUN)
+
+
+@cache
+def on_print() -> pd.DataFrame:
+    """The ledger of all claims on printed numbers."""
+    return pd.DataFrame(printed_claims.judged_lines(PAPERS, load_catalogue()), columns=list(printed_claims.COLUMNS))
+
+
 def steps(name: str) -> int:
     """The steps of a pre-training step on the embedded default."""
-    resolve = load_plan(DEFAULT_RUN).resolve
+    resolve = default_plan().resolve
     step: Any = resolve.step(resolve.lineage(f"bert-base+{name}").steps[-1])
     return int(step.steps_per_epoch)
 
