@@ -35,8 +35,7 @@ def main() -> None:
     inputs = [args.tokens, args.collection, args.weights]
     read = [*inputs, *(each for each in (args.negatives, args.clusterer) if each), *args.teachers, *args.indexes]
     recorded = record(args.output, stage="finetune", spec=args.spec, inputs=read)
-    kept = vectors_of(args.indexes, read_entries) if launch.leads() else nullcontext()
-    with kept, recorded if launch.leads() else nullcontext({}) as facts:
+    with vectors_of(args.indexes, read_entries), recorded if launch.leads() else nullcontext({}) as facts:
         from encore.finetuning.step import finetune
         from encore.retrieval.dense import vectors_by_row
 
