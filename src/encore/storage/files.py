@@ -185,12 +185,19 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+class _AtOnce(igzip.IGzipFile):
+    """Packs each text that it is given, since ISA-L's bytes depend on the cuts; from Python 3.12 on its base collects them."""
+
+    def write(self, data: Any) -> int:
+        return int(self._write_raw(data))
+
+
 @contextmanager
 def open_text_writer(path: Path) -> Iterator[IO[str]]:
     """A text file that appears whole; ``.gz`` is compressed without time and name, so equal text gives equal bytes."""
     with replacing(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
-            packing = igzip.IGzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
+            packing = _AtOnce(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
             with packing as packed, _text(packed) as file:
                 yield file
         else:
