@@ -186,7 +186,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 class _AtOnce(igzip.IGzipFile):
-    """Packs each text that it is given, since ISA-L's bytes depend on the cuts; from Python 3.12 on its base collects them."""
+    """Packs each text as it comes: from Python 3.12 on its base collects them, and ISA-L's bytes depend on the cuts."""
 
     def write(self, data: Any) -> int:
         return int(self._write_raw(data))
