@@ -68,7 +68,7 @@ def artifact_in(folder, wildcards):
     place = f"results/{folder.format(**wildcards)}"
     if place not in LOOKED_UP:
         LOOKED_UP[place] = in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
-        if PLAN:
+        if PLAN and workflow.dag is not None:  # none where rules are looked at and no job is sought
             workflow.dag.forcefiles.update(unfinished(LOOKED_UP[place]))
     return LOOKED_UP[place]
 
