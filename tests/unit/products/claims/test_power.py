@@ -91,8 +91,8 @@ def test_premises_and_copied_rows_are_told(lines):
         "C09", "C10", "C11", "C12", "C13", "C14", "C16", "C30", "C33", "C42", "C74"
     }  # fmt: skip
     assert {line["premise"] for line in lines.values()} == {"", "holds"}
-    assert "Qu et al. 2021" in lines["C43"]["reported_only"]
-    assert lines["C38"]["reported_only"] == ""
+    assert "Qu et al. 2020" in lines["C88"]["reported_only"]
+    assert lines["C38"]["reported_only"] == lines["C43"]["reported_only"] == ""  # whose rivals run
 
 
 def test_claims_on_one_run_under_two_names_know_each_other(lines):
