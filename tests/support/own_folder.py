@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support import inside
 
 HEADER = "query-id\tcorpus-id\tscore"
-TEXT = f"Two sentences. They are here{' and long' * 30}"  # enough for every objective on passages
+TEXT = f"Two sentences. They are here. A third is long{' and long' * 30}"  # enough for every objective on passages
 
 
 def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = TEXT) -> Path:

@@ -138,6 +138,18 @@ def test_an_objective_on_longer_texts_is_left_out_where_there_are_none(bare: Pat
     assert "costa" not in rows
 
 
+def test_an_objective_on_two_sentences_is_left_out_where_they_are_longer_than_what_it_reads(bare: Path) -> None:
+    """Two sentences of 61 and 30 ideographs are not in one text of 64 pieces; the 91 are enough for COSTA."""
+    text = f"{signs(60)}。{signs(29)}"
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text=text)
+    new("own", "--beir", "data/own", "--language", "zh")
+    text = Path("config/own.yaml").read_text()
+    assert "# Left out, since they learn from two sentences together, and here these are longer than" in text
+    (rows,) = yaml.safe_load(text)["tables"].values()
+    assert "costa" in rows
+    assert "ict" not in rows
+
+
 def test_queries_that_teach_nothing_are_not_counted_as_training(bare: Path) -> None:
     folder({"train": [*judged(0, 200), *judged(200, 300, 0)], "test": judged(300, 400)})
     assert "180 queries to train on, 20 to validate with" in new("own", "--beir", "data/own")

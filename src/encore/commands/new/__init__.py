@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from encore.commands.new.encoder import published_encoder
-from encore.commands.new.limits import adapted, too_short_for
+from encore.commands.new.limits import adapted, unsuited
 from encore.commands.new.run_text import about, run_text
 from encore.commands.new.source import beir_source, ir_datasets_source
 from encore.config.languages import CODE, ENGLISH
@@ -88,8 +88,8 @@ def answer(arguments: argparse.Namespace) -> int:
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
     plan = load_plan(path, yaml.safe_load(text))
     everything_declared(plan)  # what cannot be planned is refused here
-    if short := too_short_for(found, arguments.name, plan):
-        found.too_short_for = short
+    if lacking := unsuited(found, arguments.name, plan):
+        found.unsuited = lacking
         text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
         everything_declared(load_plan(path, yaml.safe_load(text)))
     write_text(path, text)

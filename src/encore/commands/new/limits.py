@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from encore import objectives
 from encore.commands.new.source import Source
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 
+PIECES = 1.5  # of a word, at most on average
 UNKNOWN = 0.3  # of the letters: with more, a store refuses its share of [UNK]
 
 
@@ -37,8 +39,13 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
     return fields, said
 
 
-def too_short_for(source: Source, name: str, plan: Plan) -> set[str]:
-    """The objectives of a plan that learn from longer texts than the collection has."""
+def unsuited(source: Source, name: str, plan: Plan) -> dict[str, set[str]]:
+    """Objectives of a plan that the collection's texts are too short for, or two of its sentences too long."""
     trainings = [each.spec["step"] for each in plan.made.values() if each.stage.startswith("pretrain.")]
-    own = (step for step in trainings if step["collection"] == name)
-    return {step["objective"] for step in own if step.get("min_tokens", 1) > source.longest}
+    found: dict[str, set[str]] = {"min_tokens": set(), "length": set()}
+    for step in (each for each in trainings if each["collection"] == name):
+        if step.get("min_tokens", 1) > source.longest:
+            found["min_tokens"].add(step["objective"])
+        if objectives.load(step["objective"]).pairs_sentences and source.closest * PIECES > step["length"]:
+            found["length"].add(step["objective"])
+    return {need: those for need, those in found.items() if those}

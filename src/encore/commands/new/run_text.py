@@ -18,10 +18,11 @@ AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trai
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 PRETRAINED = REPLACED[:2]
 NDCG = {"nDCG@10": "nDCG@10"}
-LACKING = {  # needs of objectives, attributes of their classes but for the last one, that passages do not meet
+LACKING = {  # needs of objectives that passages do not meet: attributes of their classes, and fields (limits.py)
     "reads_articles": "they learn from articles and links, not from passages",
     "pairs_sentences": "they learn from texts of two sentences, and here each has one",
     "min_tokens": "they learn from longer texts than any here",
+    "length": "they learn from two sentences together, and here these are longer than what they read",
 }
 USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
 
@@ -169,7 +170,7 @@ def _needing(catalogue: Catalogue, table: Table, need: str, source: Source) -> d
     """Labels, by id, of the rows that are pre-trained by an objective with this need."""
 
     def needs(objective: str) -> bool:
-        return objective in source.too_short_for if need == "min_tokens" else getattr(objectives.load(objective), need)
+        return objective in source.unsuited.get(need, ()) or getattr(objectives.load(objective), need, False)
 
     found = {}
     for row in table.rows:

@@ -4,12 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import regex
+from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from encore.config.languages import ENGLISH
@@ -29,7 +30,7 @@ LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of th
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
 IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
 LOOKED_AT = 1000  # passages, for their script
-LONG = 128  # words that every objective is content with
+LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
@@ -60,7 +61,8 @@ class Source:
     characters: int = 0  # pieces that a vocabulary has for them at least
     foreign: float = 0.0  # the share of letters that are not Latin, in the first passages
     longest: int = LONG  # words of a text, as far as it matters
-    too_short_for: Set[str] = frozenset()  # objectives that learn from longer texts
+    closest: int = 0  # words of the shortest two sentences of a text, as far as it matters
+    unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here (limits.py)
     scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it (limits.py)
     notes: Sequence[str] = ()  # and what is to be said of that
 
@@ -114,7 +116,7 @@ def beir_source(
         _refuse_without_negatives(made, counts["passages"])
         tested = made.qrels("test") if named else {}
         grades = Counter(grade for judged in tested.values() for grade in judged.values())
-        pairs = any(len(split(row["text"], language)) > 1 for row in made.corpus())
+        closest = _closest(made, language)
         overlap, own = overlap_with_training(made, "test") if named else NOTHING, own_documents(made)
         characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0  # whose are never too many
         foreign, longest = _foreign(made), _longest(made)
@@ -125,7 +127,8 @@ def beir_source(
     fields |= {"ignore_identical_ids": True} if own else {}
     fields |= {"ignore_copies": True} if copies else {}
     source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
-    source.pairs_of_sentences, source.copies, source.pretrains = pairs, copies, pretrain
+    source.pairs_of_sentences, source.closest = closest is not None, closest or 0
+    source.copies, source.pretrains = copies, pretrain
     source.characters, source.foreign, source.longest = characters, foreign, longest
     return _with_validation(source)
 
@@ -201,12 +204,27 @@ def _foreign(made: Collection) -> float:
 
 def _longest(made: Collection) -> int:
     """The words of the longest text, which are no more than its pieces; of one of ``LONG`` no further is looked for."""
-    most, split_words = 0, BertPreTokenizer().pre_tokenize_str
+    most = 0
     for row in made.corpus():
-        most = max(most, len(split_words(row["text"])))
+        most = max(most, _words(row["text"]))
         if most >= LONG:
             return LONG
     return most
+
+
+def _closest(made: Collection, language: str) -> int | None:
+    """The words of the shortest two sentences in a row, if any text has two; below ``CLOSE`` none is looked for."""
+    fewest = None
+    for row in made.corpus():
+        for one, other in pairwise(map(_words, split(row["text"], language))):
+            fewest = min(one + other, fewest or one + other)
+        if fewest is not None and fewest <= CLOSE:
+            break
+    return fewest
+
+
+def _words(text: str) -> int:
+    return len(BertPreTokenizer().pre_tokenize_str(BertNormalizer().normalize_str(text)))  # an ideograph is a word
 
 
 def _named_language(language: str) -> dict[str, str]:
