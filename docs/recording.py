@@ -42,6 +42,7 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
             *(f"figures/{name}.png" for name in ("table1", "objectives")),
         ],
     ),
+    "league": ("config/seeds.yaml", ["tables/league.csv", "figures/league.png"]),
     "five-seeds": (
         "config/five-seeds.yaml",
         [
