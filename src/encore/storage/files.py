@@ -11,13 +11,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from isal import igzip
 
 from encore.errors import EncoreError
 
 DIGEST_LENGTH = 8
+CUT = 8192  # bytes that are packed at once
 GZIP_LEVEL = 1  # of ISA-L: a sixteenth of the time of zlib's usual 6, for a fifth more bytes
 REMEMBERED = 64 * 2**20  # bytes of a file; a larger one is not read at each start of Snakemake
 MEMORY = Path("results/plan/digests.json")
@@ -185,11 +186,25 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-class _AtOnce(igzip.IGzipFile):
-    """Packs each text as it comes: from Python 3.12 on its base collects them, and ISA-L's bytes depend on the cuts."""
+class _Packed(io.TextIOBase):
+    """Packs a text, cut as by Python 3.11: later ones collect otherwise, and ISA-L's bytes depend on the cuts."""
 
-    def write(self, data: Any) -> int:
-        return int(self._write_raw(data))
+    def __init__(self, packer: igzip.IGzipFile) -> None:
+        self._packer, self._pending = packer, bytearray()
+
+    def write(self, text: str) -> int:
+        piece = text.encode()
+        if len(self._pending) + len(piece) > CUT:
+            self.flush()
+        self._pending += piece
+        if len(self._pending) >= CUT:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        if self._pending:
+            self._packer._write_raw(bytes(self._pending))
+            self._pending.clear()
 
 
 @contextmanager
@@ -197,9 +212,13 @@ def open_text_writer(path: Path) -> Iterator[IO[str]]:
     """A text file that appears whole; ``.gz`` is compressed without time and name, so equal text gives equal bytes."""
     with replacing(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
-            packing = _AtOnce(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
-            with packing as packed, _text(packed) as file:
-                yield file
+            packing = igzip.IGzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
+            with packing as packed:
+                text = _Packed(packed)
+                yield cast(IO[str], text)
+                text.flush()
+                for _ in range(2):  # as flushing and leaving a TextIOWrapper does
+                    packed.flush()
         else:
             with _text(raw) as file:
                 yield file
