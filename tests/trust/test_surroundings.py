@@ -28,7 +28,7 @@ PATHS = {
     "per cent and backslash": "%s\\n",
 }
 STRAY = {"RANK": "x", "WORLD_SIZE": "abc", "LOCAL_RANK": "7", "ENCORE_KEEP_VECTORS": "maybe", "ENCORE_RUN": "{x}"}
-BARE = {"HOME": "/nowhere", "TMPDIR": "/nowhere", "LC_ALL": "POSIX", "LANG": "C", "TZ": "Pacific/Chatham"}
+BARE = {"HOME": "/proc/nowhere", "TMPDIR": "/proc/nowhere", "LC_ALL": "POSIX", "LANG": "C", "TZ": "Pacific/Chatham"}
 BARE |= {"PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
 ENVIRONMENTS = {"stray variables": STRAY, "a bare system": BARE}
 

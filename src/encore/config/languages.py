@@ -10,3 +10,4 @@ ANALYSED = frozenset(
     ]
 )
 DOTLESS = frozenset({"az", "tr"})  # whose small I has no dot
+UNKNOWN_SHARE = "unknown_share_in_"  # and then `passages`: the share of [UNK] among tokens, in a store's results

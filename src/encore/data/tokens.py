@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from encore.config.languages import UNKNOWN_SHARE
 from encore.data import vocabulary
 from encore.data.article_texts import articles
 from encore.data.collection import Collection
@@ -26,7 +27,6 @@ from encore.storage.processes import shared_in_order
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
-UNKNOWN_SHARE = "unknown_share_in_"  # how the count of such a share begins
 TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is counted, and what is refused
 
 

@@ -55,8 +55,8 @@ def test_what_is_named_wrongly_is_refused(plan, asked, message):
 
 
 def test_a_copied_row_says_whose_it_is(plan):
-    (cell,) = chain.find_cells(plan, "costa/table3", "tas-b", "mrr10")
-    assert "copied from Hofst" in "\n".join(chain.cell_head(cell, list(chain.of_cell(plan, cell)), ""))
+    (cell,) = chain.find_cells(plan, "costa/table1", "deepct", "mrr10")
+    assert "copied from Dai and Callan 2019" in "\n".join(chain.cell_head(cell, list(chain.of_cell(plan, cell)), ""))
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():

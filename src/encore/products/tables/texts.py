@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from encore.config.languages import UNKNOWN_SHARE
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
@@ -51,8 +52,6 @@ class SearchedTexts(SlicePart):
 
     def _of_tokens(self, folder: Path, length: int) -> Iterator[str]:
         import numpy as np
-
-        from encore.data.tokens import UNKNOWN_SHARE
 
         lengths = np.diff(np.load(folder / Tokens.files[0], mmap_mode="r"))
         if longer := int(np.count_nonzero(lengths + FRAME > length)):

@@ -99,8 +99,8 @@ def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
     read = set(BY_RULE["claims"].folders(claims_plan(plan)))
     found = {name: claim_folders(plan, claim) for name, (_, claim) in read_claims(ROOT / "config/papers").items()}
     assert {folder for folders, _ in found.values() for folder in folders} <= read
-    # Of records of a machine, of two copied rows (C73), of pictures (C71, C120), of what is only stated (C127, C128).
-    without = {"C17", "C34", "C71", "C73", "C89", "C108", "C109", "C120", "C127", "C128"}
+    # Of records of a machine, of pictures (C71, C120), of what is only stated (C127, C128).
+    without = {"C17", "C34", "C71", "C89", "C108", "C109", "C120", "C127", "C128"}
     assert {name for name, (folders, reasons) in found.items() if not folders and not reasons} == without
     assert "rests on no folder" in deciding.claim_text(plan, "C71")
 
