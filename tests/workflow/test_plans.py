@@ -209,7 +209,7 @@ def test_nano_has_every_table_and_figure_of_the_catalogue_in_few_jobs(pristine: 
     planned = exact_jobs(output)
     made = by_rule(planned)
     assert (made["table"], made["draw"]) == (len(named["tables"]), len(named["figures"]))
-    assert len(planned) < 550
+    assert len(planned) < 600  # rivals of the tables among them
     products = {"table", "figure", "curves", "report"}
     shared = {job for job in exact_jobs(nano) if job.split()[0] not in products}
     assert {job for job in shared if "marco-hn" not in job} <= planned

@@ -10,7 +10,7 @@ from encore.plan.resolver import Resolver
 from encore.plan.stages import impl
 from encore.storage.files import digest
 
-LONGEST_NAME = 100
+LONGEST_NAME = 120  # of a folder with its digest; `@` and an index may follow, and a path takes 255
 
 PlanModel = Callable[["Planner", Lineage, int], Artifact]
 PlanRun = Callable[["Planner", str, int | None, str, Topics], Artifact]

@@ -219,8 +219,8 @@ def local(place: Path, **said: Any) -> Path:
     place.mkdir()
     config = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
     (place / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 512, **said}))
-    for name in ("model.safetensors", "tokenizer.json"):
-        (place / name).write_text("")
+    for name, text in {"model.safetensors": "", "tokenizer.json": "{}"}.items():
+        (place / name).write_text(text)
     of_sentence_transformers(place, length=256, prompts={"query": "query: "})
     return place
 
@@ -261,7 +261,7 @@ def test_a_pinned_file_that_changed_is_refused_when_planning(catalogue: Catalogu
     pinned = {"checkpoint": str(place), "sha256": {"tokenizer.json": sha256(place / "tokenizer.json")}}
     same = begun(plan_of(catalogue, own=pinned), "own").name
     assert same == begun(plan_of(catalogue, own={"checkpoint": str(place)}), "own").name
-    (place / "tokenizer.json").write_text("other")
+    (place / "tokenizer.json").write_text('{"other": 1}')
     with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256"):
         begun(plan_of(catalogue, own=pinned), "own")
     remote = {"checkpoint": "a/b", "sha256": {"config.json": "0" * 64}}

@@ -249,7 +249,7 @@ def test_every_declared_target_is_a_target(make):
 
 def test_names_fit_a_file_system(make):
     plan = make()
-    with pytest.raises(EncoreError, match="100 are allowed"):
+    with pytest.raises(EncoreError, match="120 are allowed"):
         plan.model(plan.resolve.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
 
 

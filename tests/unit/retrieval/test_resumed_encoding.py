@@ -40,11 +40,11 @@ class Encoding:
         begun: list[int] = []
         begin = embed._begin
 
-        def counting(encoder: Any, sequences: Any, rows: np.ndarray, length: int) -> Any:
+        def counting(encoder: Any, sequences: Any, rows: np.ndarray, *others: Any) -> Any:
             if len(begun) == blocks:
                 raise KilledError
             begun.append(int(rows[0]))
-            return begin(encoder, sequences, rows, length)
+            return begin(encoder, sequences, rows, *others)
 
         with self.patch.context() as patch:
             patch.setattr(embed, "_begin", counting)

@@ -54,7 +54,8 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             if name in plan.catalogue.figures:
                 figures[name] = figure_cells(plan, name)
             else:
-                tables[name] = table_plan(plan, name)
+                content = table_plan(plan, name)
+                tables[name] = {field: part for field, part in content.items() if field != "texts"}  # of its notes
         except EncoreError as error:
             unavailable[name] = str(error)
     if plan.config.claims != "all":
