@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from encore.data.words import word_starts
+
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "of", ".", *(f"word{i}" for i in range(72))]
 PIECES += [f"##piece{i}" for i in range(20)]
 
@@ -49,6 +51,9 @@ class Store:
     @property
     def continues(self) -> np.ndarray:
         return np.array([piece.startswith("##") for piece in PIECES])
+
+    def word_starts(self, ids: np.ndarray) -> np.ndarray:
+        return word_starts(ids, self.continues)
 
 
 def store(

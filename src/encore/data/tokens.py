@@ -2,8 +2,8 @@
 
 Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
 little-endian, uint16 or, of larger vocabularies, uint32), where each text begins (``<name>.offsets.npy``) and, where
-texts have ids, those (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that
-made it.
+texts have ids, those (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; the tokenizer that
+made it; and ``language.json`` where a segmenter finds the words.
 """
 
 from array import array
@@ -17,12 +17,12 @@ from typing import Any, Literal
 import numpy as np
 
 from encore.config.languages import UNKNOWN_SHARE
-from encore.data import vocabulary
+from encore.data import vocabulary, words
 from encore.data.article_texts import articles
-from encore.data.collection import Collection
+from encore.data.collection import LANGUAGE, Collection
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
-from encore.storage.files import open_text_writer, replacing, write_array
+from encore.storage.files import open_text_writer, replacing, write_array, write_json
 from encore.storage.processes import shared_in_order
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
@@ -121,6 +121,16 @@ class TokenStore:
         """int64 [links, 2]: sections that link, and the sections they link to."""
         return _load(self.folder / "links.npy")
 
+    def word_starts(self, ids: np.ndarray) -> np.ndarray:
+        """First positions of the words of a text of this store, given by its pieces [n] (``words.py``)."""
+        if self._is_segmented:
+            return words.segmented_word_starts(ids, self.continues, self.pieces)
+        return words.word_starts(ids, self.continues)
+
+    @cached_property
+    def _is_segmented(self) -> bool:
+        return (self.folder / LANGUAGE).is_file()
+
     @cached_property
     def continues(self) -> np.ndarray:
         """bool [vocabulary]: whether a piece continues a word."""
@@ -161,6 +171,8 @@ def write_store(
         "tokens_in_sentences": writer.write("sentences", sentences),
         "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
+    if collection.language in words.SEGMENTED:
+        write_json(folder / LANGUAGE, {"language": collection.language})
     counts |= passages_without_tokens(folder) | _write_structure(folder, collection)
     return counts | unknown_shares(TokenStore(folder))
 

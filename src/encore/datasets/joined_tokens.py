@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from encore.data import vocabulary
-from encore.data.collection import Collection
+from encore.data.collection import LANGUAGE, Collection
 from encore.data.tokens import TokenStore
 from encore.datasets.concat import named_parts
 from encore.errors import EncoreError
@@ -42,6 +42,8 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     for name in UNJOINED:
         with open_text_writer(folder / f"{name}.names.txt"):
             pass
+    if all((store / LANGUAGE).is_file() for store in stores):
+        shutil.copyfile(stores[0] / LANGUAGE, folder / LANGUAGE)
     counts = {f"tokens_in_{name}": _join_sequences(folder, name, parts) for name in SEQUENCES}
     return counts | _join_structure(folder, parts)
 

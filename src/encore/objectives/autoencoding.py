@@ -11,7 +11,7 @@ from encore.config.strict import Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts
-from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
+from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -50,7 +50,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         """A text masked for the encoder, and masked again by whole words, independently, for the decoder."""
         ids, masked = self.text(index, rng)
         count = count_to_mask(len(ids), self.fields.decoder_mask_ratio)
-        chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
+        chosen = choose_words(self.store.word_starts(ids), len(ids), count, rng)
         return TwiceMasked(ids, masked, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def rebuild(self, examples: list[TwiceMasked]) -> Arrays:

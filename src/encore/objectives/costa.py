@@ -14,7 +14,7 @@ from encore.config.strict import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
-from encore.objectives.parts.masking import Masked, word_starts
+from encore.objectives.parts.masking import Masked
 from encore.objectives.parts.stop_words import content_pieces
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Costa(MaskedTexts[CostaFields]):
         """[at most ``spans``, 2]."""
         if granularity != "word":
             return beta_spans(len(ids), *BOUNDS[granularity], self.fields.spans, rng)
-        starts = word_starts(ids, self.store.continues)
+        starts = self.store.word_starts(ids)
         whole = np.diff(np.append(starts, len(ids))) > 1  # words of several pieces are not stop-words
         return word_spans(starts, len(ids), whole | self.content[ids[starts]], self.fields.spans, rng)
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from encore.config.strict import Positive, Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields
-from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
+from encore.objectives.parts.masking import Masked, count_to_mask
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -65,7 +65,7 @@ class Enhanced(Decoding[EnhancedFields]):
     def example(self, index: int, rng: np.random.Generator) -> Screened:
         """A text, masked for the encoder, its words, and a number that all masks of its decoder follow from."""
         ids, masked = self.text(index, rng)
-        starts = word_starts(ids, self.store.continues)
+        starts = self.store.word_starts(ids)
         words = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(ids)))
         return Screened(ids, masked, words, int(rng.integers(1 << 63)))
 

@@ -12,7 +12,7 @@ from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.decoding import layer_flops
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, masked_lm
-from encore.objectives.parts.masking import Masked, choose_words, count_to_mask, places, word_starts
+from encore.objectives.parts.masking import Masked, choose_words, count_to_mask, places
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -55,7 +55,7 @@ class Simlm(MaskedTexts[SimlmFields]):
     def example(self, index: int, rng: np.random.Generator) -> Replaced:
         """A text, whole words of it for the encoder, and further ones for the decoder, each with a number in [0, 1)."""
         ids = self.chunks.read(self.usable[index], rng)
-        starts, encoder = word_starts(ids, self.store.continues), self.fields.mask_ratio
+        starts, encoder = self.store.word_starts(ids), self.fields.mask_ratio
         further = max(0.0, (self.fields.decoder_mask_ratio - encoder) / (1 - encoder)) if encoder < 1 else 0.0
         first = choose_words(starts, len(ids), count_to_mask(len(ids), encoder), rng)
         second = choose_words(starts, len(ids), count_to_mask(len(ids), further), rng) if further else first

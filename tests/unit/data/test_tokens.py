@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from encore.data import article_texts, vocabulary
-from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.collection import LANGUAGE, Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.storage import manifest
-from encore.storage.files import sha256, write_jsonl
+from encore.storage.files import sha256, write_json, write_jsonl
 from tests.support import inside
 
 CORPUS = [
@@ -189,6 +189,19 @@ def ran(name: str, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(program), run_name="__main__")
     return int(exit_.value.code or 0)
+
+
+@pytest.mark.parametrize(("language", "words"), [("zh", [0, 1, 3, 5]), ("ja", [*range(9)])])
+def test_words_of_chinese_are_those_of_a_segmenter(language: str, words: list[int], tmp_path: Path) -> None:
+    text = "我来到北京清华大学"
+    write_collection(tmp_path / "collection", [{"_id": "p", "title": "", "text": text}], [], {})
+    write_json(tmp_path / "collection" / LANGUAGE, {"language": language})
+    vocabulary.save_tokenizer(
+        vocabulary.build_tokenizer([*vocabulary.SPECIAL, *text], language), tmp_path / "tokenizer"
+    )
+    write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
+    store = TokenStore(tmp_path / "store")
+    assert store.word_starts(store.passages[0]).tolist() == words
 
 
 @pytest.mark.parametrize(("known", "share"), [("abcdefghijklmnopqrstuvwxyz.", 0.0), ("aeiurs.", 0.1), ("x", 1.0)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from encore.data.words import word_starts
 from encore.objectives.parts import masking
 from encore.training.randomness import generator
 
@@ -13,10 +14,6 @@ MASK = 4
 
 def text(*pieces: int) -> np.ndarray:
     return np.array(pieces, dtype=np.uint16)
-
-
-def test_words_start_where_a_piece_does_not_continue() -> None:
-    assert masking.word_starts(text(60, 10, 61, 62, 11, 12), CONTINUES).tolist() == [0, 1, 4, 5]
 
 
 def test_pieces_are_chosen_evenly() -> None:
@@ -31,7 +28,7 @@ def test_pieces_are_chosen_evenly() -> None:
 def test_words_are_chosen_whole_and_never_overshoot() -> None:
     ids = text(10, 60, 61, 11, 12, 62, 13, 14)
     words = [{0, 1, 2}, {3}, {4, 5}, {6}, {7}]
-    starts = masking.word_starts(ids, CONTINUES)
+    starts = word_starts(ids, CONTINUES)
     for index in range(200):
         chosen = set(masking.choose_words(starts, len(ids), 3, generator(0, "test", index)).tolist())
         assert len(chosen) == 3

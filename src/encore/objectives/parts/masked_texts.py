@@ -18,7 +18,6 @@ from encore.objectives.parts.masking import (
     corrupt,
     count_to_mask,
     places,
-    word_starts,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class MaskedTexts(Texts[F]):
         ids = self.chunks.read(self.usable[index], rng)
         count = count_to_mask(len(ids), self.fields.mask_ratio)
         if self.fields.whole_word:
-            chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
+            chosen = choose_words(self.store.word_starts(ids), len(ids), count, rng)
         else:
             chosen = choose_pieces(len(ids), count, rng)
         return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))

@@ -17,16 +17,6 @@ class Masked(NamedTuple):
     labels: np.ndarray
 
 
-def word_starts(ids: np.ndarray, continues: np.ndarray) -> np.ndarray:
-    """First positions of the words of a text; a text that begins inside a word begins with a (cut) word.
-
-    Args:
-        ids: [n] pieces.
-        continues: [vocabulary] bool, whether a piece continues the word before it.
-    """
-    return np.flatnonzero(~(continues[ids] & (np.arange(len(ids)) > 0)))
-
-
 def choose_pieces(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """``count`` of ``n`` positions, all sets alike."""
     return np.sort(rng.choice(n, size=min(count, n), replace=False))

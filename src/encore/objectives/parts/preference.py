@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
-from encore.objectives.parts.masking import Masked, choose_words, corrupt, word_starts
+from encore.objectives.parts.masking import Masked, choose_words, corrupt
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
 
 if TYPE_CHECKING:
@@ -129,6 +129,6 @@ class Preferences(MaskedTexts[F]):
 
 def mask_words(ids: np.ndarray, store: TokenStore, fields: PreferenceFields, rng: np.random.Generator) -> Masked:
     """Mask whole words: as many pieces as ``mask_ratio`` of the words are, within bounds."""
-    starts = word_starts(ids, store.continues)
+    starts = store.word_starts(ids)
     count = min(fields.max_masked, max(1, round(fields.mask_ratio * len(starts))))
     return corrupt(ids, choose_words(starts, len(ids), count, rng), store.vocabulary, store.special.mask, rng)
