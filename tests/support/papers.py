@@ -9,7 +9,7 @@ from tests.support.clones import Clone
 
 TABLES: dict[str, list[str] | str] = {
     "costa/table4": ["base"],
-    "cpdae/table1": ["bm25", "bert"],
+    "cpdae/table1": ["bm25", "trec", "bert"],
     "bow/table1": ["mlm"],
     "tct_colbert/table2": ["kd-t1", "tct"],
     "tct_colbert/table5": ["bm25"],

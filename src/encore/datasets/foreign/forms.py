@@ -113,7 +113,7 @@ def _comma_separated(path: Path) -> Rows:
 
 
 def _quoted(path: Path, between: str) -> Rows:
-    csv.field_size_limit(LONGEST)
+    before = csv.field_size_limit(LONGEST)  # of the whole process
     reader = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), delimiter=between, strict=True)
     names, began = list[str](), 1
     try:
@@ -128,6 +128,8 @@ def _quoted(path: Path, between: str) -> Rows:
         raise EncoreError(
             f"{path}, line {began}: cannot be split into columns ({error}); fix its quotes, or remove the line"
         ) from error
+    finally:
+        csv.field_size_limit(before)
 
 
 def _numbered(fields: list[str]) -> list[str]:
