@@ -28,7 +28,7 @@ GAINS = {1: 4, 2: 3, 3: 2, 4: 1}  # Cranfield's code 1 is the best, 4 the least
 _FIELD = re.compile(r"^\.([ITABW])(?: (\S+))?[ \r]*\n", re.MULTILINE)
 _DATE = re.compile(r"^ *CACM\s+\w+[,.\s]+\d{4}\s*$", re.MULTILINE)
 _NO_PROSE = re.compile(r"(?:\d+ \d+ \d+ ?)+|CA\d{6}.*")
-_BEGINS, _ENDS = "Related subjects:", 'Retrieved from "'  # what stands above and below an article of Wikispeedia
+_BEGINS, _ENDS = "Related subjects:", 'Retrieved from "'  # the lines above and below an article of Wikispeedia
 _WORDS = 8  # of a paragraph at least
 Row = dict[str, Any]
 

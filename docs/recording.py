@@ -78,7 +78,7 @@ def make(name: str) -> Path:
     config, products = RECORDINGS[name]
     targets = [f"results/{product}" for product in products]
     if subprocess.run(["snakemake", *targets, "--profile", "local", "--configfile", config], check=False).returncode:
-        raise EncoreError(f"Snakemake failed, so {name} is not recorded; mend what it says and give the command again")
+        raise EncoreError(f"Snakemake failed, so {name} is not recorded; fix what it says and repeat the command")
     return Path(config)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run the demo under each Python that is here, each in a clone and an environment of its own, and compare the tables byte
+# Run the demo under each Python that is here, each in its own clone and environment, and compare the tables byte
 # by byte; one that is not here is skipped by name:
 #     bash envs/check_demo.sh python3.11 python3.12 python3.13
 set -euo pipefail

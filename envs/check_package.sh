@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install this clone as a package into an empty environment, with the newest packages that fit, and plan a study with it
-# in a folder of its own:
+# in its own folder:
 #     bash envs/check_package.sh python3.13
 set -euo pipefail
 clone=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -29,4 +29,4 @@ use rule * from encore
 END
 snakemake results/tables/table1.csv --dry-run --quiet rules --cores 2 | tee planned
 grep -q '^table ' planned
-echo "$(python --version): the package plans a study of its own"
+echo "$(python --version): the package plans a study"

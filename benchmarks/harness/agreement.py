@@ -18,7 +18,7 @@ TOLERANCE = 1e-4  # relative, of the loss and of the gradient
 
 
 def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, float]:
-    """Both losses of a batch in which no passage stands twice, and how far the gradients are apart.
+    """Both losses of a batch in which no passage is repeated, and how far the gradients are apart.
 
     Raises:
         EncoreError: ids, loss or gradient differ.

@@ -54,7 +54,7 @@ def cacm(folder: Path) -> list[Row]:
     """Scores with titles and abstracts, or whole records, against padded and published ids.
 
     Whole with their citations they are in the archive only that is published (``cacm.tar.gz``); BM25's published score
-    is of these, so where the archive lies next to the other files they are searched too.
+    is of these, so where the archive is next to the other files they are searched too.
     """
     fields = {"kind": "beir", "path": str(folder), "splits": {"test": {"role": "test"}}}
     corpus = [json.loads(line) for _, line in numbered_lines(folder / "corpus.jsonl.gz")]

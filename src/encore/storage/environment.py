@@ -8,7 +8,7 @@ RANK, SIZE, LOCAL_RANK, LOCAL_SIZE = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # 1: jobs that SLURM gave a GPU, and that see none, compute on the processor
 LEASE_GPUS = "ENCORE_LEASE_GPUS"  # 1: jobs of one machine, each of which takes GPUs that no other has
 KEEP_VECTORS = "ENCORE_KEEP_VECTORS"  # 0: vectors that are no longer needed are removed
-THREADS = "OMP_NUM_THREADS"  # those that Snakemake gives a job; 0 stands for all cores
+THREADS = "OMP_NUM_THREADS"  # those that Snakemake gives a job; 0 means all cores
 # The value without a variable, then the least and the greatest that it can have.
 NUMBERS = {RANK: (0, 0, 10**6), SIZE: (1, 1, 10**6), LOCAL_RANK: (0, 0, 10**6), LOCAL_SIZE: (1, 1, 10**6)}
 NUMBERS |= {THREADS: (0, 0, 10**6), ALLOW_CPU: (0, 0, 1), LEASE_GPUS: (0, 0, 1), KEEP_VECTORS: (1, 0, 1)}

@@ -1,4 +1,4 @@
-"""Our contrast and sentence-transformers' own losses: where no passage stands twice, they are one function."""
+"""Our contrast and sentence-transformers' own losses: where no passage is repeated, they are one function."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The report: what stands in it, that its links resolve, that it needs nothing but itself, and that it repeats."""
+"""The report: its contents, that its links resolve, that it needs nothing but itself, and that it repeats."""
 
 import json
 import re

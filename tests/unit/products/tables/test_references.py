@@ -1,4 +1,4 @@
-"""Released runs next to rows of a table: what is planned and refused, what is written, and an oracle of its own."""
+"""Released runs next to rows of a table: what is planned and refused, what is written, and an independent oracle."""
 
 import csv
 import gzip
@@ -189,7 +189,7 @@ def reciprocal(run: Run) -> np.ndarray[Any, Any]:
 
 
 def tau_and_overlap(one: Ranking, other: Ranking, depth: int) -> tuple[float, float]:
-    """Pairs of ranks counted one by one; the overlap's weighted mean from sets made anew at every rank."""
+    """Pairs of ranks counted one by one; the overlap's weighted mean from sets made again at every rank."""
     left, right = one.documents[:depth], other.documents[:depth]
     union = sorted({*left, *right})
     first, second = [union.index(each) for each in left], [union.index(each) for each in right]

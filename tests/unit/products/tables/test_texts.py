@@ -1,4 +1,4 @@
-"""What is counted of texts stands below a table: copies, passages that are cut, tokens that are unknown."""
+"""What is counted of texts is told below a table: copies, passages that are cut, tokens that are unknown."""
 
 import json
 from pathlib import Path
