@@ -240,6 +240,8 @@ class FinetuneStep(Step):
             raise ValueError(
                 "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
             )
+        if self.batch_teachers and alone:
+            raise ValueError("batch: `batch_teachers` compare with passages of other queries; let it be 2 or more")
         if self.loss == "pairwise" and self.negatives == "none":
             raise ValueError("a pairwise loss needs its own negatives; let `negatives` be another than none")
         if self.logq_correction and (self.negatives != "none" or self.loss != "contrastive"):
@@ -289,12 +291,16 @@ class FinetuneStep(Step):
             raise ValueError("`batch_teachers` teach margins; let `loss` be margin-mse, and `negatives` not none")
         if self.margin_bins and (self.loss not in ("margin-mse", "kl-pairwise") or self.negatives == "none"):
             raise ValueError("`margin_bins` are of teachers' scores of pairs; let `loss` be margin-mse or kl-pairwise")
+        if (self.clusters or self.margin_bins) and self.teacher_scores and not self.batch_teachers:
+            raise ValueError(
+                "published scores are read line by line; leave `clusters` and `margin_bins` out, or add batch teachers"
+            )
         if self.loss == "residual" and self.teacher_scores:
             raise ValueError(
                 "a residual is of a system's scores; name it in `teachers`, and leave `teacher_scores` out"
             )
-        if len(set(self.teachers)) < len(self.teachers):
-            raise ValueError("a teacher is twice in `teachers`, whose scores are averaged; name each once")
+        if any(len({*named}) < len(named) for named in (self.teachers, self.batch_teachers)):
+            raise ValueError("a teacher is twice in one list, whose scores are averaged; name each once")
         return self
 
     @model_validator(mode="after")

@@ -67,9 +67,13 @@ class BeirFields(JudgedFields):
         return super().missing if self.access else None
 
     @model_validator(mode="after")
-    def _have_whole_documents_for_their_own_queries(self) -> "BeirFields":
+    def _can_be_cut(self) -> "BeirFields":
         if self.windows and self.ignore_identical_ids:
             raise ValueError("documents cut into `windows` have no query's id; leave out `ignore_identical_ids`")
+        if self.windows and self.unknown_judgments == "keep":
+            raise ValueError("`windows` are cut from documents that are here; leave out `unknown_judgments: keep`")
+        if self.windows and self.windows[0] < self.windows[1]:
+            raise ValueError("`windows` that begin further apart than they are long leave words out; lower the second")
         return self
 
     @model_validator(mode="after")

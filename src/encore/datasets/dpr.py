@@ -6,7 +6,6 @@ read as a stream), and questions with answers alone. Rows are tab-separated, wit
 
 import ast
 import csv
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
-from encore.storage.text_files import numbered_lines, opened
+from encore.storage.text_files import DAMAGED, numbered_lines, opened
 
 COUNTED = ("queries", "judgments", "negatives")
 HEADER = ["id", "text", "title"]  # of passages
@@ -282,7 +281,7 @@ def elements(path: Path) -> Iterator[dict[str, Any]]:
                     raise EncoreError(f"{path}, element {number}: an object is expected; replace the file")
                 yield element
                 number += 1
-        except (ijson.JSONError, OSError, EOFError, zlib.error) as error:
+        except (*DAMAGED, ijson.JSONError) as error:
             reason = str(error).partition("\n")[0].partition("\\n")[0]  # then come the text and a mark below it
             raise EncoreError(f"{path}, element {number}: damaged or cut short ({reason}); replace the file") from error
 

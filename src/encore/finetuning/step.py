@@ -93,7 +93,8 @@ def finetune(
     else:
         task = task_class(step)(step, queries, store)
     task.reading = encoder.config
-    if step.clusters and clusterer:
+    if step.clusters:
+        assert clusterer is not None
         rows = np.array([query.row for query in task.queries])
         reader = embed.load_for_tokens(clusterer, store)
         task.topics = topics.clustered(reader, store, rows, step.query_length, step.clusters, spec["seed"])

@@ -21,6 +21,7 @@ from encore.errors import EncoreError, quoted
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 PACKED = ("", ".gz", ".xz", ".zst")  # ends of names that are read
+DAMAGED = OSError, EOFError, zlib.error, lzma.LZMAError  # what reading a damaged archive raises
 LONGEST = 32 * 2**20  # bytes of a line; the longest of MS MARCO's documents has two million
 
 
@@ -36,7 +37,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(LONGEST + 1):
                 number += 1
                 yield number, _text(line, f"{path}, line {number}", first=number == 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except DAMAGED as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise EncoreError(f"{path}, after line {number}: cannot be read ({reason}); replace the file") from error
 

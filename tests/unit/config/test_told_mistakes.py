@@ -263,6 +263,24 @@ def test_a_fine_tuning_without_any_negative_is_refused() -> None:
             FinetuneStep.model_validate(step | wrong)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"teacher_scores": "t", "clusters": 3}, "read line by line; leave `clusters`"),
+        ({"teacher_scores": "t", "margin_bins": 3}, "read line by line; leave `clusters`"),
+        ({"teachers": ["a+b"], "batch_teachers": ["a+b"], "batch": 1}, "let it be 2 or more"),
+        ({"teachers": ["a+b"], "batch_teachers": ["a+b", "a+b"]}, "a teacher is twice"),
+        ({"teachers": ["a+b", "a+b"]}, "a teacher is twice"),
+    ],
+)
+def test_teachers_that_a_step_could_not_listen_to_are_refused(fields: dict[str, Any], message: str) -> None:
+    step = {"kind": "finetune", "collection": "c", "batch": 4, "learning_rate": 0.1, "length": 64, "steps": 1}
+    step |= {"negatives": "bm25", "loss": "margin-mse"}
+    FinetuneStep.model_validate(step | {"teachers": ["a+b"], "batch_teachers": ["a+b"], "clusters": 3})
+    with pytest.raises(ValueError, match=message):
+        FinetuneStep.model_validate(step | fields)
+
+
 def test_a_grid_of_weights_is_within_reason() -> None:
     with pytest.raises(ValueError, match="more than 10000 weights"):
         WeightGrid.model_validate({"from": 0, "to": 1, "step": 1e-18})

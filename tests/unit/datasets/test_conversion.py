@@ -241,6 +241,9 @@ def test_dprs_rows_are_numbered_and_passages_come_from_the_corpus_if_there_is_on
     assert made.queries() == {"dev-1": "who", "dev-2": "whom"}
     assert made.qrels("dev") == {"dev-1": {"1": 1}, "dev-2": {"1": 1}}
     assert next(made.negatives("dev")) == ("dev-1", "2", 1)
+    (raw / "trivia-dev.json").write_text(json.dumps([{**row, "question": "whose"}]))
+    convert(raw, tmp_path / "both")
+    assert Collection(tmp_path / "both").queries() == {"dev-1": "who", "dev-2": "whom", "dev-2-1": "whose"}
 
 
 SMALL = {"corpus.tsv": "1\ta\n", "queries.tsv": "1\tx\n"}
@@ -318,3 +321,24 @@ def test_drop_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     convert(tmp_path / "raw", tmp_path / "made", drop=True)
     made = Collection(tmp_path / "made")
     assert ([row["_id"] for row in made.corpus()], made.qrels("test")) == (["1"], {"1": {"1": 1}})
+
+
+def test_drop_leaves_empty_passages_out_of_listed_negatives(tmp_path: Path) -> None:
+    row = tevatron("q1", "lift", ["a"], ["b", "c"])
+    row["negative_passages"][0] |= {"title": "", "text": " "}
+    (tmp_path / "train.jsonl").write_text(lines(row))
+    said = convert(tmp_path / "train.jsonl", tmp_path / "made", drop=True)
+    assert "1 listed negatives" in said[0]
+    assert list(Collection(tmp_path / "made").negatives("train")) == [("q1", "c", 2)]
+
+
+@pytest.mark.parametrize("name", ["docs.jsonl.xz", "docs.jsonl.gz", "train.json.xz", "topics.xml.gz"])
+def test_a_damaged_archive_is_one_line(name: str, tmp_path: Path) -> None:
+    texts = {"docs": "x" * 99_999, "train": "[", "topics": "<?xml version='1.0'?><topics><topic number='1'>x</topic>"}
+    whole = {".xz": lzma, ".gz": gzip}[Path(name).suffix].compress(texts[name.split(".")[0]].encode())
+    for damaged in (whole[: len(whole) // 2], whole[:20] + b"?" * 20 + whole[40:]):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(EncoreError) as caught:
+            convert(tmp_path / name, tmp_path / "made")
+        assert name in str(caught.value)
+        assert "\n" not in str(caught.value)

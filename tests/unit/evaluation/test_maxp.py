@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from encore.data.collection import Collection
 from encore.data.rankings import RunMatrices, rank
@@ -34,6 +35,21 @@ def test_documents_are_cut_into_overlapping_passages_with_their_title_and_judgme
         **{"d2#0": "|drag of a", "d2#1": "|a tail", "d3#0": "|x"},
     }
     assert own.qrels("test")["q2"] == {"d1#0": 2, "d1#1": 2, "d1#2": 2, "d2#0": 1, "d2#1": 1, "d3#0": 0}
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ({"windows": [2, 3]}, "leave words out"),
+        ({"windows": [3, 2], "unknown_judgments": "keep"}, "from documents that are here"),
+        ({"windows": [3, 2], "ignore_identical_ids": True}, "have no query's id"),
+    ],
+)
+def test_windows_that_would_change_what_is_searched_are_refused(
+    others: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValidationError, match=message):
+        fields(write(tmp_path / "in"), **others)
 
 
 def test_a_document_has_the_score_of_its_best_passage(own: Collection, tmp_path: Path) -> None:

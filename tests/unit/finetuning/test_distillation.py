@@ -74,6 +74,9 @@ def test_a_pair_that_no_teacher_saw_is_refused(store: Any, tmp_path: Path) -> No
     scores = PairScores(scores_in(tmp_path, 1), PASSAGES)
     with pytest.raises(EncoreError, match=r"no score of query 2 and passage 29 .rows of the token store.; .* again"):
         scores.of(np.array([1, 2]), np.array([[1, 11], [2, 29]]))
+    assert scores.has(2, np.array([2, 29])).tolist() == [True, False]
+    write_scores(tmp_path / "none", *(np.zeros(0, dtype=np.int64) for _ in range(2)), np.zeros(0, dtype=np.float32))
+    assert PairScores(tmp_path / "none", PASSAGES).has(2, np.array([2, 29])).tolist() == [False, False]
 
 
 def test_published_triples_are_the_examples(store: Any, tmp_path: Path) -> None:

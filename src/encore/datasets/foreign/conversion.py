@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, write_collection
@@ -29,6 +29,7 @@ class Part:
     form: Form
     meaning: Meaning
     split: str  # of judgments and training rows
+    place: int = 1  # among the files of its kind and split
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -46,9 +47,10 @@ class Part:
             progress.more()
 
     def asked(self) -> Iterator[tuple[int, Asked]]:
-        """Queries with their passages; one without an id gets its split's name and its number."""
+        """Queries with their passages; one without an id gets its split's name, a later file's place, its number."""
+        named = self.split if self.place == 1 else f"{self.split}-{self.place}"
         for number, row in self.read(self.meaning.asked):
-            yield number, row._replace(query={"_id": f"{self.split}-{number}", **row.query})
+            yield number, row._replace(query={"_id": f"{named}-{number}", **row.query})
 
     def listed(self) -> Iterator[tuple[int, Row]]:
         """Every passage that a row lists."""
@@ -71,7 +73,9 @@ def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
         if any(part.startswith(".") for part in Path(name).parts):
             continue
         try:
-            parts.append(_part(path, name))
+            part = _part(path, name)
+            before = sum((each.meaning.what, each.split) == (part.meaning.what, part.split) for each in parts)
+            parts.append(replace(part, place=before + 1))
         except EncoreError as error:
             if hinted(path.name):
                 raise
@@ -121,12 +125,12 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
             f"of them has {expected('passages')}, and, where that is only an id and a text, corpus or doc in its name"
         )
     with appearing(folder) as made:
-        _write(made, by_kind, drop)
-        _write_negatives(made, by_kind["training"])
+        _write_negatives(made, by_kind["training"], _write(made, by_kind, drop))
     return [*_sentences(source, parts), *([f"Not read: {', '.join([*others][:SHOWN])}."] if others else [])]
 
 
-def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> None:
+def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> set[str]:
+    """Write all but negatives; returns the passages that were left out since they are empty."""
     empty, left_out, again = set[str](), Counter[str](), (set[bytes](), set[bytes]())
 
     def documents(part: Part) -> Iterator[tuple[int, Row]]:
@@ -156,6 +160,7 @@ def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> 
     for what, parts, rows in (("passages", corpus, texts), ("queries", topics, questions)):
         for part, own in zip(parts, rows, strict=True):
             part.counts[what] = own.given
+    return empty
 
 
 def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgment]]:
@@ -186,16 +191,18 @@ def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgmen
     return found
 
 
-def _write_negatives(folder: Path, training: Sequence[Part]) -> None:
-    """Lines ``query-id corpus-id rank`` of the passages that rows list as negatives, in their order."""
+def _write_negatives(folder: Path, training: Sequence[Part], empty: Container[str]) -> None:
+    """Lines ``query-id corpus-id rank`` of the passages listed as negatives, in their order, without ``empty``."""
     for split in dict.fromkeys(part.split for part in training):
         with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
             file.write(NEGATIVES_HEADER + "\n")
             for part in (each for each in training if each.split == split):
                 for _, row in part.asked():
-                    part.counts["listed negatives"] += len(row.negatives)
-                    name = row.query["_id"]
-                    file.writelines(f"{name}\t{each['_id']}\t{rank}\n" for rank, each in enumerate(row.negatives, 1))
+                    ranked = [
+                        (rank, each["_id"]) for rank, each in enumerate(row.negatives, 1) if each["_id"] not in empty
+                    ]
+                    part.counts["listed negatives"] += len(ranked)
+                    file.writelines(f"{row.query['_id']}\t{name}\t{rank}\n" for rank, name in ranked)
 
 
 def _sentences(source: Path, parts: Sequence[Part]) -> Iterator[str]:

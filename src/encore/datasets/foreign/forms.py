@@ -18,7 +18,7 @@ from encore.data.columns import is_header
 from encore.data.validation import Row
 from encore.datasets.dpr import elements
 from encore.errors import EncoreError
-from encore.storage.text_files import LONGEST, numbered_lines, numbered_objects, numbered_records, opened
+from encore.storage.text_files import DAMAGED, LONGEST, numbered_lines, numbered_objects, numbered_records, opened
 
 Rows = Iterator[tuple[int, Row]]
 HEAD = 4096  # bytes that tell a form
@@ -47,7 +47,7 @@ def form_of(path: Path) -> Form | None:
     try:
         with opened(path) as file:
             head = file.read(HEAD)
-    except (OSError, EOFError) as error:
+    except DAMAGED as error:
         raise EncoreError(f"{path}: cannot be read ({error}); replace the file") from error
     text = head.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     return next((form for form in FORMS if re.match(form.begins, text, re.IGNORECASE)), None)
@@ -189,7 +189,7 @@ def _xml_topics(path: Path) -> Rows:
     try:
         with opened(path) as file:
             root = ElementTree.parse(file).getroot()
-    except (ElementTree.ParseError, OSError) as error:
+    except (*DAMAGED, ElementTree.ParseError, ValueError) as error:  # ValueError: an encoding that it does not know
         raise EncoreError(f"{path}: no XML that can be read ({error}); replace the file") from error
     for number, topic in enumerate(root, 1):
         texts = [(each.tag, " ".join("".join(each.itertext()).split())) for each in (*topic, topic)]

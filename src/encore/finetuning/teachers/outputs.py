@@ -42,10 +42,9 @@ class PairScores:
             EncoreError: a pair was not scored.
         """
         wanted = queries[:, None] * self._count + passages
-        places = np.searchsorted(self._keys, wanted).clip(max=max(len(self._keys) - 1, 0))
-        missing = self._keys[places] != wanted if len(self._keys) else np.ones(wanted.shape, dtype=bool)
-        if missing.any():
-            query, passage = divmod(int(wanted[missing][0]), self._count)
+        places, known = self._found(wanted)
+        if not known.all():
+            query, passage = divmod(int(wanted[~known][0]), self._count)
             raise EncoreError(
                 f"{self.folder} has no score of query {query} and passage {passage} (rows of the token store); "
                 "it was made for other negatives, make it again"
@@ -55,10 +54,12 @@ class PairScores:
 
     def has(self, query: int, passages: np.ndarray) -> np.ndarray:
         """Which of the passages [n] of a query were scored, bool [n]."""
-        wanted = query * self._count + passages
-        places = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
-        found: np.ndarray = self._keys[places] == wanted
-        return found
+        return self._found(query * self._count + passages)[1]
+
+    def _found(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where pairs are among the scores, and whether they are there, both of the shape of ``wanted``."""
+        places = np.searchsorted(self._keys, wanted).clip(max=max(len(self._keys) - 1, 0))
+        return places, self._keys[places] == wanted if len(self._keys) else np.zeros(wanted.shape, dtype=bool)
 
     @cached_property
     def triples(self) -> np.ndarray:
