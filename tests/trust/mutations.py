@@ -83,9 +83,10 @@ def an_odd_manifest_of_a_product(run: FinishedRun, chance: random.Random) -> Exp
 
 def a_file_among_products(run: FinishedRun, chance: random.Random) -> Expected:
     """A page, a table or a picture next to the others, or under a name that continues one of theirs."""
-    place = chance.choice([*(place for place in run.products if place.count("/") > 1), PAGE_MANIFEST])
+    place = chance.choice([*run.products, PAGE_MANIFEST])
     longer = Path(place).name.removesuffix(MANIFEST) + "new.html"
-    added = f"{Path(place).parent}/{chance.choice(['evil.html', '.hidden', 'costa/figure9.png', longer])}"
+    names = ["evil.html", ".hidden", longer, *(["costa/figure9.png"] if place.count("/") > 1 else [])]
+    added = f"{Path(place).parent}/{chance.choice(names)}"
     run.write(added, "evil")
     return Expected({added})
 

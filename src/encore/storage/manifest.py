@@ -189,10 +189,10 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
             yield f"{path} cannot be read: {error.strerror}"
 
 
-def added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
+def added(folder: Path, listed: Collection[str], pattern: str = "**/*") -> Iterator[Path]:
     """Unlisted files, links and devices in a folder of results, except those that editors leave."""
     expected = {folder / name for name in (*listed, MANIFEST, "run.json")}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.glob(pattern)):
         is_folder = path.is_dir() and not path.is_symlink()
         if path not in expected and not is_folder and not any(fnmatch(path.name, name) for name in LITTER):
             yield path

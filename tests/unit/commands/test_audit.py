@@ -310,7 +310,9 @@ def test_a_table_that_no_run_plans_is_counted(results):
     )
 
 
-@pytest.mark.parametrize("name", ["tables/evil.csv", "tables/table1.xlsx", "figures/a/evil.png", "report/evil.html"])
+@pytest.mark.parametrize(
+    "name", ["tables/evil.csv", "tables/table1.xlsx", "figures/a/evil.png", "report/evil.html", "claims_new.html"]
+)
 def test_a_file_that_was_added_among_products_is_found_and_pruned(results, name):
     write_text(Path("results/report/manifest.json"), json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {}}))
     write_text(Path("results", name), "evil")

@@ -17,7 +17,7 @@ from encore.errors import quoted
 from encore.plan import index
 from encore.storage import typed
 from encore.storage.manifest import MANIFEST, added
-from encore.storage.root import RESULTS
+from encore.storage.root import RESULTS, ROOT
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of a damaged manifest
 
@@ -64,12 +64,18 @@ def has_plan(place: Path, content: dict[str, Any]) -> bool | None:
 def added_files(report: AuditReport) -> Iterator[Finding]:
     """Each file among the products that no product's manifest lists, unless that product is bad already."""
     bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
-    for folder in (RESULTS / "tables", RESULTS / "figures", REPORT.parent):
-        records = [REPORT] if folder == REPORT.parent else sorted(folder.rglob(f"*.{MANIFEST}"))
-        listed = {path for record in records for path in (record, *_outputs(record))}
+    depths = {
+        RESULTS: "",
+        RESULTS / "tables": "**/",
+        RESULTS / "figures": "**/",
+        REPORT.parent: "**/",
+    }  # claims: no folder
+    for folder, depth in depths.items():
+        records = [REPORT] if folder == REPORT.parent else sorted(folder.glob(f"{depth}*.{MANIFEST}"))
+        listed = {path for record in records for path in (record, *_outputs(record))} | {ROOT, RESULTS / ".gitignore"}
         listed |= {path for record in bad for path in files_of(record)}
         names = [str(path.relative_to(folder)) for path in listed if path.is_relative_to(folder)]
-        for path in added(folder, names):
+        for path in added(folder, names, f"{depth}*"):
             yield Finding(str(path), f"{path} was added: no product's manifest lists it")
 
 
