@@ -9,9 +9,10 @@ for python in "${@:?usage: bash envs/check_demo.sh PYTHON...}"; do
     "$python" -c '' 2>/dev/null || { echo "$python is not here: skipped" && continue; }
     git clone --quiet "$clone" "$work/demo"
     make --directory "$work/demo" demo PYTHON="$python" >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
-    mv "$work/demo/results/tables/table1.csv" "$work/$python.csv"
+    mv "$work/demo/results/tables/table1.csv" "$work/${python##*/}.csv"
     rm -rf "$work/demo"
-    first=${first:-$work/$python.csv}
-    cmp "$first" "$work/$python.csv"
-    echo "$("$python" --version): table1.csv is $(sha256sum <"$work/$python.csv" | cut -c 1-16)"
+    first=${first:-$work/${python##*/}.csv}
+    cmp "$first" "$work/${python##*/}.csv"
+    echo "$("$python" --version): table1.csv is $(sha256sum <"$work/${python##*/}.csv" | cut -c 1-16)"
 done
+: "${first:?none of these is here}"

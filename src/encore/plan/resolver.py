@@ -62,9 +62,7 @@ class Resolver:
 
     def starts_released(self, system: str) -> bool:
         """True if a system, or a part of it, starts from weights that others have released; by the backbone's name."""
-        if system in self.catalogue.systems:
-            return any(map(self.starts_released, self.system(system).parts))
-        return self.lineage(naming.split_index(system)[0]).backbone.endswith(RELEASED)
+        return any(each.backbone.endswith(RELEASED) for each in self.lineages_of(system))
 
     def backbone_name(self, name: str) -> str:
         """The backbone that replaces ``name`` at this scale."""

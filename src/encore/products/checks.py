@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from encore.config.known_numbers import KnownNumber
 from encore.evaluation import scores
 from encore.products.record import Builder
 from encore.products.slices import Product, SlicePart
@@ -24,16 +25,9 @@ COLUMNS = {
 AGREES, DIFFERS = "agrees", "differs"
 
 
-class Check(SlicePart):
+class Check(KnownNumber, SlicePart):
     """A known number, and the folder of the scores that it is compared with."""
 
-    system: str
-    dataset: str
-    split: str
-    measure: str
-    published: float
-    within: float
-    source: str
     reads: tuple[str]
 
 
@@ -56,15 +50,15 @@ def compared(check: Check) -> tuple[float, str]:
 
 def write_checks(folder: Path, product: ChecksSlice, _: Path) -> str:
     """Write ``checks.csv`` and ``checks.md``; returns how many agree."""
-    lines, rows = [], []
+    lines, rows, agree = [], [], 0
     for check in product.rows:
         ours, verdict = compared(check)
+        agree += verdict == AGREES
         about = (check.system, check.dataset, check.split, check.measure)
         apart = ours - check.published
         lines.append([*about, *map(number, (check.published, check.within, ours, apart)), verdict, check.source])
         shown = (f"{check.published:.4f} ± {check.within:g}", f"{ours:.4f}", verdict, check.source)
         rows.append("| " + " | ".join((*about, *shown)) + " |\n")
-    agree = sum(AGREES in line for line in lines)
     said = f"{agree} of {len(lines)} agree with what is published"
     head = (
         f"# Known numbers\n\n{said}.\n\n| system | dataset | split | measure | published | ours | verdict | source |\n"

@@ -37,7 +37,7 @@ def test_the_order_of_resolution_is_catalogue_scale_name(make):
     assert named.batch == 16
 
 
-PASSAGES = {"kind": "beir", "path": "/nowhere", "access": "ask", "splits": {"train": {"role": "train"}}}
+PASSAGES = {"kind": "beir", "path": "/proc/nowhere", "access": "ask", "splits": {"train": {"role": "train"}}}
 
 
 @pytest.mark.parametrize("step", ["bfs", "wlp", "ict-bfs-wlp"])

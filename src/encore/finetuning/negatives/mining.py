@@ -86,8 +86,6 @@ def mine(
 
 def without(ranking: Ranking, excluded: Answering) -> Ranking:
     """A ranking without each query's ``excluded`` documents (``excluded.py``), before ranks are counted."""
-    if not excluded:
-        return ranking
     return {
         query: [document for document in found if document not in excluded.get(query, ())]
         for query, found in ranking.items()
