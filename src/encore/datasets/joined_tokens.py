@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from encore.data import vocabulary
 from encore.data.collection import LANGUAGE, Collection
-from encore.data.tokens import TokenStore
+from encore.data.tokens import TokenStore, unknown_shares
 from encore.datasets.concat import named_parts
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer, replacing, sha256, write_array
@@ -21,7 +22,7 @@ SEQUENCES = ("passages", "queries", "sentences", "titles")
 UNJOINED = ("passages", "queries")  # a joined collection has articles alone
 
 
-def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> dict[str, int]:
+def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> dict[str, Any]:
     """Write the token store of collections as one into ``folder`` and return its counts.
 
     Args:
@@ -29,7 +30,8 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
         stores: their token stores.
 
     Raises:
-        EncoreError: another number of stores, stores of different tokenizers, or a part that cannot be joined.
+        EncoreError: another number of stores, stores of different tokenizers, a part that cannot be joined, or too
+            many unknown tokens.
     """
     names = [path.name.rpartition("-")[0] for path in collections]
     named_parts(names, map(Collection, collections))
@@ -45,7 +47,8 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     if all((store / LANGUAGE).is_file() for store in stores):
         shutil.copyfile(stores[0] / LANGUAGE, folder / LANGUAGE)
     counts = {f"tokens_in_{name}": _join_sequences(folder, name, parts) for name in SEQUENCES}
-    return counts | _join_structure(folder, parts)
+    counts |= _join_structure(folder, parts)
+    return counts | unknown_shares(TokenStore(folder))
 
 
 def _join_sequences(folder: Path, name: str, parts: list[TokenStore]) -> int:

@@ -176,9 +176,9 @@ BAD = [
     (
         {"train": judged(0, 60), "test": judged(300, 330)},
         (),
-        "60 training queries are too few to hold out 10 of ten times",
+        "60 training queries are too few: a tenth validates, at least 10; give 100",
     ),
-    ({"train": judged(0, 60), "test": judged(300, 330)}, (), "give more, move some to a dev.tsv, or evaluate models"),
+    ({"train": judged(0, 60), "test": judged(300, 330)}, (), "give 100, move some to a dev.tsv, or evaluate models"),
     (
         {"train": [f"q1\td{n}\t1" for n in range(40)], "dev": judged(2, 9), "test": judged(300, 330)},
         (),
@@ -377,7 +377,7 @@ def test_queries_that_are_passages_too_have_their_own_kept_out(bare: Path) -> No
     packed = gzip.decompress((place / "corpus.jsonl.gz").read_bytes()).decode()
     text = "\n".join([packed, *map(json.dumps, rows)])
     (place / "corpus.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-    assert "25 queries are passages, too: their own is neither scored nor a negative." in new(
+    assert "25 queries are passages, too: a query is neither scored by itself nor its own negative." in new(
         "own", "--beir", "data/own"
     )
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_identical_ids"] is True
@@ -400,7 +400,7 @@ def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
     rows = [json.loads(line) for line in gzip.decompress((place / "corpus.jsonl.gz").read_bytes()).splitlines()]
     twice = [*rows, *({**row, "_id": f"copy-{row['_id']}", "text": row["text"].upper()} for row in rows)]
     (place / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, twice)).encode()))
-    said = "40 passages repeat the text of an earlier one: copies of what is relevant are no negatives."
+    said = "40 passages repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
     assert said in new("own", "--beir", "data/own")
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_copies"] is True
     plan, _ = planned("config/own.yaml")
@@ -496,7 +496,8 @@ def test_files_in_another_form_become_a_folder_and_a_run(bare: Path) -> None:
     assert (
         "12 passages; 60 queries to train on, 20 to validate with, 20 to test with; judgments of one grade." in printed
     )
-    assert "Word embeddings start with 12 of 64 dimensions, one a passage at most." in printed
+    start = "Word embeddings start from an analysis (LSA) of 12 passages, which gives so many of their 64 dimensions"
+    assert f"{start}; the others start at 0." in printed
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["path"] == "data/own"
     assert planned("config/own.yaml")[1]["collection"] == 1
 
@@ -529,15 +530,26 @@ def test_a_vocabulary_has_room_for_the_characters_of_the_language(bare: Path) ->
     made = [each.spec for each in plan.made.values() if each.stage == "tokenizer"]
     assert [spec["vocabulary"] for spec in made] == [4096]
     assert {each.spec["backbone"]["vocabulary"] for each in plan.made.values() if each.stage == "start"} == {4096}
-    new("latin", "--beir", "data/own")
+    new("latin", "--beir", "data/own", "--language", "en")
     assert "vocabulary" not in yaml.safe_load(Path("config/latin.yaml").read_text())["scale"], "English keeps 1,000"
+
+
+@pytest.mark.parametrize("others", [(), ("--zero-shot",), ("--checkpoint", "models/theirs"), ("--pretrain",)])
+def test_a_language_that_nobody_names_is_asked_for(others: tuple[str, ...], bare: Path) -> None:
+    """As English its marks would be lost and its sentences never end, of which no later count says a word."""
+    raw(words=signs(40, first=0x915))
+    encoder()
+    inside.encore("convert", "raw", "data/own")
+    asked = "100% of the letters are not Latin; name the language of the texts, such as --language hi"
+    assert asked in refused("own", "--beir", "data/own", *others)
+    assert not Path("config/own.yaml").exists()
 
 
 def test_zero_shot_search_of_a_script_that_no_model_knows_is_refused(bare: Path) -> None:
     raw(words=signs(40, first=0x915))
-    message = "100% of the letters are not Latin, as those of the other run's texts are"
+    message = "100% of the letters are not Latin, and the other run's models learn from Latin ones"
     done = inside.encore("new", "own", "--from", "raw", "--language", "hi", "--zero-shot")
     assert message in done.stderr
-    assert message in refused("own", "--beir", "data/own", "--zero-shot")
+    assert message in refused("own", "--beir", "data/own", "--zero-shot", "--language", "en")
     encoder()
-    new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")
+    new("own", "--beir", "data/own", "--zero-shot", "--language", "hi", "--checkpoint", "models/theirs")

@@ -374,6 +374,7 @@ def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path:
     found = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256, language=language)
     options = ["-stemmer", "none", "-keepStopwords"] if language == "sw" else ["-language", language]
     expected = by_anserini(texts, queries, tmp_path / "anserini", options)
+    assert set(found) == set(expected)
     for query, ranking in found.items():
         assert dict(zip(ranking.documents, ranking.scores.tolist(), strict=True)) == pytest.approx(
             expected[query], abs=2e-6

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from encore.commands.new.encoder import published_encoder
-from encore.commands.new.limits import adapted, unsuited
+from encore.commands.new.limits import adapted, refuse_unnamed_language, unsuited
 from encore.commands.new.run_text import about, run_text
 from encore.commands.new.source import beir_source, ir_datasets_source
 from encore.config.languages import CODE, ENGLISH
@@ -63,6 +63,12 @@ def answer(arguments: argparse.Namespace) -> int:
         raise EncoreError(f"{taken}; choose another name, or remove it")
     if arguments.language and not re.fullmatch(CODE, arguments.language):
         raise EncoreError(f"--language {arguments.language!r} is not a code of ISO 639; give one, such as hi for Hindi")
+    if arguments.pretrain and (arguments.checkpoint or arguments.ir_datasets):
+        raise EncoreError(
+            "--pretrain starts from the other run's models, on passages of --beir or --from; name only one"
+        )
+    if arguments.sha256 and not arguments.checkpoint:
+        raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
     base = read_run(arguments.config)
     zero_shot, root = arguments.zero_shot, Path(base.execution.data_root)
     if folder := arguments.beir or (root / arguments.name if arguments.given else None):
@@ -73,13 +79,8 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     else:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
+    refuse_unnamed_language(found, arguments.language)
     encoder = None
-    if arguments.pretrain and (arguments.checkpoint or arguments.ir_datasets):
-        raise EncoreError(
-            "--pretrain starts from the other run's models, on passages of --beir or --from; name only one"
-        )
-    if arguments.sha256 and not arguments.checkpoint:
-        raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256
         encoder = published_encoder(*given, root)

@@ -13,6 +13,19 @@ PIECES = 1.5  # of a word, at most on average
 UNKNOWN = 0.3  # of the letters: with more, a store refuses its share of [UNK]
 
 
+def refuse_unnamed_language(source: Source, language: str | None) -> None:
+    """Nobody but the user knows a text's language, and what English rules do to another one is seen nowhere later.
+
+    Raises:
+        EncoreError: no language is named, and the letters are not those of English.
+    """
+    if language is None and source.foreign > UNKNOWN:
+        raise EncoreError(
+            f"{source.foreign:.0%} of the letters are not Latin; name the language of the texts, such as --language hi "
+            "(--language en, if they are English all the same)"
+        )
+
+
 def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[dict[str, Any], list[str]]:
     """Fields of ``scale:`` that fit the first models to the texts, and what there is to say of these models.
 
@@ -21,8 +34,8 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
     """
     if not source.trains and source.foreign > UNKNOWN:
         raise EncoreError(
-            f"{source.foreign:.0%} of the letters are not Latin, as those of the other run's texts are; add a "
-            "train.tsv, or name a published encoder of that language with --checkpoint"
+            f"{source.foreign:.0%} of the letters are not Latin, and the other run's models learn from Latin ones; add "
+            "a train.tsv, or name a published encoder of that language with --checkpoint"
         )
     if not source.trains:
         return {}, []
@@ -35,7 +48,10 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
         said.append(f"Vocabularies have {fields['vocabulary']:,} pieces: {source.characters:,} are characters.")
     widest = max((backbone.hidden for backbone in own if backbone.start in ("lsa", "lineage")), default=0)
     if source.passages < widest:
-        said.append(f"Word embeddings start with {source.passages} of {widest} dimensions, one a passage at most.")
+        said.append(
+            f"Word embeddings start from an analysis (LSA) of {source.passages} passages, which gives so many of their "
+            f"{widest} dimensions; the others start at 0."
+        )
     return fields, said
 
 

@@ -77,10 +77,10 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
         )
         yield f"Test judgments by grade: {counted}. Relevant are those from {source.least} on (rel=)."
     if source.own:
-        yield f"{source.own:,} queries are passages, too: their own is neither scored nor a negative."
+        yield f"{source.own:,} queries are passages, too: a query is neither scored by itself nor its own negative."
     if source.copies:
         repeated = " and ".join(f"{count:,} {REPEATED[name]}" for name, count in source.copies.items())
-        yield f"{repeated} repeat the text of an earlier one: copies of what is relevant are no negatives."
+        yield f"{repeated} repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."

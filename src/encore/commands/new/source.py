@@ -259,8 +259,8 @@ def _with_validation(source: Source) -> Source:
     held_out = min(MOST, source.queries["train"] // 10)
     if held_out < LEAST:
         raise EncoreError(
-            f"{source.queries['train']} training queries are too few to hold out {LEAST} of ten times as many for "
-            "validation; give more, move some to a dev.tsv, or evaluate models that learned elsewhere, with --zero-shot"
+            f"{source.queries['train']} training queries are too few: a tenth validates, at least {LEAST}; give "
+            f"{10 * LEAST}, move some to a dev.tsv, or evaluate models that learned elsewhere, with --zero-shot"
         )
     source.held_out = held_out
     source.queries |= {"train": source.queries["train"] - held_out, "valid": held_out}
