@@ -55,7 +55,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for suite, kinds in sorted(counts.items()):
         tried, held = (sum(each[key] for each in kinds.values()) for key in ("tried", "held"))
         terminalreporter.write_line(f"{suite}: {held} of {tried} held, in {len(kinds)} classes")
-    if (path := config.getoption("--record-trials")) and counts:
+    path, failed = config.getoption("--record-trials"), terminalreporter.stats.get("failed", [])
+    if path and failed:  # a class whose test failed would keep what an earlier run counted
+        terminalreporter.write_line(f"{path} is left as it is, since {len(failed)} tests failed")
+    elif path and counts:
         known = json.loads(Path(path).read_text()) if Path(path).exists() else {}
         for suite, kinds in counts.items():
             known.setdefault(suite, {}).update((kind, dict(each)) for kind, each in kinds.items())
