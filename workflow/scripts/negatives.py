@@ -35,7 +35,7 @@ def main() -> None:
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: set(documents) for query, documents in right.items()}
         if "negatives_below" in spec:
-            scored = mining.denoised(answers, spec["negatives_below"])
+            scored = mining.false_negatives(answers, spec["negatives_below"])
             found = {query: found.get(query, set()) | scored[query] for query in scored}
         drawn, counts = mining.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
         if args.other:

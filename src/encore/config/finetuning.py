@@ -66,7 +66,7 @@ class FinetuneStep(Step):
     batch_weight: float = Field(0.75, gt=0, description="The weight of what `batch_teachers` teach.")
     clusters: Positive | None = Field(
         None,
-        description="The number of topics, k-means of the training queries' vectors by the parent, of which a batch "
+        description="The number of clusters, k-means of the training queries' vectors by the parent, of which a batch "
         "has one; without it, batches are drawn from all.",
     )
     margin_bins: Positive | None = Field(

@@ -9,8 +9,8 @@ import numpy as np
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import Sequences, TokenStore
+from encore.finetuning.clusters import order_by_cluster
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.topics import order_by_topic
 from encore.models import flops, inputs
 from encore.models.inputs import Special, in_parts
 from encore.training.task import Arrays, Task, blank, part_numbers, quantiles
@@ -32,7 +32,7 @@ class RetrievalTask(Task):
         self.queries = queries
         self.store = store
         self.reading: Special = store.special  # how texts are framed; the model's shape, where that says more
-        self.topics: np.ndarray | None = None  # of each query, where a batch has those of one
+        self.clusters: np.ndarray | None = None  # of each query, where a batch has those of one
         self.most_relevant = max(len(query.relevant) for query in queries)
 
     def __len__(self) -> int:
@@ -40,9 +40,9 @@ class RetrievalTask(Task):
 
     def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
         """By chance, or by topic."""
-        if self.topics is None:
+        if self.clusters is None:
             return super().order(batch, seed, epoch)
-        return order_by_topic(self.topics, batch, seed, epoch)
+        return order_by_cluster(self.clusters, batch, seed, epoch)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """New modules that the task trains besides an encoder of this shape; none by default."""

@@ -17,7 +17,7 @@ from encore.config.validation import checked
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning import topics
+from encore.finetuning import clusters
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.excluded import no_negatives
@@ -67,7 +67,7 @@ def finetune(
         workers: processes that make batches ahead.
         index: gives the vectors of the store's passages [passages, D] that ``weights`` made, of that dimension; for
             ``negatives: index``.
-        clusterer: the model whose vectors of queries give the topics of batches, for a step with ``clusters``.
+        clusterer: the model whose vectors of queries give the clusters of batches, for a step with ``clusters``.
 
     Raises:
         EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
@@ -97,7 +97,7 @@ def finetune(
         assert clusterer is not None
         rows = np.array([query.row for query in task.queries])
         reader = embed.load_for_tokens(clusterer, store)
-        task.topics = topics.clustered(reader, store, rows, step.query_length, step.clusters, spec["seed"])
+        task.clusters = clusters.clustered(reader, store, rows, step.query_length, step.clusters, spec["seed"])
     torch.manual_seed(number(spec["seed"], "heads"))
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, weights)

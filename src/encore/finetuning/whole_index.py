@@ -34,7 +34,7 @@ class WholeIndex(RetrievalTask):
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, passages: np.ndarray) -> None:
         """``passages``: float32 [passages, D], of every passage of the store."""
         super().__init__(step, queries, store)
-        self.most_judged = max(len(query.judged) for query in queries)
+        self.most = {name: max(len(getattr(query, name)) for query in queries) for name in ("positives", "judged")}
         self.passages = passages
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
@@ -47,15 +47,15 @@ class WholeIndex(RetrievalTask):
         return np.minimum(lengths + 2, self.step.query_length)
 
     def collate(self, examples: list[Example]) -> Arrays:
-        """A batch of B queries: ``query_ids``, ``query_mask`` [B, L]; ``positives`` and ``judged`` [B, R].
+        """A batch of B queries: ``query_ids``, ``query_mask`` [B, L]; ``positives`` [B, R] and ``judged`` [B, J].
 
         The last two are rows of the store, padded with -1, in as many columns in every batch.
         """
         rows = [example.query.row for example in examples]
         ids, mask = self._pad(self.store.queries, rows, self.step.query_length)
         batch = {"query_ids": ids, "query_mask": mask}
-        for name in ("positives", "judged"):
-            batch[name] = np.full((len(examples), self.most_judged), -1)
+        for name, most in self.most.items():
+            batch[name] = np.full((len(examples), most), -1)
             for row, example in enumerate(examples):
                 own = sorted(getattr(example.query, name))
                 batch[name][row, : len(own)] = own

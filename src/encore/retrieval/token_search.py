@@ -69,14 +69,14 @@ def best(
     """
     asked, device = scorer.queries(queries), scorer.device.type
     parts = [np.arange(first, min(first + TOGETHER, len(queries))) for first in range(0, len(queries), TOGETHER)]
+    groups = [[asked.padded(few) for few in np.array_split(part, -(-len(part) // QUERIES[device]))] for part in parts]
     kept = [BEST[device](min(wanted, passages)) for _ in parts]
     progress = EncodingProgress(passages, "passages")
     for first in range(0, passages, BLOCK):
         rows = np.arange(first, min(first + BLOCK, passages))
         block = scorer.passages(rows).padded(np.arange(len(rows)))
-        for part, found in zip(parts, kept, strict=True):
-            few = np.array_split(part, -(-len(part) // QUERIES[device]))
-            found.add(torch.cat([max_sim(*asked.padded(some), *block) for some in few]).float(), first)
+        for group, found in zip(groups, kept, strict=True):
+            found.add(torch.cat([max_sim(*few, *block) for few in group]).float(), first)
         progress.show(int(rows[-1]) + 1)
     hits = [tuple(each.cpu().numpy() for each in found.found()) for found in kept]
     scores, places = (np.concatenate(side) for side in zip(*hits, strict=True))

@@ -173,9 +173,11 @@ def test_a_querys_own_document_is_taken_out_before_ranks_are_counted() -> None:
 def test_what_a_cross_encoder_finds_probable_is_not_drawn():
     """A score of 0 is a probability of a half, and ln(0.1 / 0.9) = -2.197 one of a tenth."""
     run = {"q1": rank(["a", "b", "c", "d"], [3.0, 0.0, -2.1, -2.3]), "q2": rank(["a"], [-9.0])}
-    assert module.denoised(run, 0.1) == {"q1": {"a", "b", "c"}, "q2": set()}
-    assert module.denoised(run, 0.5) == {"q1": {"a", "b"}, "q2": set()}
+    assert module.false_negatives(run, 0.1) == {"q1": {"a", "b", "c"}, "q2": set()}
+    assert module.false_negatives(run, 0.5) == {"q1": {"a", "b"}, "q2": set()}
     ranking = {query: found.documents for query, found in run.items()}
-    drawn, counts = mine(ranking, {"q1": {"a": 1}, "q2": {}}, depth=4, keep=4, answering=module.denoised(run, 0.1))
+    drawn, counts = mine(
+        ranking, {"q1": {"a": 1}, "q2": {}}, depth=4, keep=4, answering=module.false_negatives(run, 0.1)
+    )
     assert drawn == {"q1": {"d": 4}, "q2": {"a": 1}}
     assert (counts.judged, counts.answering, counts.without) == (1, 2, 0)

@@ -92,7 +92,7 @@ def without(ranking: Ranking, excluded: Answering) -> Ranking:
     }
 
 
-def denoised(run: Run, below: float) -> dict[str, set[str]]:
+def false_negatives(run: Run, below: float) -> dict[str, set[str]]:
     """The documents of each query whose score, a logit, is of a probability of at least ``below`` (RocketQA, 3.2)."""
     least = math.log(below / (1 - below))
     return {

@@ -1,4 +1,4 @@
-"""Batches of one topic: training queries clustered by their vectors (TAS-B: Hofstaetter et al. 2021, section 3.2)."""
+"""Batches of one cluster of training queries, by their vectors (TAS-B: Hofstaetter et al. 2021, section 3.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 20  # of k-means
 
 
 def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int, count: int, seed: int) -> np.ndarray:
-    """The topic of each query, int64 [n] from 0 to ``count`` - 1: the nearest of k-means' centres of their vectors.
+    """The cluster of each query, int64 [n] from 0 to ``count`` - 1: the nearest of k-means' centres of their vectors.
 
     Args:
         encoder: whose vectors of queries are clustered; on a processor they are the same for all that train together.
@@ -25,14 +25,14 @@ def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int
         length: tokens that a query is cut to.
 
     Raises:
-        EncoreError: there are fewer queries than topics.
+        EncoreError: there are fewer queries than clusters.
     """
     import faiss
 
     from encore.models import embed
 
     if len(rows) < count:
-        raise EncoreError(f"{len(rows)} training queries are fewer than {count} topics; lower `clusters`")
+        raise EncoreError(f"{len(rows)} training queries are fewer than {count} clusters; lower `clusters`")
     vectors = embed.embed_texts(encoder.eval().query_tower, store.queries, rows, length)
     drawn = number(seed, "topics") % 2**31
     centres = faiss.Kmeans(vectors.shape[1], count, niter=ROUNDS, seed=drawn, min_points_per_centroid=1)
@@ -41,20 +41,20 @@ def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int
     return found
 
 
-def order_by_topic(topics: np.ndarray, batch: int, seed: int, epoch: int) -> np.ndarray:
-    """The examples of an epoch in order, [batches, batch] int64, those of a batch of one topic.
+def order_by_cluster(clusters: np.ndarray, batch: int, seed: int, epoch: int) -> np.ndarray:
+    """The examples of an epoch in order, [batches, batch] int64, those of a batch of one cluster.
 
-    Topics come in a random order and their queries too, each once; what is left of a topic is filled up with the next.
+    Clusters and their queries come in a random order, each once; what is left of a cluster is filled up with the next.
     Batches are then shuffled, and the last queries of an epoch are filled up with its first ones.
 
     Args:
-        topics: of each example, int64 [n].
+        clusters: of each example, int64 [n].
     """
-    batch, chance = min(batch, len(topics)), generator(seed, "order", epoch)
-    shuffled = chance.permutation(len(topics))
-    turn = chance.permutation(topics.max() + 1)
-    ordered = shuffled[np.argsort(turn[topics[shuffled]], kind="stable")]
-    rows = -(-len(topics) // batch)
-    batches = np.append(ordered, ordered[: rows * batch - len(topics)]).reshape(rows, batch)
+    batch, chance = min(batch, len(clusters)), generator(seed, "order", epoch)
+    shuffled = chance.permutation(len(clusters))
+    turn = chance.permutation(clusters.max() + 1)
+    ordered = shuffled[np.argsort(turn[clusters[shuffled]], kind="stable")]
+    rows = -(-len(clusters) // batch)
+    batches = np.append(ordered, ordered[: rows * batch - len(clusters)]).reshape(rows, batch)
     found: np.ndarray = chance.permutation(batches)
     return found
