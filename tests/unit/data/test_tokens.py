@@ -204,21 +204,20 @@ def test_words_of_chinese_are_those_of_a_segmenter(language: str, words: list[in
     assert store.word_starts(store.passages[0]).tolist() == words
 
 
-@pytest.mark.parametrize(("known", "share"), [("abcdefghijklmnopqrstuvwxyz.", 0.0), ("aeiurs.", 0.1), ("x", 1.0)])
-def test_unknown_tokens_are_counted_and_many_are_refused(known: str, share: float, tmp_path: Path) -> None:
-    write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS)
-    words = ["list", "lists", "calls", "it", "time", "is", "what", "secret", "holds"] if share < 1 else []
-    marks = [f"##{letter}" for letter in known]
-    vocabulary.save_tokenizer(
-        vocabulary.build_tokenizer([*vocabulary.SPECIAL, *known, *marks, *words]), tmp_path / "tokenizer"
-    )
-    if share == 1.0:
-        with pytest.raises(EncoreError, match="of the tokens of the passages are unknown to the vocabulary"):
-            write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
+@pytest.mark.parametrize("name", ["passages", "queries"])
+@pytest.mark.parametrize(("share", "told"), [(0.009, False), (0.011, True), (0.29, True), (0.31, True)])
+def test_unknown_tokens_are_told_above_a_hundredth_and_refused_above_three_tenths(
+    name: str, share: float, told: bool, tmp_path: Path
+) -> None:
+    unknown = round(1000 * share)
+    texts = dict.fromkeys(["passages", "queries"], "a") | {name: "a " * (1000 - unknown) + "z " * unknown}
+    corpus, queries = [{"_id": "p1", "title": "", "text": texts["passages"]}], [{"_id": "q1", "text": texts["queries"]}]
+    write_collection(tmp_path / "collection", corpus, queries, {"test": [Judgment("q1", "p1", 1)]})
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer([*vocabulary.SPECIAL, "a"]), tmp_path / "tokenizer")
+    given = Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store"
+    if share > 0.3:
+        with pytest.raises(EncoreError, match=f"31% of the tokens of the {name} are unknown to the vocabulary"):
+            write_store(*given)
         return
-    counts = write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
-    store = TokenStore(tmp_path / "store")
-    ids = np.concatenate([store.passages[0], store.passages[1]])
-    found = np.mean(ids == store.special.unk)
-    assert counts.get("unknown_share_in_passages", 0.0) == (round(float(found), 4) if share else 0.0)
-    assert (found > 0.01) == (share > 0)
+    counts = write_store(*given)
+    assert counts.get(f"unknown_share_in_{name}") == (share if told else None)
