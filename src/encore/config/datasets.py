@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from encore.config.languages import CODE, ENGLISH
+from encore.config.languages import ENGLISH, language_code
 from encore.config.measures import parse_measure
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
@@ -168,8 +168,7 @@ class CollectionFields(Strict):
     language: str = Field(
         ENGLISH,
         exclude=True,
-        pattern=f"^{CODE}$",
-        description="of its texts, by ISO 639's code: it decides BM25's analyser, where sentences end, and what a "
+        description="of its texts, by a code of ISO 639: it decides BM25's analyser, where sentences end, and what a "
         "vocabulary that is trained on it keeps; that of the base where it is derived",
     )
     ignore_identical_ids: bool = Field(
@@ -193,6 +192,15 @@ class CollectionFields(Strict):
     licence: str = Field("", exclude=True, description="in a few words")
     terms: str = Field("", exclude=True, description="the address of the page that offers it and has its terms")
     source: str = Field("", exclude=True, description="where these values come from; part of no digest")
+
+    @field_validator("language", mode="before")
+    @classmethod
+    def _know_the_language(cls, language: Any) -> Any:
+        language = "no" if language is False else language  # as YAML reads it
+        try:
+            return language_code(language) if isinstance(language, str) else language
+        except EncoreError as error:
+            raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
     def _call_what_training_uses_by_its_role(self) -> "CollectionFields":

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encore.config.languages import UNKNOWN_SHARE
+from encore.config.languages import SEGMENTED, UNKNOWN_SHARE
 from encore.data import vocabulary, words
 from encore.data.article_texts import articles
 from encore.data.collection import LANGUAGE, Collection
@@ -171,7 +171,7 @@ def write_store(
         "tokens_in_sentences": writer.write("sentences", sentences),
         "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
-    if collection.language in words.SEGMENTED:
+    if collection.language in SEGMENTED:
         write_json(folder / LANGUAGE, {"language": collection.language})
     counts |= passages_without_tokens(folder) | _write_structure(folder, collection)
     return counts | unknown_shares(TokenStore(folder))

@@ -11,8 +11,6 @@ import numpy as np
 
 from encore.data.vocabulary import CONTINUES
 
-SEGMENTED = frozenset({"zh"})  # languages whose words white space does not part, and jieba does
-
 
 def word_starts(ids: np.ndarray, continues: np.ndarray) -> np.ndarray:
     """First positions of the words of a text; a text that begins inside a word begins with a (cut) word.

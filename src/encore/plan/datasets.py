@@ -189,4 +189,5 @@ def _analysed(name: str, language: str) -> str | None:
         return None
     if language in ANALYSED:
         return f"BM25 reads {name} with Lucene's analyser of its language ({language})."
-    return f"BM25 reads {name} ({language}) in lower case, without stems or stop words: Lucene has no analyser of it."
+    without = "in lower case and without a final 's, with no stems or stop words"
+    return f"BM25 reads {name} ({language}) {without}: Anserini has no analyser of it."

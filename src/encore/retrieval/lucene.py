@@ -125,7 +125,10 @@ def _answered(topics: Mapping[str, str], arguments: Sequence[str], memory_mb: in
 
 
 def _analyser(language: str) -> list[str]:
-    """Anserini's options for texts of a language; one without an analyser of its own is neither stemmed nor stopped."""
+    """Anserini's options for texts of a language; without an analyser of it, the English one less stems and stop words.
+
+    Its programs offer nothing closer to Lucene's standard analyser, which would keep a final ``'s``.
+    """
     if language == ENGLISH:
         return []
     return ["-language", language] if language in ANALYSED else ["-stemmer", "none", "-keepStopwords"]

@@ -230,7 +230,7 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeyp
     plan, _ = planned("config/sci.yaml")
     assert len(downloads(plan)) == 1
     assert "did you mean beir/scifact" in refused("other", "--ir-datasets", "beir/scifactt")
-    assert "'Hindi' is not a code of ISO 639" in refused(
+    assert "'Hindi' is no code of ISO 639; give the language's (BM25 analyses en ar bn" in refused(
         "other", "--ir-datasets", "beir/scifact", "--language", "Hindi"
     )
 
@@ -468,6 +468,7 @@ def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.M
     assert ir_datasets_source("beir/arguana", Path("data"), zero_shot=True).fields["ignore_identical_ids"] is True
     korean = ir_datasets_source("miracl/ko", Path("data"), zero_shot=False).fields
     assert (korean["language"], korean["ignore_copies"]) == ("ko", True), "texts are not known before the download"
+    assert ir_datasets_source("mmarco/v2/dt", Path("data"), zero_shot=True).fields["language"] == "nl", "not ISO's code"
 
 
 def raw(train: int = 60, dev: int = 20, words: str = "Two sentences. They are here") -> Path:

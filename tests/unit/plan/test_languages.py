@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from encore.config.languages import language_code
 from encore.data.article_texts import articles
 from encore.data.collection import Collection
 from encore.datasets.kinds import build_collection, load_kind
@@ -34,7 +35,8 @@ def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path)
     assert names[0]["own"] == {**names[1]["own"], "language": "hi"}
     assert names[0]["part"] == {**names[1]["part"], "language": "hi"}
     assert notes(planned) == ["BM25 reads own with Lucene's analyser of its language (hi)."]
-    assert ["Lucene has no analyser of it" in note for note in notes(plan(language="sw"))] == [True]
+    without = "in lower case and without a final 's, with no stems or stop words: Anserini has no analyser of it."
+    assert notes(plan(language="sw")) == [f"BM25 reads own (sw) {without}"]
     assert notes(english) == []
 
 
@@ -65,5 +67,26 @@ def test_a_collection_says_its_language_and_is_split_by_it(tmp_path: Path) -> No
         assert made.language == language
         found[language] = len(next(articles(made))["sections"][0]["sentences"])
     assert found == {"en": 1, "hi": 3}
-    with pytest.raises(ValueError, match="language"):
-        load_kind("beir").fields.model_validate({**fields, "language": "Hindi"})
+    same = {language_code(code) for code in ("hin", "HI", "hi-IN", "hi_Deva")}
+    assert same == {load_kind("beir").fields.model_validate({**fields, "language": "hi-IN"}).language} == {"hi"}
+
+
+def test_codes_of_a_language_are_understood_and_others_refused_with_the_right_ones() -> None:
+    asked = {"nb": "no", "nn": "no", "zh-CN": "zh", "zh_TW": "zh", "cmn": "zh", "pt-BR": "pt", "eng": "en", "dt": "nl"}
+    asked |= {"jp": "ja", "en-GB": "en", "sw": "sw", "yue": "yue", "tw": "tw", "ca": "ca"}
+    assert {given: language_code(given) for given in asked} == asked
+    for wrong in ("xx", "cz", "Hindi", "", "zhs1"):
+        with pytest.raises(
+            EncoreError, match=f"^'{wrong}' is no code of ISO 639; give the language's .*en ar bn .* zh"
+        ):
+            language_code(wrong)
+
+
+def test_a_language_of_a_run_is_read_by_any_of_its_codes(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own", "--language", "nob")
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["language"] == "no", "quoted in YAML"
+    named = [plan(language=given).resolve.dataset("own").content["language"] for given in ("nb", yaml.safe_load("no"))]
+    assert named == ["no", "no"]
+    with pytest.raises(EncoreError, match=r"datasets\.own\.language: 'xx' is no code of ISO 639"):
+        plan(language="xx")

@@ -383,3 +383,16 @@ def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path:
     as_english = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256)
     same = all(name in as_english and np.array_equal(as_english[name].scores, found[name].scores) for name in found)
     assert language == "sw" or not same
+
+
+def test_without_an_analyser_words_lose_their_case_and_a_final_s_and_nothing_else(tmp_path: Path) -> None:
+    """As a table's note says of such a language, and as Anserini's own programs do."""
+    texts = {"a": "Ana's BOOKS", "b": "the bookshop’s"}
+    queries = {word: word for word in ("ana", "books", "book", "the", "bookshop's")}
+    build_lucene_index(texts.items(), tmp_path, memory_mb=256, language="sw")
+    found = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256, language="sw")
+    answered = {query: ranking.documents for query, ranking in found.items() if ranking.documents}
+    assert answered == {"ana": ["a"], "books": ["a"], "the": ["b"], "bookshop's": ["b"]}
+    expected = by_anserini(texts, queries, tmp_path / "anserini", ["-stemmer", "none", "-keepStopwords"])
+    for query, documents in answered.items():
+        assert expected[query] == {documents[0]: pytest.approx(float(found[query].scores[0]), abs=2e-6)}

@@ -1,7 +1,6 @@
 """``encore new``: a run's file for your own collection: what the collection has, and a few lines that extend a run."""
 
 import argparse
-import re
 from pathlib import Path
 
 import yaml
@@ -10,7 +9,7 @@ from encore.commands.new.encoder import published_encoder
 from encore.commands.new.limits import adapted, refuse_unnamed_language, unsuited
 from encore.commands.new.run_text import about, run_text
 from encore.commands.new.source import beir_source, ir_datasets_source
-from encore.config.languages import CODE, ENGLISH
+from encore.config.languages import ENGLISH, language_code
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.datasets.foreign.conversion import convert
@@ -61,8 +60,8 @@ def answer(arguments: argparse.Namespace) -> int:
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
-    if arguments.language and not re.fullmatch(CODE, arguments.language):
-        raise EncoreError(f"--language {arguments.language!r} is not a code of ISO 639; give one, such as hi for Hindi")
+    if arguments.language:
+        arguments.language = language_code(arguments.language)
     if arguments.pretrain and (arguments.checkpoint or arguments.ir_datasets):
         raise EncoreError(
             "--pretrain starts from the other run's models, on passages of --beir or --from; name only one"

@@ -13,7 +13,7 @@ import regex
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from encore.config.languages import ENGLISH
+from encore.config.languages import ENGLISH, language_code
 from encore.config.validation import nearest
 from encore.data.collection import Collection
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
@@ -159,7 +159,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         "terms": terms,
         **_renamed(whole, name),
     }
-    spoken = language or whole.docs_lang() or ENGLISH
+    spoken = language or language_code(whole.docs_lang() or ENGLISH)
     fields |= _named_language(spoken)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
