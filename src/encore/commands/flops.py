@@ -31,7 +31,7 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """
     found = []
     for row in table_plan(plan, table)["rows"]:
-        runs = trained_scores(row, plan.find)
+        runs = trained_scores(row, plan.made)
         for system, scores in runs.items():
             models, name = models_behind(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
             spent = [operations(models[kind]) for kind in ("pretrain", "finetune")]

@@ -189,6 +189,15 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
             yield f"{path} cannot be read: {error.strerror}"
 
 
+def changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
+    """What is wrong with the inputs that a manifest names, in words: others than expected, or changed since."""
+    if set(record["inputs"]) != expected:
+        yield f"{place} was made from other folders than the plan says"
+    for name, digest in record["inputs"].items():
+        if Path(name).is_file() and describe(Path(name)) != digest:
+            yield f"{place}: its input {name} is not the one that it was made from"
+
+
 def added(folder: Path, listed: Collection[str], pattern: str = "**/*") -> Iterator[Path]:
     """Unlisted files, links and devices in a folder of results, except those that editors leave."""
     expected = {folder / name for name in (*listed, MANIFEST, "run.json")}

@@ -108,14 +108,16 @@ def problems(artifact: Artifact) -> Iterator[str]:
     if record is not None:
         if record["spec"] != as_json(artifact.spec):
             yield f"{artifact.manifest} has another spec than the plan"
-        yield from changed_inputs(artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()})
+        yield from manifest.changed_inputs(
+            artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()}
+        )
 
 
 def problems_without_plan(folder: str) -> Iterator[str]:
     """What is wrong with an artifact by its own manifest and those of its inputs, in words."""
     record = yield from _own_problems(folder)
     if record is not None:
-        yield from changed_inputs(f"{folder}/{manifest.MANIFEST}", record, set(record["inputs"]))
+        yield from manifest.changed_inputs(f"{folder}/{manifest.MANIFEST}", record, set(record["inputs"]))
 
 
 def _own_problems(folder: str) -> Generator[str, None, dict[str, Any] | None]:
@@ -131,14 +133,6 @@ def _own_problems(folder: str) -> Generator[str, None, dict[str, Any] | None]:
         yield str(error).rpartition(";")[0]
         return None
     return record
-
-
-def changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
-    if set(record["inputs"]) != expected:
-        yield f"{place} was made from other folders than the plan says"
-    for name, digest in record["inputs"].items():
-        if Path(name).is_file() and manifest.describe(Path(name)) != digest:
-            yield f"{place}: its input {name} is not the one that it was made from"
 
 
 def as_json(value: Any) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, changed_inputs, explained
+from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, explained
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import kind_of_record, kinds_of
@@ -48,7 +48,7 @@ def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[s
     product = MadeProduct(*found, place, record["spec"])
     if content is not None and record["spec"] != as_json(content):
         yield f"{place} has another plan than the configuration; run snakemake for it again"
-    yield from changed_inputs(str(place), record, set(product.kind.reads(product.content)))
+    yield from manifest.changed_inputs(str(place), record, set(product.kind.reads(product.content)))
     if is_of_this_code(place):
         if record["stage"] != product.kind.rule:
             yield f"{place} is a manifest of stage {record['stage']!r} and not of {product.kind.rule!r}"

@@ -22,11 +22,10 @@ from encore.products.claims.entries import (
 )
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
 from encore.products.slices import NOT_BUILT, Shape
-from encore.products.tables.entries import ColumnEntry, RowEntry, Table, fill_vars
+from encore.products.tables.entries import ColumnEntry, Table
 from encore.products.tables.layout import upstream_cells, upstream_places
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_path
-from encore.products.tables.sources.kinds import SOURCES
 from encore.storage.files import full_digest, sha256
 
 PRINTED_ONLY = "nothing here measures it"
@@ -230,25 +229,24 @@ def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
 
 def _table_gaps(plan: Plan, name: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     """The cells of a table that have no value of ours, each with the reason; not those of copied rows."""
-    table = plan.catalogue.tables[name]
-    wanted = plan.config.tables.get(name, "all")
-    for row in table.rows:
-        built = wanted == "all" or row.names & set(wanted)
-        for column in table.columns if not row.reported_only else []:
-            if why := _why(plan, table, row, column) if built else NOT_BUILT:
+    table, built = plan.catalogue.tables[name], table_plan(plan, name)["rows"]
+    cells = {(row["setting"], row["id"]): row["cells"] for row in built}
+    columns = {column.id: column for column in table.columns}
+    for row in (row for row in table.rows if not row.reported_only):
+        for column in table.columns:
+            own = cells.get((row.setting, row.id))
+            if why := _why(column.id, columns, own) if own else NOT_BUILT:
                 yield (row.setting, row.id, column.id), why
 
 
-def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
-    if column.id in row.not_applicable:
-        return row.not_applicable[column.id]
+def _why(name: str, columns: Mapping[str, ColumnEntry], cells: Mapping[str, Any]) -> str:
+    """Why a row has no value of ours under a column, by its planned cells; empty if it has one."""
+    column, cell = columns[name], cells[name]
+    if "not_applicable" in cell:
+        return str(cell["not_applicable"])
     if column.printed:
         return PRINTED_ONLY
     if column.mean_of:
-        known = {each.id: each for each in table.columns}
-        parts = [_why(plan, table, row, known[part]) for part in column.mean_of]
+        parts = [_why(part, columns, cells) for part in column.mean_of]
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table notes of which
-    needs = SOURCES[column.source].needs
-    dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
-    gone = plan.resolve.datasets.absence(dataset, split) if "dataset" in needs else None
-    return gone or ((plan.resolve.missing_start(fill_vars(row.system, row, column)) or "") if "system" in needs else "")
+    return str(cell.get("absent", ""))

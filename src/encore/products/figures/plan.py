@@ -68,7 +68,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     entry = plan.resolve.figure(name)
     with explained(f"figure {name!r}"):
         content = KINDS[entry.kind].plan(plan, entry)
-    read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
+    read = [plan.made[folder] for row in content.rows for folder in row["reads"]]
     notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
     about = {
         "title": entry.title,

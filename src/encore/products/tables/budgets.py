@@ -6,7 +6,7 @@ Every objective gets one pre-training budget; the control spends that of the mos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -122,20 +122,20 @@ def models_behind(scores: Artifact) -> dict[str, list[str]]:
     return {kind: [folder for each, folder in kinds if each == kind] for kind in ("pretrain", "finetune")}
 
 
-def compared_models(rows: list[dict[str, Any]], find: Callable[[str], Artifact]) -> list[dict[str, Any]]:
+def compared_models(rows: list[dict[str, Any]], made: Mapping[str, Artifact]) -> list[dict[str, Any]]:
     """The rows of a table's slice; where it compares objectives, with the models behind each under the first seed."""
     if all(row["role"] not in ("objective", "control") for row in rows):
         return rows
-    first = [next(iter(trained_scores(row, find).values()), None) for row in rows]
+    first = [next(iter(trained_scores(row, made).values()), None) for row in rows]
     return [row | {"models": models_behind(own)} if own else row for row, own in zip(rows, first, strict=True)]
 
 
-def trained_scores(row: dict[str, Any], find: Callable[[str], Artifact]) -> dict[str, Artifact]:
+def trained_scores(row: dict[str, Any], made: Mapping[str, Artifact]) -> dict[str, Artifact]:
     """The first scores of each system of a row that has learned something, under the first seed."""
     found: dict[str, Artifact] = {}
     for cell in row["cells"].values():
         for read in cell["reads"][:1]:
-            artifact = find(read["folder"])
+            artifact = made[read["folder"]]
             if artifact.stage == "evaluate" and read["seed"] is not None:
                 found.setdefault(cell["system"], artifact)
     return found

@@ -21,7 +21,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[st
                 *_empty(cells),
                 *_at_an_edge(plan, cells),
                 *plan.resolve.datasets.notes_behind(
-                    plan.find(read.folder) for cell in cells for read in cell.request.reads
+                    plan.made[read.folder] for cell in cells for read in cell.request.reads
                 ),
             ]
         )

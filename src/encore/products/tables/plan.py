@@ -62,7 +62,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "paper": name.split("/")[0] if "/" in name else OWN,
         "title": table.title,
         "unit": table.unit,
-        "rows": compared_models(planned, plan.find),
+        "rows": compared_models(planned, plan.made),
         "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
         "dataset_labels": {dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         "significance": _design(table, rows),

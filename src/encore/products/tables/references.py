@@ -26,7 +26,7 @@ def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict
     """
 
     def made_from(scores: Read, what: str) -> str:
-        return plan.find(scores.folder).inputs[what].folder
+        return plan.made[scores.folder].inputs[what].folder
 
     given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
     chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
