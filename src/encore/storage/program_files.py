@@ -25,7 +25,7 @@ def named(path: Path) -> str:
     return str(path.relative_to(CATALOGUE.parent) if path.is_relative_to(CATALOGUE.parent) else path)
 
 
-def found(name: str) -> Path:
+def found(name: str | Path) -> Path:
     """The file of such a name; that of the working folder, if it has one."""
     own = Path(name)
     return own if own.is_file() else CATALOGUE.parent / own

@@ -62,8 +62,8 @@ def pretrain(
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
-    kept, head = _kept(step, heads), _vocabulary_head(heads, weights)
     task, watched = held_out.hold_out(objective, step.held_out)
+    kept, head = _kept(step, heads), _vocabulary_head(heads, weights)
     spent = _warm_heads(task, encoder, heads, step, spec, state, workers) if step.head_warmup else 0.0
     trained = train(
         task,

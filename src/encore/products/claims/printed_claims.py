@@ -67,7 +67,7 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     """
     values = {}
     for name, table in tables.items():
-        rows = read(str(reported_path(papers, name, table.reported))) if table.reported else []
+        rows = read(reported_path(papers, name, table.reported)) if table.reported else []
         for row in table.rows:
             for column in table.columns:
                 found = printed_number(rows, printed_as(row, column), row.id)
@@ -83,7 +83,7 @@ def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, fr
     for name, table in tables.items():
         if not (table.reported and table.significance and table.significance.printed):
             continue
-        rows = read(str(reported_path(papers, name, table.reported)))
+        rows = read(reported_path(papers, name, table.reported))
         for row in table.rows:
             for column in table.columns:
                 cell = printed_number(rows, printed_as(row, column), row.id)

@@ -9,6 +9,7 @@ from encore.products.slices import OURS
 from encore.products.tables.compute import compute_table
 from encore.products.tables.grid import CellRequest, Column, Row
 from encore.products.tables.table import Table, read_table
+from encore.storage.program_files import named
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def read_tables(site: ReportSlice) -> list[ShownTable]:
         table = read_table(RESULTS / f"tables/{name}.json")
         shown.append(ShownTable(name, table, made=True, reported=record["spec"].get("reported") or ""))
     for name, layout in site.printed.items():
-        shown.append(ShownTable(name, compute_table(layout), made=False, reported=layout.reported or ""))
+        file = named(layout.reported) if layout.reported else ""
+        shown.append(ShownTable(name, compute_table(layout), made=False, reported=file))
     return shown
 
 

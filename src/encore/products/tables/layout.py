@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import field_validator
+from pydantic import AfterValidator, field_validator
 
 from encore.products.slices import Read, SlicePart, Unit
 from encore.products.tables.grid import Column, Grid, Row, Significance
 from encore.products.tables.sources.kinds import SOURCES
 from encore.products.tables.texts import SearchedTexts
+from encore.storage import program_files
 
 REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
 
@@ -49,7 +50,7 @@ class Layout(Grid):
     unit: Unit = "share"  # of measures, as the paper prints them and people are shown ours
     dataset_labels: dict[str, str] = {}
     significance: Significance | None = None
-    reported: str | None = None
+    reported: Annotated[Path, AfterValidator(program_files.found)] | None = None
     references: list[Reference] = []
     references_sha256: dict[str, str] = {}
     texts: list[SearchedTexts] = []

@@ -9,9 +9,8 @@ from pathlib import Path
 from encore.errors import EncoreError
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.grid import Column, Row
-from encore.storage import program_files
 from encore.storage.files import sha256
-from encore.storage.program_files import CATALOGUE
+from encore.storage.program_files import CATALOGUE, named
 
 PAPERS = CATALOGUE / "papers"
 OWN = "encore"  # the folder of our own tables, whose targets drop it
@@ -29,7 +28,7 @@ class Printed:
     markers: str = ""
 
 
-def read(path: str | None) -> Reported:
+def read(path: Path | None) -> Reported:
     """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file.
 
     Raises:
@@ -38,7 +37,7 @@ def read(path: str | None) -> Reported:
     if path is None:
         return []
     try:
-        with program_files.found(path).open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
             table = csv.DictReader(file)
             rows = list(table)
     except (OSError, UnicodeError) as error:
@@ -101,7 +100,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
         return {}
     path = reported_path(PAPERS, name, table.reported)
     digest = sha256(path)
-    rows = _rows(str(path), digest)
+    rows = _rows(path, digest)
     for row in table.rows:
         if row.reported_only and not any(found(rows, printed_as(row, column), row.id) for column in table.columns):
             label = row.reported_label or row.label
@@ -109,10 +108,10 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
                 f"table {name!r}, row {row.id!r} is copied, and {path} has no number for it under {label!r}; correct "
                 "its `reported_label` or `reported_setting`, or the `reported_dataset` or `reported_metric` of a column"
             )
-    return {"reported": program_files.named(path), "reported_sha256": digest}
+    return {"reported": named(path), "reported_sha256": digest}
 
 
 @cache
-def _rows(path: str, digest: str) -> Reported:
+def _rows(path: Path, digest: str) -> Reported:
     """A file's rows, read once as long as it stays the same."""
     return read(path)

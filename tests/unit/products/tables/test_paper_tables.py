@@ -33,7 +33,7 @@ def test_every_numbered_table_is_there(papers):
 def test_every_line_stands_in_exactly_one_cell(papers):
     total = 0
     for name, table in papers.items():
-        rows = read(str(PAPERS / name.split("/")[0] / table.reported))
+        rows = read(PAPERS / name.split("/")[0] / table.reported)
         total += len(rows)
         taken = Counter()
         for row, column in cells(table):

@@ -110,7 +110,7 @@ def _number(found: Any, place: str) -> float:
 
 def _described(path: Path) -> str:
     """``recorded on <machine>, 1 thread, base, length 512, batches of 1, fp32 (path)``."""
-    record = _read(program_files.found(str(path)))
+    record = _read(program_files.found(path))
     machine, setting = record["machine"], record["setting"]
     accelerator = f", {machine['accelerator']}" if machine.get("accelerator") else ""
     threads = setting["threads"]
