@@ -150,7 +150,7 @@ def test_the_run_that_is_written_has_the_form_that_the_page_shows(followed: tupl
     assert written["datasets"]["own"]["splits"] == page["datasets"]["own"]["splits"]
     text = (clone.root / "config/own.yaml").read_text()
     assert re.search(
-        r"# Of the test queries \d+ have a relevant passage and \d+ have the text of a query in train", text
+        r"# Of the test queries \d+ have a relevant passage and \d+ have the text of a training query", text
     )
 
 

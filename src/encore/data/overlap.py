@@ -1,6 +1,7 @@
 """What tested queries share with training: the text of a training query, or a document that answers one."""
 
 import unicodedata
+from collections.abc import Container
 from dataclasses import dataclass
 
 from encore.config.datasets import role_of, same_draw
@@ -26,11 +27,11 @@ class Overlap:
         return {query for query, grade in self.grades.items() if grade >= least}
 
 
-def overlap_with_training(collection: Collection, split: str) -> Overlap:
+def overlap_with_training(collection: Collection, split: str, held_out: Container[str] = ()) -> Overlap:
     """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
 
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
-    their ``normal_form``.
+    their ``normal_form``. Queries that are ``held_out`` of training count as if it had not met them.
     """
     texts = {query: normal_form(text) for query, text in collection.queries().items()}
     answers, asked = set[str](), set[str]()
@@ -38,8 +39,9 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
         if role_of(training) != "train" or not same_draw(training, split):
             continue
         for query, judged in collection.qrels(training).items():
-            asked.add(texts[query])
-            answers |= highest_graded(judged)
+            if query not in held_out:
+                asked.add(texts[query])
+                answers |= highest_graded(judged)
     queries = collection.query_ids(split)
     grades = collection.qrels(split) if collection.is_judged(split) else {}
     shared = {

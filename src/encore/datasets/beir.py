@@ -26,7 +26,7 @@ from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents, remembered_contents
-from encore.storage.text_files import PACKED, numbered_objects
+from encore.storage.text_files import PACKED, numbered_objects, opened
 
 
 class BeirSplit(Split):
@@ -343,7 +343,7 @@ def _count_texts(path: Path) -> tuple[int, int]:
 def _count_queries(path: Path) -> int:
     """Queries of a file of judgments, in which the lines of a query follow each other."""
     queries, last = 0, b""
-    with path.open("rb") as file:
+    with opened(path) as file:
         for line in file:
             name = line.split(None, 1)[0] if line.strip() else last
             queries, last = queries + (name != last), name

@@ -156,12 +156,13 @@ def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, l
     for each in sets:
         for query in load(each["id"]).queries_iter():
             name = each["prefix"] + query.query_id
+            text = query.text if hasattr(query, "text") else query.default_text()  # of TREC's topics, the title
             if name not in seen:
-                seen[name] = query.text
+                seen[name] = text
                 if given := [answer for answer in getattr(query, "answers", ()) if answer.strip()]:
                     answers[name] = given
-                yield {"_id": name, "text": query.text}
-            elif seen[name] != query.text:
+                yield {"_id": name, "text": text}
+            elif seen[name] != text:
                 raise EncoreError(f"{each['id']}: query {name!r} is another one in another split; give one a `prefix:`")
 
 

@@ -96,6 +96,11 @@ def refuse_other_counts(counts: Mapping[str, int], expected: Mapping[str, int], 
             )
 
 
+def chosen_to_validate(judged: Iterable[str], queries: int) -> set[str]:
+    """So many of the queries that train, to hold out."""
+    return set(smallest(judged, queries, "valid"))
+
+
 def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries: int) -> dict[str, list[Judgment]]:
     """Training judgments as those that stay and those of the ``queries`` held out for validation.
 
@@ -111,7 +116,7 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
             f"{last + ': ' if last else ''}valid_queries is {queries}, but {source} ends with query {len(judged)}, and "
             "some must stay to train on; hold out fewer"
         )
-    held_out = set(smallest(judged, queries, "valid"))
+    held_out = chosen_to_validate(judged, queries)
     return {
         source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
         split: [judgment for judgment in qrels[source] if judgment.query in held_out],

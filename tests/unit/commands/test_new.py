@@ -5,22 +5,28 @@ import json
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
-from encore.commands.new.source import ir_datasets_source
+from encore.commands.new.from_ir_datasets import ir_datasets_source
+from encore.commands.new.run_text import about, run_text
+from encore.commands.new.source import Source
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config import checkpoints
 from encore.config.lineage import StepName
+from encore.config.run_file import read_run
 from encore.data import vocabulary
 from encore.data.collection import Collection
+from encore.data.overlap import overlap_with_training
 from encore.data.tokens import write_store
-from encore.datasets.kinds import build_collection
+from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_plan
+from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.targets import downloads, everything_declared, needed_by
 from encore.storage.files import sha256
 from tests.support import inside
@@ -59,7 +65,7 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     assert run["datasets"]["own"]["splits"]["graded"]["measures"] == {"nDCG@10": "nDCG@10"}, "of one grade, too"
     assert run["datasets"]["own"]["splits"]["test"]["measures"]["RR@10"] == "RR@10"
     assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in printed
-    assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in printed
+    assert "Of the test queries 100 have a relevant passage of a training query" in printed
     assert "  snakemake --profile local --configfile config/own.yaml" in printed.splitlines()
 
     plan, jobs = planned("config/own.yaml")
@@ -184,8 +190,12 @@ BAD = [
         (),
         "each training query judges all 40 passages, so none can be its negative",
     ),
-    ({}, (), "data/own/qrels holds no .tsv of judgments"),
-    ({"train": judged(0, 300)}, (), "data/own/qrels has no judgments to test on"),
+    ({}, (), "data/own/qrels (there: corpus.jsonl.gz, qrels, queries.jsonl.gz) holds no judgments; give it a test.tsv"),
+    (
+        {"train": judged(0, 300)},
+        (),
+        "qrels/train.tsv, queries.jsonl.gz) has no judgments to test on, only train; name them test",
+    ),
 ]
 
 
@@ -206,25 +216,149 @@ def test_a_name_that_cannot_be_had_is_refused(bare: Path, name: str, message: st
     assert message in refused(name, "--beir", "data/own")
 
 
+@pytest.mark.parametrize("name", ["qrels/test.tsv.gz", "qrels/test.txt", "qrels.test.tsv"])
+def test_judgments_under_another_usual_name_are_read(bare: Path, name: str) -> None:
+    place = folder({"train": judged(0, 300), "test": judged(300, 400)})
+    text = (place / "qrels/test.tsv").read_bytes()
+    if name.endswith(".txt"):
+        text = "".join(f"q{n} 0 d{n % 40} 1\n" for n in range(300, 400)).encode()
+    (place / "qrels/test.tsv").unlink()
+    (place / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert "270 queries to train on, 30 to validate with, 100 to test with" in new("own", "--beir", "data/own")
+    splits = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["splits"]
+    assert (splits["test"]["file"], splits["graded"]["file"]) == (name, name)
+    plan, _ = planned("config/own.yaml")
+    own = plan.collection("own")
+    assert build_collection("beir", own.spec, Path("made"), source=place)["splits"]["test"]["queries"] == 100
+    assert CollectionSizes(plan, read_stated(SIZES)).of(own).queries["test"] in (99, 100)
+    (place / "qrels/test.tsv").write_text("")
+    files = sorted((name, "qrels/test.tsv"), key=lambda each: (each.startswith("qrels."), each))
+    assert f"data/own has {' and '.join(files)}, both of test; take one of them away" in refused(
+        "other", "--beir", "data/own"
+    )
+
+
+def test_judgments_in_a_form_that_is_not_read_are_named(bare: Path) -> None:
+    place = folder({"train": judged(0, 300)})
+    (place / "qrels/test.csv").write_text("q1,d1,1\n")
+    message = refused("own", "--beir", "data/own")
+    assert "(there: corpus.jsonl.gz, qrels, qrels/test.csv, qrels/train.tsv, queries.jsonl.gz)" in message
+
+
+def test_queries_that_validate_do_not_count_as_met_by_training(bare: Path) -> None:
+    """As in the table: of 100 training queries 10 are held out, and each has one test query with its passage."""
+    qrels = {split: [f"q{first + n}\td{n}\t1" for n in range(100)] for split, first in (("train", 0), ("test", 300))}
+    place = folder(qrels)
+    rows = (json.dumps({"_id": f"d{n}", "text": f"Two sentences. They are here {n}"}) for n in range(100))
+    (place / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    said = "Of the test queries 90 have a relevant passage of a training query: the table tells them apart."
+    assert said in new("own", "--beir", "data/own")
+    own = planned("config/own.yaml")[0].collection("own")
+    build_collection("beir", own.spec, Path("made"), source=place)
+    assert len(overlap_with_training(Collection(Path("made")), "test").grades) == 90
+
+
 def test_what_is_dropped_is_left_out(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": [*judged(300, 400), "q301\td99\t1"]})
     new("Own", "--beir", "data/own", "--drop")
     assert yaml.safe_load(Path("config/Own.yaml").read_text())["datasets"]["Own"]["unknown_judgments"] == "drop"
 
 
-def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Source]:
+    """`ir_datasets_source`, under the library's own home."""
     import ir_datasets
 
-    monkeypatch.setattr("encore.commands.new.source.offline", lambda data_root: ir_datasets.load)
-    found = ir_datasets_source("beir/scifact", Path("data"), zero_shot=False)
+    monkeypatch.setattr("encore.commands.new.from_ir_datasets.offline", lambda data_root: ir_datasets.load)
+    return partial(ir_datasets_source, data_root=Path("data"))
+
+
+def test_ms_marco_is_tested_on_its_small_part_and_counted_by_what_is_judged(library: Callable[..., Source]) -> None:
+    found = library("msmarco-passage", zero_shot=False)
+    assert found.given == {"train": {"id": "msmarco-passage/train/judged"}, "test": {"id": "msmarco-passage/dev/small"}}
+    assert found.queries == {"train": 502_939 - 400, "valid": 400, "test": 6980}
+    assert library("mmarco/de", zero_shot=True).given == {"test": {"id": "mmarco/de/dev/small"}}
+    assert library("mmarco/de", zero_shot=False).queries["train"] <= 532_761, "of 808,731 queries, no more are judged"
+    assert library("msmarco-passage/dev", zero_shot=True).given == {"test": {"id": "msmarco-passage/dev/judged"}}
+    second = library("msmarco-passage-v2", zero_shot=False).given
+    assert {split: each["id"].rpartition("/")[2] for split, each in second.items()} == {
+        **{"train": "train", "test": "dev1", "valid": "dev2"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "beir/arguana",
+            "no judgments to train on, only test; evaluate models that learned elsewhere, with --zero-shot",
+        ),
+        ("clinicaltrials/2021", "(below it: clinicaltrials/2021/trec-ct-2021) has no judgments to test on"),
+        ("wapo/v2/trec-news-2018", "queries of wapo/v2/trec-news-2018 have query_id, doc_id, url, and none is a text"),
+    ],
+)
+def test_what_ir_datasets_lacks_is_said_without_files_to_add(
+    name: str, message: str, library: Callable[..., Source]
+) -> None:
+    with pytest.raises(EncoreError) as caught:
+        library(name, zero_shot=name != "beir/arguana")
+    assert message in str(caught.value)
+    assert ".tsv" not in str(caught.value)
+
+
+DEFAULT, CATALOGUE = read_run(ROOT / "config/config.yaml"), load_catalogue(ROOT / "config")
+GRADED = [  # the least grade that is relevant; that of other sets of several grades is 1
+    ("antique", 3),
+    ("msmarco-passage/trec-dl-2019", 2),
+    ("msmarco-passage/trec-dl-2020/judged", 2),
+    ("msmarco-passage/trec-dl-hard", 2),
+    ("msmarco-passage-v2/trec-dl-2021", 2),
+    ("msmarco-passage-v2/trec-dl-2022/judged", 2),
+    ("msmarco-document/trec-dl-2019", 1),
+    ("cord19/trec-covid", 1),
+    ("cranfield", 1),
+]
+
+
+@pytest.mark.parametrize(("name", "least"), GRADED)
+def test_a_run_says_from_which_grade_on_a_passage_is_relevant(
+    name: str, least: int, library: Callable[..., Source]
+) -> None:
+    text = run_text("own", library(name, zero_shot=True), ("config/config.yaml", DEFAULT), CATALOGUE)
+    entry = yaml.safe_load(text)["datasets"]["own"]
+    assert load_kind("ir-datasets").fields.model_validate(entry).resolve()["id"] == name
+    (split,) = entry["splits"].values()
+    assert split["measures"] == {
+        **{"nDCG@10": "nDCG@10", "RR@10": f"RR(rel={least})@10"},
+        **{f"R@{ranks}": f"R(rel={least})@{ranks}" for ranks in (100, 1000)},
+    }
+    if name == "cranfield":  # its files have 1 as the best, the library's definitions 4
+        assert split["grades"] == {-1: -1, 1: 4, 2: 3, 3: 2, 4: 1}
+        assert "4 (128: References which are a complete answer to the question.)" in text
+    if name == "antique":
+        assert "1 (1,642: It is completely out of context" in text
+
+
+def test_grades_that_mean_something_else_are_shown_where_one_is_relevant(library: Callable[..., Source]) -> None:
+    said = list(about(library("bright/aops", zero_shot=True)))
+    assert "-100 (622,756: Excluded from evaluation), 1 (524: Relevant)" in said[1]
+
+
+def test_what_is_searched_of_a_topic_is_said(library: Callable[..., Source]) -> None:
+    (note,) = library("disks45/nocr/trec-robust-2004", zero_shot=True).notes
+    assert note == "A query has title, description, narrative; searched is title."
+
+
+def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library: Callable[..., Source]) -> None:
+    found = library("beir/scifact", zero_shot=False)
     assert (found.passages, found.queries) == (5183, {"train": 729, "test": 300, "valid": 80})
     assert found.given == {"train": {"id": "beir/scifact/train"}, "test": {"id": "beir/scifact/test"}}
     assert not found.is_graded
-    graded = ir_datasets_source("beir/nfcorpus", Path("data"), zero_shot=False)
+    graded = library("beir/nfcorpus", zero_shot=False)
     assert graded.is_graded
     assert (graded.given["valid"], graded.held_out) == ({"id": "beir/nfcorpus/dev"}, None)
-    alone = ir_datasets_source("cranfield", Path("data"), zero_shot=True)
-    assert (alone.given, alone.queries) == ({"test": {"id": "cranfield"}}, {"test": 225})
+    alone = library("vaswani", zero_shot=True)
+    assert (alone.given, alone.queries) == ({"test": {"id": "vaswani"}}, {"test": 93})
     done = inside.encore("new", "sci", "--ir-datasets", "beir/scifact")
     assert done.returncode == 0, done.stderr
     plan, _ = planned("config/sci.yaml")
@@ -453,20 +587,12 @@ def test_a_collection_is_pre_trained_on_and_tested_without_training_queries(bare
     assert run["datasets"]["own"]["splits"].keys() == {"test"}
 
 
-def test_grades_are_counted_with_their_meaning(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ir_datasets
-
+def test_grades_are_counted_with_their_meaning(bare: Path, library: Callable[..., Source]) -> None:
     folder({"test": [*judged(0, 30), *judged(30, 50, 2), *judged(50, 55, 0)]})
     said = "Test judgments by grade: 0 (5), 1 (30), 2 (20). Relevant are those from 1 on (rel=)."
     assert said in new("own", "--beir", "data/own", "--zero-shot")
-    monkeypatch.setattr("encore.commands.new.source.offline", lambda data_root: ir_datasets.load)
-    found = ir_datasets_source("antique", Path("data"), zero_shot=True)
-    assert found.grades[1] > 0
-    assert "completely out of context" in found.means[1]
-    assert found.least == 3
-    assert ir_datasets_source("msmarco-passage/trec-dl-2019/judged", Path("data"), zero_shot=True).least == 2
-    assert ir_datasets_source("beir/arguana", Path("data"), zero_shot=True).fields["ignore_identical_ids"] is True
-    korean = ir_datasets_source("miracl/ko", Path("data"), zero_shot=False).fields
+    assert library("beir/arguana", zero_shot=True).fields["ignore_identical_ids"] is True
+    korean = library("miracl/ko", zero_shot=False).fields
     assert (korean["language"], korean["ignore_copies"]) == ("ko", True), "texts are not known before the download"
     assert ir_datasets_source("mmarco/v2/dt", Path("data"), zero_shot=True).fields["language"] == "nl", "not ISO's code"
 

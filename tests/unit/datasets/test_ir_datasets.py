@@ -11,6 +11,7 @@ import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from encore.config.run import Execution
 from encore.config.run_file import read_run
 from encore.data.collection import Collection
 from encore.datasets.download.ir_datasets import explained
-from encore.datasets.ir_datasets import IrDatasetsFields
+from encore.datasets.ir_datasets import IrDatasetsFields, _queries
 from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
 from encore.products.catalogue import load_catalogue, load_plan
@@ -157,6 +158,19 @@ def test_questions_of_dpr_keep_answers_and_grades(tmp_path):
     assert made.qrels("train") == {"train-0": {"1": 2}}
 
 
+def test_of_a_topic_without_text_its_title_is_searched():
+    """As ir_datasets' own default says of TREC's topics, where some have a text and others have not."""
+    from ir_datasets.formats import GenericQuery, TrecQuery
+
+    sets = {"old": [TrecQuery("1", "a title", "longer", "much longer")], "new": [GenericQuery("2", "a text")]}
+
+    def load(name):
+        return SimpleNamespace(queries_iter=lambda: iter(sets[name]))
+
+    rows = _queries(load, [{"id": name, "prefix": ""} for name in sets], {})
+    assert list(rows) == [{"_id": "1", "text": "a title"}, {"_id": "2", "text": "a text"}]
+
+
 def test_empty_documents_of_beir_are_left_out_and_counted(tmp_path):
     rows = [{"_id": "a", "title": "", "text": "one"}, {"_id": "b", "title": "", "text": " "}]
     archive = tmp_path / "data/ir_datasets/beir/fiqa/source.zip"
@@ -196,6 +210,7 @@ def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
 DOWNLOAD = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from encore.datasets.download import ir_datasets as ours
 home = Path(sys.argv[1])
 load = ours.library(home, ours._resumed(home, "https://example.org/terms"))

@@ -6,9 +6,10 @@ from pathlib import Path
 import yaml
 
 from encore.commands.new.encoder import published_encoder
+from encore.commands.new.from_ir_datasets import ir_datasets_source
 from encore.commands.new.limits import adapted, refuse_unnamed_language, unsuited
 from encore.commands.new.run_text import about, run_text
-from encore.commands.new.source import beir_source, ir_datasets_source
+from encore.commands.new.source import beir_source
 from encore.config.languages import ENGLISH, language_code
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
@@ -84,7 +85,8 @@ def answer(arguments: argparse.Namespace) -> int:
         given = arguments.name, arguments.checkpoint, arguments.sha256
         encoder = published_encoder(*given, root)
     else:
-        found.scale, found.notes = adapted(found, base, catalogue)
+        found.scale, notes = adapted(found, base, catalogue)
+        found.notes = [*found.notes, *notes]
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
     plan = load_plan(path, yaml.safe_load(text))
     everything_declared(plan)  # what cannot be planned is refused here

@@ -70,12 +70,13 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages" + (f"; {asked}; judgments of {grades}." if asked else ", to pre-train on.")
-    if source.is_graded:
+    if len(source.grades) > 1:
         counted = ", ".join(
             f"{grade} ({count:,}{f': {source.means[grade]}' if source.means.get(grade) else ''})"
             for grade, count in sorted(source.grades.items())
         )
-        yield f"Test judgments by grade: {counted}. Relevant are those from {source.least} on (rel=)."
+        rel = " (rel=)" if source.is_graded else ""
+        yield f"Test judgments by grade: {counted}. Relevant are those from {source.least} on{rel}."
     if source.own:
         yield f"{source.own:,} queries are passages, too: a query is neither scored by itself nor its own negative."
     if source.copies:
@@ -83,7 +84,7 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
         yield f"{repeated} repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
-        yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
+        yield f"Of the test queries {' and '.join(shared)} of a training query: the table tells them apart."
     yield from source.notes
     if encoder:
         yield encoder.sentence()
@@ -142,7 +143,7 @@ def _suitable(rows: Sequence[str], source: Source, catalogue: Catalogue, table: 
 
 def _measures(source: Source) -> dict[str, str]:
     """What is measured of all that is relevant; of several grades with the least one that is."""
-    rel = f"(rel={source.least})" if source.is_graded else ""
+    rel = f"(rel={source.least})" if source.is_graded or source.least > 1 else ""
     return {f"{name}@{ranks}": f"{name}{rel}@{ranks}" for name, ranks in (("RR", 10), ("R", 100), ("R", 1000))}
 
 

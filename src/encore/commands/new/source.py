@@ -1,6 +1,7 @@
-"""What ``encore new`` finds in a collection: a folder in BEIR's layout, or an id of ir_datasets."""
+"""What ``encore new`` finds in a collection, here in a folder in BEIR's layout."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -13,26 +14,26 @@ import regex
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from encore.config.languages import ENGLISH, language_code
-from encore.config.validation import nearest
+from encore.config.languages import ENGLISH
 from encore.data.collection import Collection
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
 from encore.data.vocabulary import fewest_pieces
-from encore.datasets.download.ir_datasets import offline
 from encore.datasets.kinds import build_collection, load_kind
+from encore.datasets.source_files import chosen_to_validate
 from encore.errors import EncoreError
 
-TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # usual names of judgments
-# The least relevant grade of sets whose publishers say another than 1: Hashemi et al. 2020; TREC's deep learning track.
-RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2/trec-dl": 2}
+TRAIN, TESTED = "train", ("test", "dev", "dev1", "dev2", "valid", "validation", "val")  # usual names of judgments
+CHANGES = {  # by kind, what else than --zero-shot there is if none tests, none trains, or too few do
+    "beir": ("name them test", "add a train.tsv, or ", "give {enough}, move some to a dev.tsv, or "),
+    "ir-datasets": ("name another id", "", ""),
+}
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
-IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
 LOOKED_AT = 1000  # passages, for their script
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
+_JUDGED = re.compile(r"qrels[/.](\w[\w-]*)\.(?:tsv|txt)(?:\.gz|\.xz|\.zst)?")
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
-TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
 NOTHING = Overlap(frozenset(), {})
@@ -46,7 +47,7 @@ class Source:
     """
 
     fields: dict[str, Any]
-    given: dict[str, dict[str, str]]
+    given: dict[str, dict[str, Any]]
     passages: int
     queries: dict[str, int]
     grades: Mapping[int, int]  # judgments of each, of what is tested
@@ -91,17 +92,17 @@ def beir_source(
     Raises:
         EncoreError: a file is missing, or anything in it is wrong, with file and line.
     """
-    found = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+    found = _judged_files(folder)
+    there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
+    shown = f"{folder}/qrels (there: {', '.join(there[:8]) or 'nothing'})"
     if not found and not pretrain:
-        there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
         raise EncoreError(
-            f"{folder}/qrels holds no .tsv of judgments (there: {', '.join(there[:8]) or 'nothing'}); give it a "
-            "test.tsv, and a train.tsv to train on, or only pre-train on its passages, with --pretrain; --from reads "
-            "other forms"
+            f"{shown} holds no judgments; give it a test.tsv, and a train.tsv to train on, or only pre-train on its "
+            "passages, with --pretrain; --from reads other forms"
         )
-    named = _named(found, f"{folder}/qrels", zero_shot=zero_shot or pretrain) if found else {}
-    given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
-    fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **_named_language(language)}
+    named = named_splits(list(found), shown, "beir", zero_shot=zero_shot or pretrain) if found else {}
+    given = {role: {} if found[name] == f"qrels/{role}.tsv" else {"file": found[name]} for role, name in named.items()}
+    fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **language_field(language)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
     with TemporaryDirectory() as place:
         splits = {role: {"role": role, **where} for role, where in given.items()}
@@ -116,67 +117,22 @@ def beir_source(
         _refuse_without_negatives(made, counts["passages"])
         tested = made.qrels("test") if named else {}
         grades = Counter(grade for judged in tested.values() for grade in judged.values())
+        queries = {name: each["queries"] for name, each in counts["splits"].items()}
+        if TRAIN in queries:
+            queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
+        source = with_validation(Source(fields, given, counts["passages"], queries, grades, pretrains=pretrain))
+        held_out = chosen_to_validate(made.qrels(TRAIN), source.held_out) if source.held_out else ()
+        source.overlap = overlap_with_training(made, "test", held_out) if named else NOTHING
+        source.own = own_documents(made)
         closest = _closest(made, language)
-        overlap, own = overlap_with_training(made, "test") if named else NOTHING, own_documents(made)
-        characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0  # whose are never too many
-        foreign, longest = _foreign(made), _longest(made)
-    queries = {name: each["queries"] for name, each in counts["splits"].items()}
-    if TRAIN in queries:
-        queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
-    copies = {name: counts[name] for name in REPEATED if name in counts}
-    fields |= {"ignore_identical_ids": True} if own else {}
-    fields |= {"ignore_copies": True} if copies else {}
-    source = Source(fields, given, counts["passages"], queries, grades, own=own, overlap=overlap)
-    source.pairs_of_sentences, source.closest = closest is not None, closest or 0
-    source.copies, source.pretrains = copies, pretrain
-    source.characters, source.foreign, source.longest = characters, foreign, longest
-    return _with_validation(source)
-
-
-def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
-    """What ir_datasets knows of a dataset, without downloading anything.
-
-    Raises:
-        EncoreError: the dataset is unknown, has no judgments, or has no field that is known as its text.
-    """
-    load = offline(data_root)
-    known = {split: f"{name}/{split}" for split in (TRAIN, *TESTED)}
-    loaded = {split: each for split, found in known.items() if (each := _loaded(load, found)) and each.has_qrels()}
-    whole = _loaded(load, name)
-    if whole is None:
-        import ir_datasets
-
-        raise EncoreError(f"ir_datasets has no {name!r}{nearest(name, ir_datasets.registry)}")
-    known["test"], loaded["test"] = (known["test"], loaded["test"]) if "test" in loaded else (name, whole)
-    if not loaded["test"].has_qrels():
-        del loaded["test"]
-    named = _named(list(loaded), f"ir_datasets' {name}", zero_shot=zero_shot)
-    terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
-    fields: dict[str, Any] = {
-        "kind": "ir-datasets",
-        "id": name,
-        "licence": "see its terms",
-        "terms": terms,
-        **_renamed(whole, name),
-    }
-    spoken = language or language_code(whole.docs_lang() or ENGLISH)
-    fields |= _named_language(spoken)
-    about = {split: loaded[found].metadata() for split, found in named.items()}
-    queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
-    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
-    given = {split: {"id": known[found]} for split, found in named.items()}
-    passages = int(whole.metadata().get("docs", {}).get("count", 0))
-    defined = {
-        int(grade): " ".join(str(text).split()) for grade, text in (loaded[named["test"]].qrels_defs() or {}).items()
-    }
-    if name.startswith("beir/"):  # as BEIR's own evaluation
-        fields["ignore_identical_ids"] = True
-    if TRAIN in named:  # whether there are any shows when it is downloaded
-        fields["ignore_copies"] = True
-    counts = {int(grade): int(count) for grade, count in judged.items()}
-    least = next((grade for family, grade in RELEVANT_FROM.items() if name.startswith(family)), 1)
-    signs = IDEOGRAPHS.get(spoken, 0)
-    return _with_validation(Source(fields, given, passages, queries, counts, defined, least, characters=signs))
+        source.pairs_of_sentences, source.closest = closest is not None, closest or 0
+        # Of English, characters are never too many.
+        source.characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0
+        source.foreign, source.longest = _foreign(made), _longest(made)
+    source.copies = {name: counts[name] for name in REPEATED if name in counts}
+    fields |= {"ignore_identical_ids": True} if source.own else {}
+    fields |= {"ignore_copies": True} if source.copies else {}
+    return source
 
 
 def _refuse_without_negatives(made: Collection, passages: int) -> None:
@@ -227,28 +183,45 @@ def _words(text: str) -> int:
     return len(BertPreTokenizer().pre_tokenize_str(BertNormalizer().normalize_str(text)))  # an ideograph is a word
 
 
-def _named_language(language: str) -> dict[str, str]:
+def language_field(language: str) -> dict[str, str]:
     """The field of an entry that says its language, unless that is English."""
     return {} if language == ENGLISH else {"language": language}
 
 
-def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
+def _judged_files(folder: Path) -> dict[str, str]:
+    """The file of each split's judgments: ``qrels/test.tsv``, also with ``.txt`` or packed, or ``qrels.test.tsv``.
+
+    Raises:
+        EncoreError: two files are of one split.
+    """
+    found: dict[str, str] = {}
+    for path in sorted((*folder.glob("qrels/*"), *folder.glob("qrels.*"))):
+        name = path.relative_to(folder).as_posix()
+        if split := _JUDGED.fullmatch(name):
+            other = found.setdefault(split[1], name)
+            if other != name:
+                raise EncoreError(f"{folder} has {other} and {name}, both of {split[1]}; take one of them away")
+    return found
+
+
+def named_splits(found: list[str], where: str, kind: str, *, zero_shot: bool) -> dict[str, str]:
     """The name of each split there: of `test`, and to train of `train` and, if there is one, of `valid`."""
+    to_test, to_train, _ = CHANGES[kind]
     tested = [name for name in TESTED if name in found]
     tested = tested or [name for name in found if name != TRAIN][:1]
     if not tested:
-        raise EncoreError(f"{where} has no judgments to test on; name them test, next to {', '.join(found)}")
+        raise EncoreError(f"{where} has no judgments to test on, only {', '.join(found) or 'texts'}; {to_test}")
     if zero_shot:
         return {"test": tested[0]}
     if TRAIN not in found:
         raise EncoreError(
-            f"{where} has no judgments to train on, only {', '.join(found)}; add a train.tsv, or evaluate models that "
-            "learned elsewhere, with --zero-shot"
+            f"{where} has no judgments to train on, only {', '.join(found)}; {to_train}evaluate models that learned "
+            "elsewhere, with --zero-shot"
         )
     return {"train": TRAIN, "test": tested[0]} | ({"valid": tested[1]} if len(tested) > 1 else {})
 
 
-def _with_validation(source: Source) -> Source:
+def with_validation(source: Source) -> Source:
     """The same with validation queries held out of training, if it has no judgments for them.
 
     Raises:
@@ -259,27 +232,10 @@ def _with_validation(source: Source) -> Source:
     held_out = min(MOST, source.queries["train"] // 10)
     if held_out < LEAST:
         raise EncoreError(
-            f"{source.queries['train']} training queries are too few: a tenth validates, at least {LEAST}; give "
-            f"{10 * LEAST}, move some to a dev.tsv, or evaluate models that learned elsewhere, with --zero-shot"
+            f"{source.queries['train']} training queries are too few: a tenth validates, at least {LEAST}; "
+            f"{CHANGES[source.fields['kind']][2].format(enough=10 * LEAST)}evaluate models that learned elsewhere, "
+            "with --zero-shot"
         )
     source.held_out = held_out
     source.queries |= {"train": source.queries["train"] - held_out, "valid": held_out}
     return source
-
-
-def _loaded(load: Any, name: str) -> Any:
-    try:
-        return load(name)
-    except KeyError:
-        return None
-
-
-def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
-    """The library's name of a document's text, if it differs from ours."""
-    has = dataset.docs_cls()._fields
-    text = next((each for each in TEXTS if each in has), None)
-    if text is None:
-        raise EncoreError(
-            f"documents of {name} have {', '.join(has)}, and which is their text is not known; see `rename`"
-        )
-    return {} if text == "text" else {"rename": {"text": text}}

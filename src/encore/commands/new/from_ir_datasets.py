@@ -1,0 +1,115 @@
+"""What ir_datasets says of a collection, for ``encore new``; nothing is downloaded."""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from encore.commands.new.source import TESTED, TRAIN, Source, language_field, named_splits, with_validation
+from encore.config.languages import ENGLISH, language_code
+from encore.config.validation import nearest
+from encore.datasets.download.ir_datasets import offline
+from encore.errors import EncoreError
+
+# The least relevant grade of sets whose publishers say another than 1: Hashemi et al. 2020; TREC's deep learning track,
+# of passages (of documents it is 1: trec.nist.gov/data/deep2019.html).
+RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2/trec-dl": 2}
+TURNED = {"cranfield": {-1: -1, 1: 4, 2: 3, 3: 2, 4: 1}}  # grades whose definitions at ir_datasets are of the new ones
+SCORED = ("/small", "/judged")  # ends of names of the part of a split that is usually scored, or is judged (MS MARCO)
+IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
+TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
+
+
+def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
+    """What ir_datasets knows of a dataset, without downloading anything.
+
+    Raises:
+        EncoreError: the dataset is unknown, has no judgments, or has no field that is known as its text.
+    """
+    load = offline(data_root)
+    whole = _loaded(load, name)
+    if whole is None:
+        import ir_datasets
+
+        raise EncoreError(f"ir_datasets has no {name!r}{nearest(name, ir_datasets.registry)}")
+    known = {split: _judged_id(load, f"{name}/{split}", SCORED) for split in (TRAIN, *TESTED)}
+    known["test"] = known["test"] or _judged_id(load, name, SCORED[1:])
+    loaded = {split: load(found) for split, found in known.items() if found}
+    where = f"ir_datasets' {name}"
+    if set(loaded) <= {TRAIN} and (below := _below(load, name)):
+        where += f" (below it: {', '.join(below)})"
+    named = named_splits(list(loaded), where, "ir-datasets", zero_shot=zero_shot)
+    terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
+    fields: dict[str, Any] = {
+        "kind": "ir-datasets",
+        "id": name,
+        "licence": "see its terms",
+        "terms": terms,
+        **_renamed(whole, name),
+    }
+    spoken = language or language_code(whole.docs_lang() or ENGLISH)
+    fields |= language_field(spoken)
+    about = {split: loaded[found].metadata() for split, found in named.items()}
+    queries = {  # those that are judged are not counted there, and are no more than either
+        split: min(int(each.get(what, {}).get("count", 0)) for what in ("queries", "qrels"))
+        for split, each in about.items()
+    }
+    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
+    turned = TURNED.get(name, {})
+    given: dict[str, dict[str, Any]] = {
+        split: {"id": known[found], **({"grades": turned} if turned else {})} for split, found in named.items()
+    }
+    passages = int(whole.metadata().get("docs", {}).get("count", 0))
+    defined = {
+        int(grade): " ".join(str(text).split()) for grade, text in (loaded[named["test"]].qrels_defs() or {}).items()
+    }
+    if name.startswith("beir/"):  # as BEIR's own evaluation
+        fields["ignore_identical_ids"] = True
+    if TRAIN in named:  # whether there are any shows when it is downloaded
+        fields["ignore_copies"] = True
+    counts = {turned.get(int(grade), int(grade)): int(count) for grade, count in judged.items()}
+    least = next((grade for family, grade in RELEVANT_FROM.items() if given["test"]["id"].startswith(family)), 1)
+    found = Source(fields, given, passages, queries, counts, defined, least, characters=IDEOGRAPHS.get(spoken, 0))
+    found.notes = _searched(loaded[named["test"]].queries_cls(), given["test"]["id"])
+    return with_validation(found)
+
+
+def _judged_id(load: Any, name: str, parts: Sequence[str]) -> str | None:
+    """The first id with judgments, of those parts of a set, or the set itself."""
+    ids = (*(f"{name}{part}" for part in parts), name)
+    return next((each for each in ids if (found := _loaded(load, each)) and found.has_qrels()), None)
+
+
+def _below(load: Any, name: str) -> list[str]:
+    """Ids of parts of a set that have judgments to test on, at most eight."""
+    import ir_datasets
+
+    ids = (each for each in ir_datasets.registry if each.startswith(f"{name}/") and f"/{TRAIN}" not in each)
+    return list(islice((each for each in ids if _judged_id(load, each, ())), 8))
+
+
+def _loaded(load: Any, name: str) -> Any:
+    try:
+        return load(name)
+    except KeyError:
+        return None
+
+
+def _searched(query: Any, name: str) -> list[str]:
+    """What of a query is searched, in a sentence, if that is not its text."""
+    if "text" in query._fields:
+        return []
+    if not hasattr(query, "default_text"):
+        raise EncoreError(f"queries of {name} have {', '.join(query._fields)}, and none is a text; name another id")
+    return [f"A query has {', '.join(query._fields[1:])}; searched is {' '.join(query.default_text.__doc__.split())}."]
+
+
+def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
+    """The library's name of a document's text, if it differs from ours."""
+    has = dataset.docs_cls()._fields if dataset.has_docs() else ()
+    text = next((each for each in TEXTS if each in has), None)
+    if text is None:
+        raise EncoreError(
+            f"documents of {name} have {', '.join(has) or 'nothing'}; which is their text is not known, see `rename`"
+        )
+    return {} if text == "text" else {"rename": {"text": text}}
