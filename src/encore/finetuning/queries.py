@@ -85,9 +85,9 @@ def judged_queries(
     unjudged = store.passages.names.find(document for name in names for document in excluded.get(name, ()))
     try:
         found = [
-            _without(
-                {unjudged[document] for document in excluded.get(name, ()) if document in unjudged},
-                _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages),
+            _query(
+                *(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages),
+                kept_out=frozenset(unjudged[document] for document in excluded.get(name, ()) if document in unjudged),
             )
             for name in names
         ]
@@ -109,23 +109,17 @@ def _query(
     negatives: Mapping[str, int],
     positives: Mapping[str, int],
     passages: Mapping[str, int],
+    kept_out: Set[int],
 ) -> Query:
+    """``kept_out``: passages that count as judged, and as relevant where they would be negatives in a batch."""
     further = {passages[document] for document in positives}
     return Query(
         row=row,
         positives=tuple(sorted({passages[document] for document in highest_graded(judged)} | further)),
-        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further,
-        judged=frozenset(passages[document] for document in judged) | further,
-        negatives=tuple(passages[document] for document in negatives),
+        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further | kept_out,
+        judged=frozenset(passages[document] for document in judged) | further | kept_out,
+        negatives=tuple(passage for document in negatives if (passage := passages[document]) not in kept_out),
     )
-
-
-def _without(excluded: set[int], query: Query) -> Query:
-    """A query with passages that count as judged, and as relevant where they would be negatives in a batch."""
-    if not excluded:
-        return query
-    kept = tuple(passage for passage in query.negatives if passage not in excluded)
-    return replace(query, relevant=query.relevant | excluded, judged=query.judged | excluded, negatives=kept)
 
 
 def filled(query: Query, count: int, passages: int) -> Query:

@@ -75,7 +75,9 @@ class WholeIndex(RetrievalTask):
         queries = at_least_float32(encoder.query_tower.embed(batch["query_ids"], batch["query_mask"]))
         passages = self._on(queries)
         with torch.autocast(queries.device.type, enabled=False):
-            rows, right, wrong = ranked(queries.detach() @ passages.T, self.step.depth, **_judgments(batch))
+            rows, right, wrong = ranked(
+                queries.detach() @ passages.T, self.step.depth, batch["positives"], batch["judged"]
+            )
             scores = (passages[rows] @ queries[:, :, None]).squeeze(-1) / self.step.temperature
             gains = None
             if self.step.loss == "lambda":
@@ -95,10 +97,6 @@ class WholeIndex(RetrievalTask):
         if self._held is None or self._held.device != queries.device:
             self._held = torch.from_numpy(self.passages).to(queries.device)
         return self._held.to(queries.dtype)
-
-
-def _judgments(batch: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: batch[name] for name in ("positives", "judged")}
 
 
 def ranked(scores: Tensor, depth: int, positives: Tensor, judged: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -81,7 +81,6 @@ def _outputs(
     step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}, teachers"
-    store = tokens(plan, step.collection, plan.resolve.backbone(lineage))
     if tokenizer(plan, plan.resolve.backbone(teacher)) is not tokenizer(plan, plan.resolve.backbone(lineage)):
         raise EncoreError(
             f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"
@@ -91,23 +90,9 @@ def _outputs(
             f"{place}: {teacher} is a cross-encoder, which gives texts no vectors to score a batch with; "
             "use `loss: kl-pairwise` or `margin-mse`"
         )
-    inputs = {"model": plan.model(teacher, seed), "tokens": store, "collection": collection(plan, step.collection)}
-    inputs |= {"negatives": negatives} if negatives else {}
-    topics = Topics(step.train_split, 0, step.queries, step.sample_of(seed))
-    spec = {
-        "impl": plan.impl("teacher_scores"),
-        "form": form,
-        "split": topics.split,
-        "queries": topics.queries,
-        "sample": topics.sample,
-        "least_negatives": step.needed_negatives,
-        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
-        "numerics": plan.numerics(),
-        **no_negatives(plan, step.collection),
-        **names(inputs),
-    }
-    folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset(step.collection).name}.{topics}"
-    return plan.make("teacher_scores", folder, spec, inputs)
+    model, topics = plan.model(teacher, seed), Topics(step.train_split, 0, step.queries, step.sample_of(seed))
+    about: Spec = {"form": form, "numerics": plan.numerics()}
+    return _scored(plan, lineage, model.name, {"model": model}, topics, negatives, about)
 
 
 def _listed(plan: Planner, lineage: Lineage, name: str, seed: int, negatives: Artifact | None) -> Artifact:
@@ -124,24 +109,36 @@ def _listed(plan: Planner, lineage: Lineage, name: str, seed: int, negatives: Ar
             f"{name!r} is none; name one of kind bm25"
         )
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
-    inputs = {
-        "run": plan.run(name, None, step.collection, topics),
-        "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage)),
-        "collection": collection(plan, step.collection),
-        "negatives": negatives,
-    }
+    run = plan.run(name, None, step.collection, topics)
+    return _scored(plan, lineage, run.owner, {"run": run}, topics, negatives, {"form": "listed"})
+
+
+def _scored(
+    plan: Planner,
+    lineage: Lineage,
+    owner: str,
+    teacher: dict[str, Artifact],
+    topics: Topics,
+    negatives: Artifact | None,
+    about: Spec,
+) -> Artifact:
+    """What a teacher, a model or a run, says of the step's queries with their passages."""
+    step = plan.resolve.step(lineage.steps[-1])
+    assert isinstance(step, FinetuneStep)
+    inputs = {**teacher, "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
+    inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
     spec = {
         "impl": plan.impl("teacher_scores"),
-        "form": "listed",
         "split": topics.split,
         "queries": topics.queries,
         "sample": topics.sample,
         "least_negatives": step.needed_negatives,
-        "fill": max(step.negatives_kept, step.negatives_per_query),
+        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
+        **about,
         **no_negatives(plan, step.collection),
         **names(inputs),
     }
-    folder = f"teachers/{inputs['run'].owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
+    folder = f"teachers/{owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("teacher_scores", folder, spec, inputs)
 
 
