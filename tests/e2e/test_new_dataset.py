@@ -83,7 +83,7 @@ def test_mistakes_are_told_in_one_line(added: Clone) -> None:
 
 
 def test_the_code_behind_the_new_kind_is_found_and_no_others_changes(added: Clone) -> None:
-    digests = "from encore.storage.code_digest import HERE; from encore.plan.stages import all_stages\n"
+    digests = "from encore.storage.code_digest import HERE; from encore.plan.planner import all_stages\n"
     digests += "print({stage: HERE.digest(stage) for stage in all_stages() if stage.startswith('collection.')})"
     with_it = eval(library(added, "-c", digests).succeeded())
     (added.root / "src/encore/datasets/faq.py").unlink()

@@ -11,7 +11,7 @@ import numpy as np
 from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
 from encore.products.record import make_product
-from encore.products.report import build
+from encore.products.report.page import PAGE
 from encore.products.report.plan import templates_digest
 from encore.products.tables import table, tidy
 from encore.products.tables.compute import compute_table
@@ -180,4 +180,4 @@ def page(slice_: dict[str, Any], folder: str = "results/report") -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(slice_))
     make_product("report", path, None, inside.files("report", "report", Path(folder)))
-    return (Path(folder) / build.PAGE).read_text(encoding="utf-8")
+    return (Path(folder) / PAGE).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from encore.storage.program import run
 
-from encore.plan.stages import all_stages
+from encore.plan.planner import all_stages
 from encore.storage import code_digest
 
 

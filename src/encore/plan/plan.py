@@ -11,7 +11,6 @@ from encore.plan import folders, index
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts import collections as texts
 from encore.plan.artifacts import inspections, models, systems
-from encore.plan.artifacts import masked_loss as losses
 from encore.plan.artifacts import scores as measured
 from encore.plan.catalogue import Catalogue
 from encore.plan.planner import Planner
@@ -30,7 +29,7 @@ class Plan(Planner):
     collection, tokens = texts.collection, texts.tokens
     scores, latency = measured.scores, measured.latency
     inspect_texts, inspect_candidates = inspections.of_texts, inspections.of_candidates
-    inspect_vectors, masked_loss, pairs = inspections.of_vectors, losses.masked_loss, losses.pairs
+    inspect_vectors, masked_loss, pairs = inspections.of_vectors, inspections.masked_loss, inspections.pairs
 
     def find(self, folder: str) -> Artifact:
         """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.

@@ -3,17 +3,43 @@
 from collections.abc import Callable
 from typing import Any
 
+from encore import objectives
 from encore.config.lineage import Lineage
+from encore.datasets import kinds
 from encore.errors import EncoreError
+from encore.objectives.parts.pairs import PairFields
 from encore.plan.artifact import Artifact, Spec, Topics
 from encore.plan.resolver import Resolver
-from encore.plan.stages import impl
+from encore.storage import code_digest
 from encore.storage.files import digest
 
 LONGEST_NAME = 120  # of a folder with its digest; `@` and an index may follow, and a path takes 255
 
 PlanModel = Callable[["Planner", Lineage, int], Artifact]
 PlanRun = Callable[["Planner", str, int | None, str, Topics], Artifact]
+
+
+def impl(stage: str) -> int:
+    """The declared version of a stage; an objective and a kind of collection have their own."""
+    match stage.partition("."):
+        case "pretrain", _, objective if objective:
+            return objectives.load(objective).impl
+        case "collection", _, kind if kind:
+            return kinds.load_kind(kind).impl
+    return code_digest.impl(stage)
+
+
+def all_stages() -> list[str]:
+    """Every stage of this version, those of each objective and of each kind of collection among them."""
+    declared = code_digest.HERE.stages
+    found = [stage for stage in declared if stage.partition(".")[0] not in code_digest.VARIANTS]
+    found += [f"collection.{kind}" for kind in kinds.names()]
+    for name in objectives.names():
+        objective = objectives.load(name)
+        found += [f"pretrain.{name}"]
+        found += [f"prepare.{name}"] if objective.Prepares else []
+        found += [f"count_pairs.{name}"] if issubclass(objective.Fields, PairFields) else []
+    return sorted(found)
 
 
 class Planner:

@@ -19,7 +19,7 @@ from encore.products.claims.plan import printed_plan
 from encore.products.declared import write_plan
 from encore.products.kinds import kind_of_record
 from encore.products.record import make_product
-from encore.products.report import build
+from encore.products.report.page import RUNS
 from encore.storage import manifest
 from encore.storage.files import write_json
 from tests.support import inside, small_report, small_table
@@ -126,7 +126,7 @@ def test_another_time_of_a_job_is_no_finding(page: str) -> None:
     run = Path("results/collections/small-11111111/run.json")
     write_json(run, json.loads(run.read_text()) | {"seconds": 1.5, "cores": 64})
     assert reasons(recompute.recompute_page) == []
-    record = PAGE.with_name(build.RUNS)
+    record = PAGE.with_name(RUNS)
     record.write_text(record.read_text().replace("90.5", "91.5"))
     assert len(reasons(recompute.recompute_page)) == 1
 

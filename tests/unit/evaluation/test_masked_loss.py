@@ -24,7 +24,7 @@ from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
-from encore.plan.artifacts.masked_loss import masked_loss
+from encore.plan.artifacts.inspections import masked_loss
 from encore.plan.plan import Plan
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest

@@ -12,7 +12,7 @@ from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 from encore.evaluation.inspection import pair_counts
 from encore.evaluation.inspection.pair_counts import count
-from encore.plan.artifacts.masked_loss import pairs
+from encore.plan.artifacts.inspections import pairs
 from encore.plan.plan import Plan
 from encore.products.tables import formats
 from tests.support import inside, small_store

@@ -19,8 +19,8 @@ from encore.finetuning.distillation import (
     distillation,
     filled,
 )
-from encore.finetuning.teachers.listed import listed_scores
 from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
+from encore.finetuning.teachers.stage import listed_scores
 from encore.storage.files import write_array
 from tests.support import oracles
 from tests.support.small_finetuning import PASSAGES, Lookup, step

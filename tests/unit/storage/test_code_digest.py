@@ -9,7 +9,7 @@ import yaml
 from encore import objectives
 from encore.datasets import kinds
 from encore.errors import EncoreError
-from encore.plan.stages import all_stages, impl
+from encore.plan.planner import all_stages, impl
 from encore.storage import code_digest
 from encore.storage.code_digest import HERE, PACKAGE, Code
 

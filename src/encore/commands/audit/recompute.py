@@ -92,7 +92,7 @@ def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditR
 
 def recompute_page(report: AuditReport) -> None:
     """Make the page again from its products and artifacts, with the templates of today, and compare every byte."""
-    from encore.products.report.build import PAGE, render_again
+    from encore.products.report.page import PAGE, render_again
 
     page = REPORT.with_name(PAGE)
     try:

@@ -7,12 +7,14 @@ the score of any query of a batch with any passage of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from encore.data.collection import Collection
+from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
@@ -22,7 +24,6 @@ from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
 from encore.finetuning.scoring.scorer import Scorer, ScoreState
 from encore.finetuning.scoring.vector import VectorScorer
-from encore.finetuning.teachers.listed import listed_scores
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.training import machine
 
@@ -83,6 +84,26 @@ def query_passage_pairs(queries: list[Query]) -> tuple[np.ndarray, np.ndarray]:
     shown = [(query.row, passage) for query in queries for passage in sorted({*query.positives, *query.negatives})]
     rows, passages = np.array(shown, dtype=np.int64).reshape(-1, 2).T
     return rows, passages
+
+
+def listed_scores(run: Path, store: TokenStore, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+    """The scores of pairs in a run, float32 [n].
+
+    A passage that the run does not list for a query has the lowest score that it lists, as in a fusion; of a query
+    without an answer all are 0.
+
+    Args:
+        run: its folder, over these queries at least.
+        queries, passages: rows of the store, int64 [n], queries one after the other.
+    """
+    answers, scores = read_run(run), np.zeros(len(queries), dtype=np.float32)
+    bounds = np.append(np.flatnonzero(np.diff(queries, prepend=-1)), len(queries))
+    for first, end in pairwise(bounds.tolist()):
+        answer = answers.get(store.queries.names[int(queries[first])])
+        if answer is not None and len(answer):
+            own, lowest = dict(zip(answer.documents, answer.scores, strict=True)), answer.scores.min()
+            scores[first:end] = [own.get(name, lowest) for name in store.passages.names.take(passages[first:end])]
+    return scores
 
 
 def _write_vectors(

@@ -1,19 +1,27 @@
 """The page: what it shows is read here, and the templates in ``report/templates`` turn it into HTML."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from encore.errors import EncoreError
+from encore.products.record import Builder
 from encore.products.report import claims, confounds, figures, run_summary, tables
 from encore.products.report.claims import ShownClaim
 from encore.products.report.figures import ShownFigure
-from encore.products.report.records import ArtifactRecords, Runs
+from encore.products.report.records import ArtifactRecords, Runs, read_run
 from encore.products.report.slice import ReportSlice, slug
 from encore.products.report.tables import ShownTable
 from encore.products.slices import OURS, PROXY_DATA
-from encore.storage.files import canonical
+from encore.storage import manifest, typed
+from encore.storage.files import canonical, sha256, write_json, write_text
+
+PAGE, RUNS = "index.html", "index.runs.json"
+
 
 PAPERS = {
     OURS: "Encore",
@@ -166,3 +174,45 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "slug": slug,
     "tone": claims.tone,
 }
+
+
+def render_again(folder: Path) -> str:
+    """The page of a folder made once more, of its slice of the plan, the records of jobs next to it and ``results/``.
+
+    Raises:
+        EncoreError: a product that it shows is missing or damaged.
+        OSError: the manifest or the records are missing.
+    """
+    site = ReportSlice.model_validate(json.loads((folder / manifest.MANIFEST).read_text())["spec"])
+    runs = json.loads((folder / RUNS).read_text())
+    return render_page(read_content(site, lambda artifact: runs.get(artifact, {})))
+
+
+def _verify(record: Path) -> None:
+    """Compare a product's files with its manifest."""
+    try:
+        outputs = json.loads(record.read_text())["outputs"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{record} is not a manifest ({error}); remove it and run snakemake again") from error
+    for name, expected in outputs.items():
+        path = record.parent / name
+        if not path.is_file() or sha256(path) != expected["sha256"]:
+            fix = typed.encore("audit", "--prune")
+            raise EncoreError(f"{path} is not what its manifest says; run `{fix}`, then snakemake again")
+
+
+def _build(folder: Path, site: ReportSlice, products: Path) -> str:
+    """Write the page, and the records of jobs that it shows.
+
+    Raises:
+        EncoreError: a product is missing or was altered.
+    """
+    for record in site.others(folder):
+        _verify(record)
+    page = read_content(site, read_run)
+    write_json(folder / RUNS, page.records.runs())
+    write_text(folder / PAGE, render_page(page))
+    return f"report: {(folder / PAGE).stat().st_size / 2**20:.1f} MiB in {folder}"
+
+
+BUILDER = Builder(ReportSlice.model_validate, _build)
