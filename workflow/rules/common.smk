@@ -15,6 +15,7 @@ from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.commands import ledger
 from encore.products.catalogue import load_plan
+from encore.storage.manifest import is_left
 from encore.storage.program_files import CATALOGUE, program_folder
 from encore.products.targets import find
 
@@ -74,12 +75,11 @@ def artifact_in(folder, wildcards):
 
 
 def unfinished(artifact):
-    """The manifests that an artifact and its inputs lack although their folders are there: a job was killed or failed.
+    """The manifests that an artifact and its inputs lack although their folders are there.
 
-    Where it made a folder *again*, what was made from it is there, and Snakemake would not miss the folder unless forced.
+    Where a killed job made a folder *again*, what was made from it is there, and Snakemake would not miss the folder unless forced.
     """
-    made = (artifact, *artifact.inputs.values())
-    return [each.manifest for each in made if not Path(each.manifest).exists() and Path(each.folder).is_dir()]
+    return [each.manifest for each in (artifact, *artifact.inputs.values()) if is_left(Path(each.folder))]
 
 
 def manifests(folder, *roles):

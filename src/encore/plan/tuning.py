@@ -3,8 +3,6 @@
 A choice at the edge of what was tried buys every row two more values.
 """
 
-import csv
-import io
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +12,7 @@ from statistics import fmean
 from encore.config.lineage import StepName, spelled
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.storage.csv_rows import read_rows
-from encore.storage.files import write_text
+from encore.storage.csv_rows import read_rows, write_rows
 from encore.storage.program_files import CATALOGUE
 
 TUNING = CATALOGUE / "tuning"  # the grids, and the records of their trials
@@ -116,14 +113,12 @@ def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
 
 def write_trials(path: Path, trials: Iterable[Trial]) -> None:
     """Write trials sorted by row and values; several fields and their values are joined by ``+``."""
-    text = io.StringIO()
-    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    lines.writeheader()
+    lines = []
     for trial in sorted(trials, key=lambda trial: (trial.row, *trial.settings.values())):
         tried = {"field": "+".join(trial.settings), "value": "+".join(map(spelled, trial.settings.values()))}
         outcome = {"score": f"{trial.score:.6f}", "chosen": "yes" if trial.chosen else "no"}
-        lines.writerow({name: (vars(trial) | tried | outcome)[name] for name in COLUMNS})
-    write_text(path, text.getvalue())
+        lines.append([(vars(trial) | tried | outcome)[name] for name in COLUMNS])
+    write_rows(path, COLUMNS, lines)
 
 
 def read_trials(path: Path) -> list[Trial]:

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from encore.storage.files import write_text
 
@@ -37,9 +38,14 @@ def neutral(text: str) -> str:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, each by the names of its header."""
+    """The rows of a CSV file, each by the names of its header, with texts as they were before ``neutral``."""
     with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        return [{name: _as_it_was(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+
+
+def _as_it_was(cell: Any) -> Any:
+    """A cell without the apostrophe of ``neutral``; what a line has too few or too many stays."""
+    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and neutral(cell[1:]) == cell else cell
 
 
 def write_rows(path: Path, header: Iterable[str], rows: Sequence[Sequence[str]]) -> None:

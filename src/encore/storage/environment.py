@@ -1,4 +1,4 @@
-"""Numbers in the environment: how many processes train together, as torchrun says, and switches of a user's own."""
+"""The environment: how many processes train together, as torchrun says, switches of a user's own, a job's run."""
 
 import os
 
@@ -8,10 +8,16 @@ RANK, SIZE, LOCAL_RANK, LOCAL_SIZE = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # 1: jobs that SLURM gave a GPU, and that see none, compute on the processor
 LEASE_GPUS = "ENCORE_LEASE_GPUS"  # 1: jobs of one machine, each of which takes GPUs that no other has
 KEEP_VECTORS = "ENCORE_KEEP_VECTORS"  # 0: vectors that are no longer needed are removed
+RUN = "ENCORE_RUN"  # what a job has: the run's file
 THREADS = "OMP_NUM_THREADS"  # those that Snakemake gives a job; 0 means all cores
 # The value without a variable, then the least and the greatest that it can have.
 NUMBERS = {RANK: (0, 0, 10**6), SIZE: (1, 1, 10**6), LOCAL_RANK: (0, 0, 10**6), LOCAL_SIZE: (1, 1, 10**6)}
 NUMBERS |= {THREADS: (0, 0, 10**6), ALLOW_CPU: (0, 0, 1), LEASE_GPUS: (0, 0, 1), KEEP_VECTORS: (1, 0, 1)}
+
+
+def text(name: str) -> str:
+    """What a variable of the environment says; empty where it is unset."""
+    return os.environ.get(name, "")
 
 
 def number(name: str) -> int:
@@ -21,9 +27,9 @@ def number(name: str) -> int:
         EncoreError: it holds something else.
     """
     default, least, greatest = NUMBERS[name]
-    text = os.environ.get(name) or str(default)
-    value = int(text) if text.isdecimal() and len(text) < 9 else -1
+    said = text(name) or str(default)
+    value = int(said) if said.isdecimal() and len(said) < 9 else -1
     if not least <= value <= greatest:
         numbers = f"{least} or {greatest}" if greatest == 1 else f"a whole number from {least} on"
-        raise EncoreError(f"{name} is {quoted(text)} in the environment, and can be {numbers}; correct or unset it")
+        raise EncoreError(f"{name} is {quoted(said)} in the environment, and can be {numbers}; correct or unset it")
     return value

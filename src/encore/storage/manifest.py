@@ -91,6 +91,11 @@ def has_no_vectors(folder: Path) -> bool:
     return NAME.fullmatch(folder.name) is not None and file.is_file() and file.stat().st_size == 0
 
 
+def is_left(folder: Path) -> bool:
+    """True if a folder has no manifest: its job was killed or failed, perhaps when it made the folder again."""
+    return folder.is_dir() and not (folder / MANIFEST).exists()
+
+
 def describe(path: Path) -> dict[str, Any]:
     """Digest and size, as manifests record them."""
     return {"sha256": sha256(path), "bytes": path.stat().st_size}

@@ -89,7 +89,7 @@ def _leave_together() -> None:
 
     They wait for this one, and Python's own end would wait for them, for hours and before anything is printed.
     """
-    if os.environ.get(environment.SIZE, "1") not in ("", "1"):
+    if environment.text(environment.SIZE) not in ("", "1"):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

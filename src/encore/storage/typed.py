@@ -4,9 +4,10 @@ import os
 import shlex
 from pathlib import Path
 
+from encore.storage import environment
+
 DEFAULT_RUN = Path("config/config.yaml")
 REMAKE = "`encore audit --prune` removes it, and snakemake makes it again"  # for damaged or changed artifacts
-OF_THIS_JOB = "ENCORE_RUN"  # what a job has in its environment: the run's file
 
 
 def called(run: Path) -> str:
@@ -23,7 +24,7 @@ def encore(*words: str, run: str | None = None) -> str:
     Args:
         run: the run's file as ``called`` gives it; without, that of the job.
     """
-    run = called(Path(os.environ.get(OF_THIS_JOB, DEFAULT_RUN))) if run is None else run
+    run = called(Path(environment.text(environment.RUN) or DEFAULT_RUN)) if run is None else run
     return shlex.join(["encore", *words, *(["--config", run] if run else [])])
 
 

@@ -50,7 +50,7 @@ def start_processes(processes: int) -> None:
 
     On a machine without a scheduler it first takes a GPU for each.
     """
-    if rank() or environment.SIZE in os.environ:
+    if rank() or environment.text(environment.SIZE):
         end_with_parent()
     elif processes > 1:
         gpu_leases.lease(processes)

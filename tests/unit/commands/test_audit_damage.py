@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,6 +81,7 @@ def damage(path: Path, rng: random.Random) -> None:
 def plain(reasons: list[str]) -> None:
     for reason in reasons:
         assert "\n" not in reason
+        assert not re.search(r"\b[A-Z]\w*(Error|Exception|Invalid)\b|\[Errno", reason), "in words, and not in Python's"
         reason.encode()
 
 

@@ -96,4 +96,4 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
         in report.scope
     )
     (finding,) = report.findings
-    assert str(finding).startswith("results/runs/empty cannot be made again (KeyError")
+    assert str(finding) == "results/runs/empty cannot be made again: a record lacks 'runs'"

@@ -1,6 +1,7 @@
 """What ``encore preflight`` says and refuses: missing and finished jobs, limits, unknown sizes, machines by name."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
+from encore.plan.artifact import Artifact, upstream
 from encore.products.catalogue import load_plan
 from tests.support import inside
 from tests.support.small_forecast import RUN, estimate, planned
@@ -61,6 +62,22 @@ def test_a_finished_root_needs_nothing_behind_it(bare: Path) -> None:
             finish(job.artifact)
     found = estimate(plan)
     assert {job.rule for job in found.missing} == {"table", "figure"}
+
+
+def test_a_folder_that_a_killed_job_left_is_made_again_with_all_that_was_made_from_it(bare: Path) -> None:
+    """As Snakemake does: tests/trust/test_kills.py."""
+    plan = planned()
+    jobs = estimate(plan).jobs
+    for job in jobs:
+        finish(job.artifact) if job.artifact.inputs or job.rule == "collection" else None
+    left = next(job.artifact for job in jobs if job.rule == "pretrain")
+    (Path(left.folder) / "manifest.json").unlink()
+    behind = {job.artifact.folder for job in jobs if left in upstream([job.artifact])}
+    assert {job.artifact.folder for job in estimate(plan).missing} == behind
+    assert len(behind) > 5
+    shutil.rmtree(left.folder)
+    rules = [job.rule for job in estimate(plan).missing]
+    assert rules == ["pretrain", "table", "figure"], "both read it, and were never made"
 
 
 def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path) -> None:

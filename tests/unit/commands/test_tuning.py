@@ -1,5 +1,6 @@
 """Choosing on the validation role: what is tried, what is never asked for, and that configurations hold the choice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -302,6 +303,14 @@ def test_queries_that_a_choice_is_made_on_are_in_no_sample(tmp_path):
     for size in (10, 100, 250, 10000):
         for sample in (0, 1, 2):
             assert not held_out & set(topics(Collection(folder), "train", size, sample))
+
+
+def test_a_row_whose_name_is_a_formula_is_a_text_and_reads_back(tmp_path):
+    tried = tuning.choose([replace(trial(1e-3, 0.5), row=f"{sign}1+1") for sign in "+-=@"])
+    tuning.write_trials(tmp_path / "trials.csv", tried)
+    _, *lines = (tmp_path / "trials.csv").read_text().splitlines()
+    assert [line[:5] for line in lines] == ["'+1+1", "'-1+1", "'=1+1", "'@1+1"]
+    assert tuning.read_trials(tmp_path / "trials.csv") == tried
 
 
 def test_combinations_are_recorded_and_read_back(tmp_path):

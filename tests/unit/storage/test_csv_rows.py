@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.storage.csv_rows import neutral, write_rows
+from encore.storage.csv_rows import neutral, read_rows, write_rows
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1+1", "-", "=", "-inf+1"]
 
@@ -27,3 +27,10 @@ def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
     assert neutral("a\r=1") == "a =1"
     assert header == ["label", "'=value"]
     assert rows == [[f"'{text}", "-0.5"] for text in FORMULAS]
+    assert [row["label"] for row in read_rows(tmp_path / "a.csv")] == FORMULAS
+
+
+@pytest.mark.parametrize("text", ["'", "'a", "it's", "'-1", ""])
+def test_other_apostrophes_are_read_as_they_are(text: str, tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.csv", ["label", "value"], [[text, "1"]])
+    assert read_rows(tmp_path / "a.csv") == [{"label": text, "value": "1"}]

@@ -1,8 +1,10 @@
 """What the environment says in numbers: read in one place, and refused in one line where it says something else."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from encore.errors import EncoreError
 from encore.storage import environment
 from encore.training import launch
 
+SOURCE = Path(environment.__file__).parents[1]
 ODD = ["x", "-1", "1.5", "0x1", "1 2", "٣x", "9" * 5000, "nan", " ", "1;id"]
 
 
@@ -54,6 +57,24 @@ def test_a_rank_that_was_left_over_is_refused_and_not_trained_for(monkeypatch: p
         launch.start_processes(1)
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert not launch.leads()
+
+
+def test_an_empty_variable_starts_processes_as_an_unset_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch.gpu_leases, "lease", lambda processes: None)
+    monkeypatch.setattr(launch.os, "execv", lambda *command: started.append(command))
+    monkeypatch.delenv("RANK", raising=False)
+    started: list[object] = []
+    monkeypatch.setenv("WORLD_SIZE", "")
+    launch.start_processes(2)
+    assert len(started) == 1
+
+
+def test_one_module_reads_these_variables() -> None:
+    named = re.compile(r"""["'](?:(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|ENCORE_[A-Z_]+)["']""")
+    modules = {path.name for path in SOURCE.rglob("*.py") if named.search(path.read_text())}
+    around = re.compile(r"environment\.[A-Z_]+ in os\.|os\.environ(?:\.get\(|\[)environment\.[A-Z_]+\b(?!\] = )")
+    assert modules == {"environment.py"}
+    assert [path.name for path in SOURCE.rglob("*.py") if around.search(path.read_text())] == []
 
 
 @pytest.mark.parametrize("left", [{"RANK": "x"}, {"WORLD_SIZE": "abc"}, {"RANK": "2"}])

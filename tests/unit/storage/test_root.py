@@ -93,13 +93,15 @@ def test_a_damaged_root_file_is_as_good_as_none(damage: str, results: Any) -> No
 
 
 def test_a_root_file_that_was_edited_is_told(results: Any) -> None:
-    """A manifest's digest in it, or the root; the root of the results is another matter, and is computed."""
+    """A digest in it, a key more, or the root; the root of the results is another matter, and is computed."""
     whole = root.write_root()
     assert root.compare_root(whole) == (None, f"root {whole}")
     content = json.loads(root.ROOT.read_text())
     first = min(content["manifests"])
     write_json(root.ROOT, content | {"manifests": content["manifests"] | {first: "0" * 64}})
-    told = f"root {whole} (results/root.json was edited: it lists other digests)"
+    told = f"root {whole} (results/root.json was edited: it says something else)"
+    assert root.compare_root(whole) == (None, told)
+    write_json(root.ROOT, content | {"signed": "by nobody"})
     assert root.compare_root(whole) == (None, told)
     write_json(root.ROOT, content | {"root": "0" * 64})
     assert root.compare_root(None) == (None, f"root {whole} (when the last run ended: {'0' * 64})")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.commands.audit.findings import AuditReport, Finding
+from encore.commands.audit.findings import AuditReport, Finding, in_words
 from encore.data.collection import Collection, topics
 from encore.data.rankings import Ranking, Run
 from encore.data.runs import RUN, TEXT, read_header, read_run
@@ -51,8 +51,7 @@ def check_deeply(report: AuditReport, queries: int) -> None:
             try:
                 counts[_check(folder, queries, report, counts)] += 1
             except Exception as error:  # whatever damage raises
-                reason = f"{folder} cannot be made again ({type(error).__name__}: {str(error)[:200]})"
-                report.findings.append(Finding(str(folder), reason))
+                report.findings.append(Finding(str(folder), f"{folder} cannot be made again: {in_words(error)}"))
     left = sum(number for kind, number in counts.items() if kind.startswith("not "))
     kinds = ", ".join(sorted(kind.removeprefix("not ") for kind in counts if kind.startswith("not ")))
     report.scope = (

@@ -99,7 +99,16 @@ def explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
     try:
         yield from reasons
     except Exception as error:  # whatever damage raises is what an audit is there to find
-        yield f"{place} cannot be checked ({type(error).__name__}: {str(error)[:200]})"
+        yield f"{place} cannot be checked: {in_words(error)}"
+
+
+def in_words(error: Exception) -> str:
+    """Why a damaged file cannot be checked or made again, whatever Python made of the damage."""
+    if isinstance(error, EncoreError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return f"a record lacks {error}" if isinstance(error, KeyError) else "a file has another form than Encore writes"
 
 
 def problems(artifact: Artifact) -> Iterator[str]:

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words
 from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
@@ -74,7 +74,7 @@ def _found(place: Path, report: AuditReport) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = f"what {place} is about cannot be made again ({type(error).__name__}: {str(error)[:200]})"
+        reason = f"what {place} is about cannot be made again: {in_words(error)}"
         report.findings.append(Finding(str(place), reason))
 
 
@@ -98,7 +98,7 @@ def recompute_page(report: AuditReport) -> None:
     try:
         expected = render_again(REPORT.parent)
     except (EncoreError, OSError) as error:
-        report.findings.append(Finding(str(REPORT), f"{page} cannot be made again: {error}"))
+        report.findings.append(Finding(str(REPORT), f"{page} cannot be made again: {in_words(error)}"))
         return
     shown = page.read_text(encoding="utf-8")
     if shown != expected:

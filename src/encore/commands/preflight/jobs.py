@@ -15,7 +15,7 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
-from encore.storage.manifest import has_no_vectors
+from encore.storage.manifest import has_no_vectors, is_left
 
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
@@ -73,6 +73,7 @@ class Jobs:
     def __init__(self, plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches) -> None:
         self.plan, self.sizes, self.machine, self.fetches = plan, sizes, machine, fetches
         self._found: dict[str, Needed] = {}
+        self._again: dict[str, bool] = {}
 
     def of(self, made: Artifact) -> Needed:
         """The job that makes an artifact."""
@@ -111,8 +112,16 @@ class Jobs:
             notes.append(f"objective {objective} does not count its operations; only its encoder's are counted")
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        finished = Path(made.manifest).is_file() and not has_no_vectors(Path(made.folder))
+        there = Path(made.manifest).is_file() and not has_no_vectors(Path(made.folder))
+        finished = there and not self._is_made_again(made)
         return Needed(made, rule, finished, found, processes, memory, tuple(notes))
+
+    def _is_made_again(self, made: Artifact) -> bool:
+        """True if Snakemake makes a folder again, since its job or one before it left it without a manifest."""
+        if made.folder not in self._again:
+            left = is_left(Path(made.folder))
+            self._again[made.folder] = left or any(map(self._is_made_again, made.inputs.values()))
+        return self._again[made.folder]
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:
         """Bytes of a training's batch on each GPU, and a note if it goes through the model in parts."""
