@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from encore.config.languages import ENGLISH, language_code
+from encore.config.languages import ENGLISH, RULES, language_code
 from encore.config.measures import parse_measure
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
@@ -272,9 +272,9 @@ class CollectionFields(Strict):
         return base
 
     @property
-    def language_spec(self) -> dict[str, str]:
+    def language_spec(self) -> dict[str, Any]:
         """Its language's part of a collection's spec: nothing for English, so folders keep their names."""
-        return {} if self.language == ENGLISH else {"language": self.language}
+        return {} if self.language == ENGLISH else {"language": self.language, "rules": RULES}
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the collection's content but its language: the spec that its digest is taken of.

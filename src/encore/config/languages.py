@@ -23,6 +23,8 @@ sh si sk sl sm sn so sq sr ss st su sw ta tg ti tk tl tn to ts tt tw ty ug ur uz
 """
 DOTLESS = frozenset({"az", "aze", "tr"})  # whose small I has no dot
 SEGMENTED = frozenset({"zh"})  # whose words white space does not part, and jieba does
+RULES = 2  # how texts are read that are not English: another number where their sentences or words move
+SPOKEN = {"passages": "language_of_passages", "queries": "language_of_queries"}  # in results: if not the dataset's
 UNKNOWN_SHARE = "unknown_share_in_"  # and then `passages`: the share of [UNK] among tokens, in a store's results
 
 

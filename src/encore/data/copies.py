@@ -58,12 +58,15 @@ def copies_of(collection: Collection, wanted: Container[str]) -> dict[str, set[s
 
 
 def _pairs(collection: Collection) -> Iterator[tuple[str, str]]:
+    """Copies with the first that has their text; looked for where no file lists them, as of earlier versions."""
     path = collection.folder / COPIES
-    if path.is_file():
-        with open_text(path) as file:
-            for line in file:
-                own, _, first = line.rstrip("\n").partition("\t")
-                yield own, first
+    if not path.is_file():
+        yield from _found(collection)
+        return
+    with open_text(path) as file:
+        for line in file:
+            own, _, first = line.rstrip("\n").partition("\t")
+            yield own, first
 
 
 def _texts_of_training(collection: Collection, digests: np.ndarray) -> dict[str, int]:
@@ -81,19 +84,28 @@ def _texts_of_training(collection: Collection, digests: np.ndarray) -> dict[str,
 
 def _list_copies(collection: Collection) -> int:
     """Write the file of copies if there are any, in file order; returns how many."""
+    count = 0
+    with open_text_writer(collection.folder / COPIES) as file:
+        for pair in _found(collection):
+            file.write("\t".join(pair) + "\n")
+            count += 1
+    if not count:
+        (collection.folder / COPIES).unlink()
+    return count
+
+
+def _found(collection: Collection) -> Iterator[tuple[str, str]]:
     digests = _digests(" ".join(texts) for _, texts in collection.texts())
     ordered = np.sort(digests)
     several = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not len(several):
-        return 0
+        return
     among = several[np.searchsorted(several, digests).clip(max=len(several) - 1)] == digests
     firsts: dict[int, str] = {}
     ids = compress((row["_id"] for row in collection.corpus()), among)
-    with open_text_writer(collection.folder / COPIES) as file:
-        for name, digest in zip(ids, digests[among], strict=True):
-            if (first := firsts.setdefault(digest, name)) is not name:
-                file.write(f"{name}\t{first}\n")
-    return int(among.sum()) - len(firsts)
+    for name, digest in zip(ids, digests[among], strict=True):
+        if (first := firsts.setdefault(digest, name)) is not name:
+            yield name, first
 
 
 def _digests(texts: Iterable[str]) -> np.ndarray:

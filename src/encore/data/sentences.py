@@ -5,7 +5,9 @@ letter, a digit or an opening mark, unless the word before the full stop is an a
 a list.
 
 In other languages it ends at any character that Unicode calls a terminal of sentences (among them danda and the Arabic
-question mark), before white space that no small letter follows; at an ideographic one also without white space.
+question mark), before white space that no small letter follows, unless that is the full stop of a single letter, of a
+number of one or two digits (ordinals, as in *3. Oktober*) or of an abbreviation that is common in German, French or
+Russian; at an ideographic one also without white space.
 """
 
 import re
@@ -30,8 +32,18 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBERS = frozenset({"no", "nr", "p", "art"})
 
 
+# German, French and Russian ones, without those that end a sentence as often as not: etc., usw., и др.
+_ABBREVIATION_ELSEWHERE = (
+    r"abb|abs|apr|art|aug|av|bd|bzgl|bzw|ca|cf|chap|dez|dr|déc|env|evtl|ex|feb|fig|févr|geb|gest|ggf|hl|hr|hrsg|inkl"
+    r"|janv|jh|jr|juill|kap|mgr|mio|mm|mme|mr|mrd|mrs|nov|nr|oct|okt|pp|prof|sept|sog|st|ste|\w*str|tab|tel|tél|vgl|vol"
+    r"|zzgl|акад|англ|гг|гл|гр|доц|им|кв|млн|млрд|напр|нем|обл|пл|пос|проф|рис|руб|св|см|стр|табл|тел|тыс|ул|фр|чел"
+)
 _ELSEWHERE = regex.compile(
-    r"""(?<=\p{Sentence_Terminal})[\p{Pe}\p{Pf}"']*\s+(?!\p{Ll})|(?<=[。．！？｡])[\p{Pe}\p{Pf}"']*(?![。．！？｡])"""
+    rf"""(?<=\p{{Sentence_Terminal}})
+    (?<!(?<![^\W_])(?i:\p{{L}}|{_ABBREVIATION_ELSEWHERE})\.|(?<![\w.,])\d\d?\.)
+    [\p{{Pe}}\p{{Pf}}"']*(?:\s»(?=\s))?\s+(?!\p{{Ll}})
+    |(?<=[。．！？｡])[\p{{Pe}}\p{{Pf}}"']*(?![。．！？｡])""",
+    regex.VERBOSE,
 )
 
 

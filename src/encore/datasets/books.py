@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import MadeFrom
+from encore.config.languages import ENGLISH
 from encore.config.strict import Positive
 from encore.data import unpacked
 from encore.data.articles import ArticlesFields, write_article_collection
@@ -97,7 +98,7 @@ def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -
 def _marked(path: Path, spec: dict[str, Any]) -> Iterator[Section | None]:
     """The sections of a file; None ends a book."""
     most, taken, blank = spec["section_sentences"], list[str](), 0
-    for sentences in _read(path, spec["lines"]):
+    for sentences in _read(path, spec["lines"], spec.get("language", ENGLISH)):
         blank = 0 if sentences else blank + 1
         if taken and ((spec["lines"] == "sentences" and blank) or len(taken) + len(sentences) > most):
             yield taken
@@ -110,7 +111,7 @@ def _marked(path: Path, spec: dict[str, Any]) -> Iterator[Section | None]:
     yield None
 
 
-def _read(path: Path, lines: str) -> Iterator[Section]:
+def _read(path: Path, lines: str, language: str) -> Iterator[Section]:
     """The sentence of each line, none of a blank one; or the sentences of each paragraph."""
     paragraph: list[str] = []
     for _, line in numbered_lines(path):
@@ -120,10 +121,10 @@ def _read(path: Path, lines: str) -> Iterator[Section]:
         elif text:
             paragraph.append(text)
         elif paragraph:
-            yield split(" ".join(paragraph))
+            yield split(" ".join(paragraph), language)
             paragraph = []
     if paragraph:
-        yield split(" ".join(paragraph))
+        yield split(" ".join(paragraph), language)
 
 
 def _files(own: Path) -> list[Path]:

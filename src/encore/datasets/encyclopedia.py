@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from encore.config.datasets import KnownSize, MadeFrom
+from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.counting import estimated
@@ -82,15 +83,16 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
         rows += 1
         if any(text.strip() for section in row["sections"] for text in section["paragraphs"]):
             titles[row["id"]] = row["title"]
-    articles = (_article(row, titles, removed) for row in _rows(source) if row["id"] in titles)
+    language = spec.get("language", ENGLISH)
+    articles = (_article(row, titles, removed, language) for row in _rows(source) if row["id"] in titles)
     statistics = {"articles_without_text": rows - len(titles), "links_removed": removed}
     return write_article_collection(folder, articles, statistics)
 
 
-def _article(row: Row, titles: dict[str, str], removed: Counter[str]) -> Row:
+def _article(row: Row, titles: dict[str, str], removed: Counter[str], language: str) -> Row:
     """An article with the sections that have text; the first, its lead, stays in any case."""
     sections = [
-        {"title": each["heading"], "sentences": [sentence for text in each["paragraphs"] for sentence in split(text)]}
+        {"title": each["heading"], "sentences": [s for text in each["paragraphs"] for s in split(text, language)]}
         for each in row["sections"]
     ]
     kept = [each for number, each in enumerate(sections) if each["sentences"] or number == 0]

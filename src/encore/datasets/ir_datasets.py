@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field, model_validator
 
 from encore.config.datasets import KnownSize, MadeFrom, Split
+from encore.config.languages import ENGLISH, SPOKEN, language_code
 from encore.config.strict import Positive
 from encore.data.collection import Judgment, Row, write_collection
 from encore.data.judgments import JudgedFields
@@ -123,7 +124,16 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
             unknown_judgments=spec.get("unknown_judgments", "refuse"),
         )
     refuse_other_counts(counts, spec["expected"], spec["id"])
-    return {**written, "empty": len(empty)}
+    return {**written, "empty": len(empty), **_other_languages(load, spec)}
+
+
+def _other_languages(load: Load, spec: dict[str, Any]) -> dict[str, str]:
+    """What the passages or the queries are in, where the library knows that it is not the dataset's language."""
+    queries = {load(each["id"]).queries_lang() for each in spec["splits"].values()}
+    codes = {"passages": {load(spec["id"]).docs_lang()}, "queries": queries}
+    found = {kind: {language_code(code) for code in own if code} for kind, own in codes.items()}
+    others = {kind: ", ".join(sorted(own - {spec.get("language", ENGLISH)})) for kind, own in found.items()}
+    return {SPOKEN[kind]: named for kind, named in others.items() if named}
 
 
 def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts: dict[str, int]) -> Iterator[Row]:

@@ -7,9 +7,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from encore.config.datasets import MadeFrom
+from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import content_of
@@ -32,6 +33,13 @@ class WikipediaFields(ArticlesFields):
         pattern="^[0-9a-f]{64}$",
         description="of the dump's file: pinned, it is the identity, whether or not the file is there yet",
     )
+
+    @field_validator("language")
+    @classmethod
+    def _read_english_alone(cls, language: str) -> str:
+        if language != ENGLISH:
+            raise ValueError("a dump is read as English Wikipedia's; bring texts in another language as kind books")
+        return language
 
     @property
     def made_from(self) -> MadeFrom:

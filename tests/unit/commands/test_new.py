@@ -535,7 +535,7 @@ def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
     twice = [*rows, *({**row, "_id": f"copy-{row['_id']}", "text": row["text"].upper()} for row in rows)]
     (place / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, twice)).encode()))
     said = "40 passages repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
-    assert said in new("own", "--beir", "data/own")
+    assert f"The {said}" in new("own", "--beir", "data/own")
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_copies"] is True
     plan, _ = planned("config/own.yaml")
     everything_declared(plan)
@@ -595,6 +595,23 @@ def test_grades_are_counted_with_their_meaning(bare: Path, library: Callable[...
     korean = library("miracl/ko", zero_shot=False).fields
     assert (korean["language"], korean["ignore_copies"]) == ("ko", True), "texts are not known before the download"
     assert ir_datasets_source("mmarco/v2/dt", Path("data"), zero_shot=True).fields["language"] == "nl", "not ISO's code"
+
+
+def test_queries_in_another_language_than_passages_are_said(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ir_datasets
+
+    monkeypatch.setattr("encore.commands.new.from_ir_datasets.offline", lambda data_root: ir_datasets.load)
+    known = {name: ir_datasets_source(name, Path("data"), zero_shot=True) for name in ("neumarco/fa", "istella22")}
+    about = [[note for note in each.notes if "BM25" in note] for each in known.values()]
+    ends = "BM25 reads them like passages, and finds only words that both write alike."
+    assert about == [[f"The queries are in another language (en): {ends}"], []], "of the last only queries have one"
+    assert [each.fields["language"] for each in known.values()] == ["fa", "it"]
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="वह घर गया। वह सोया।")
+    said = f"queries are in another script: {ends}"
+    assert f"The {said}" in new("own", "--beir", "data/own", "--language", "hi")
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["note"] == f"own: {said}", (
+        "for tables"
+    )
 
 
 def raw(train: int = 60, dev: int = 20, words: str = "Two sentences. They are here") -> Path:

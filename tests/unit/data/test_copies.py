@@ -27,6 +27,8 @@ def test_texts_that_repeat_an_earlier_one_are_counted_and_listed(tmp_path: Path)
     listed = gzip.decompress((tmp_path / COPIES).read_bytes()).decode()
     assert listed == "d2\td0\nd4\td0\n", "texts of signs alone are compared as they are"
     assert copies_of(own, {"d4", "d1"}) == {"d4": {"d0", "d2", "d4"}}
+    (tmp_path / COPIES).unlink()
+    assert copies_of(own, {"d4", "d1"}) == {"d4": {"d0", "d2", "d4"}}, "of a collection that was made before the list"
 
 
 def test_a_title_is_part_of_a_text(tmp_path: Path) -> None:

@@ -46,6 +46,44 @@ def test_known_texts(text: str, expected: list[str]) -> None:
         ("ar", "هل جاء؟ نعم. ثم ذهب!", ["هل جاء؟", "نعم.", "ثم ذهب!"]),
         ("ur", "وہ آیا۔ وہ گیا۔", ["وہ آیا۔", "وہ گیا۔"]),
         ("de", "Das kostet 3.5 Euro, z.B. heute. Morgen nicht.", ["Das kostet 3.5 Euro, z.B. heute.", "Morgen nicht."]),
+        (
+            "de",
+            "Er kam am 3. Oktober an. Dr. Müller war z. B. nicht da. Siehe Abb. 3 bzw. Nr. 7. Das ist die "
+            "Goethestr. 5. Sie endete 1945. Danach kam er usw. Dann ging er. Pi ist 3.14. Ja!",
+            [
+                "Er kam am 3. Oktober an.",
+                "Dr. Müller war z. B. nicht da.",
+                "Siehe Abb. 3 bzw. Nr. 7. Das ist die Goethestr. 5. Sie endete 1945.",
+                "Danach kam er usw.",
+                "Dann ging er.",
+                "Pi ist 3.14.",
+                "Ja!",
+            ],
+        ),
+        (
+            "fr",
+            "M. Dupont est là. Voir p. 12, c.-à-d. la suite. Il vit av. J.-C. près de Mme. Curie. « Oui. » Il part, "
+            "etc. Il dort.",
+            [
+                "M. Dupont est là.",
+                "Voir p. 12, c.-à-d. la suite.",
+                "Il vit av. J.-C. près de Mme. Curie.",
+                "« Oui. »",
+                "Il part, etc.",
+                "Il dort.",
+            ],
+        ),
+        (
+            "ru",
+            "Он родился в г. Москве. Это А. С. Пушкин. Жил на ул. Ленина. Было 20 млн. Рублей. См. Рис. 3 и т. д. Да.",
+            [
+                "Он родился в г. Москве.",
+                "Это А. С. Пушкин.",
+                "Жил на ул. Ленина.",
+                "Было 20 млн. Рублей.",
+                "См. Рис. 3 и т. д. Да.",
+            ],
+        ),
         ("zh", "一句。\n\n又一句", ["一句。", "又一句"]),
         ("zh", "什么？！真的。。。是", ["什么？！", "真的。。。", "是"]),
     ],

@@ -28,7 +28,8 @@ def fields(**changes: Any) -> BooksFields:
 
 
 def made(place: Path, own: Path, **changes: Any) -> Collection:
-    build_collection("books", fields(path=str(own), **changes).resolve(), place, source=own)
+    read = fields(path=str(own), **changes)
+    build_collection("books", read.resolve() | read.language_spec, place, source=own)
     return Collection(place)
 
 
@@ -67,6 +68,15 @@ def test_a_folder_has_a_book_of_prose_in_each_file(tmp_path: Path) -> None:
         "0": [["It was a dark night.", "It rained."], ["Nobody spoke.", "The end."]],
         "1": [["Call me Ishmael."]],
     }
+
+
+def test_prose_is_parted_by_the_rules_of_its_language(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("वह घर गया। वह सोया।\n")
+    found = {
+        language: sentences(made(tmp_path / language, tmp_path / "a.txt", lines="prose", language=language))
+        for language in ("en", "hi")
+    }
+    assert found == {"en": {"0": [["वह घर गया। वह सोया।"]]}, "hi": {"0": [["वह घर गया।", "वह सोया।"]]}}
 
 
 def test_books_of_a_source_are_read_where_it_was_unpacked(tmp_path: Path) -> None:

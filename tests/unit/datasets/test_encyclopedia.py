@@ -42,7 +42,7 @@ def write(path: Path, rows: list[dict] | None = None) -> Path:
 
 def build(path: Path, output: Path, **others) -> Collection:
     fields = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path), **others})
-    kinds.build_collection("encyclopedia", fields.resolve(), output, source=path)
+    kinds.build_collection("encyclopedia", fields.resolve() | fields.language_spec, output, source=path)
     return Collection(output)
 
 
@@ -77,6 +77,12 @@ def test_a_link_stands_where_the_title_of_its_target_is_said(collection):
     counts = json.loads((collection.folder / "statistics.json").read_text())
     assert counts["links_removed"] == {"unsaid": 3, "missing": 2, "self": 1}
     assert (counts["articles"], counts["articles_without_text"], counts["links"]) == (4, 1, 2)
+
+
+def test_sentences_end_by_the_rules_of_the_language(tmp_path):
+    path = write(tmp_path / "articles.jsonl", [article("Chat", ("", ["猫。狗。"]))])
+    found = build(path, tmp_path / "out", language="zh")
+    assert [section["sentences"] for section in next(found.articles())["sections"]] == [["猫。", "狗。"]]
 
 
 def test_it_has_articles_alone(collection):

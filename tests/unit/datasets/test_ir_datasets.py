@@ -15,15 +15,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from encore.config.languages import SPOKEN
 from encore.config.run import Execution
 from encore.config.run_file import read_run
 from encore.data.collection import Collection
 from encore.datasets.download.ir_datasets import explained
-from encore.datasets.ir_datasets import IrDatasetsFields, _queries
+from encore.datasets.ir_datasets import IrDatasetsFields, _other_languages, _queries
 from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.storage.files import canonical
+from encore.storage.manifest import read_results
 from tests.support import inside, served
 
 ROOT = Path(__file__).parents[3]
@@ -84,7 +86,13 @@ def build(tmp_path, fields):
     """Bring a dataset into the common form, as the workflow does, and open it."""
     done = run(
         "workflow/scripts/collection.py",
-        *("--spec", inside.spec({"impl": 1, **fields.resolve()}), "--source", "--collection", "--fetched"),
+        *(
+            "--spec",
+            inside.spec({"impl": 1, **fields.resolve(), **fields.language_spec}),
+            "--source",
+            "--collection",
+            "--fetched",
+        ),
         *("--data-root", tmp_path / "data", "--output", tmp_path / "collection"),
     )
     return done, Collection(tmp_path / "collection")
@@ -102,6 +110,25 @@ def test_official_files_become_a_collection(tmp_path):
     parted = made.qrels("train"), made.qrels("valid")
     assert [len(part) for part in parted] == [2, 1]
     assert parted[0] | parted[1] == {"100": {"1": 1}, "101": {"2": 1}, "102": {"3": 1}}
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", []), ("zh", ["passages: en", "queries: en"])])
+def test_a_language_that_is_not_the_datasets_is_said(tmp_path, language, said):
+    marco(tmp_path / "data")
+    done, _ = build(tmp_path, fields_of(language=language))
+    assert re.findall(r"language_of_(\w+: \w+)", done.stdout) == said
+    results = read_results(str(tmp_path / "collection"))
+    assert [f"{kind}: {results[key]}" for kind, key in SPOKEN.items() if key in results] == said
+
+
+def test_queries_of_several_languages_are_told_apart_from_the_passages():
+    import ir_datasets
+
+    spec = {"id": "neumarco/zh", "splits": {"test": {"id": "neumarco/zh/dev/small"}}, "language": "zh"}
+    assert _other_languages(ir_datasets.load, spec) == {"language_of_queries": "en"}
+    assert _other_languages(ir_datasets.load, {**spec, "id": "mmarco/v2/dt", "language": "nl"}) == {
+        "language_of_queries": "en"
+    }
 
 
 @pytest.mark.parametrize("what", ["passages", "queries.test", "judgments.test"])

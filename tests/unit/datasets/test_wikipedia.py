@@ -89,6 +89,11 @@ def test_articles_have_sections_and_sentences(articles):
     ]
 
 
+def test_another_language_is_refused():
+    with pytest.raises(ValueError, match="a dump is read as English Wikipedia's"):
+        WikipediaFields.model_validate({"kind": "wikipedia", "path": "dewiki.xml", "language": "de"})
+
+
 def test_sections_without_prose_and_of_notes_are_left_out(articles):
     assert [each["title"] for each in articles["Animal"]["sections"]] == ["", "Meat"]
     assert [each["title"] for each in articles["Mouse"]["sections"]] == [""]

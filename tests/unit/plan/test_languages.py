@@ -32,12 +32,15 @@ def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path)
     assert planned.resolve.dataset("own").fields.language == planned.resolve.dataset("part").fields.language == "hi"
     english = plan(language="en")
     names = [{each: one.resolve.dataset(each).content for each in ("own", "part")} for one in (planned, english)]
-    assert names[0]["own"] == {**names[1]["own"], "language": "hi"}
-    assert names[0]["part"] == {**names[1]["part"], "language": "hi"}
-    assert notes(planned) == ["BM25 reads own with Lucene's analyser of its language (hi)."]
+    marked = {"language": "hi", "rules": 2}  # so that texts of other rules are not taken for these
+    assert names[0]["own"] == {**names[1]["own"], **marked}
+    assert names[0]["part"] == {**names[1]["part"], **marked}
+    told, *others = notes(planned)
+    assert told.startswith("own: queries are in another script")
+    assert others == ["BM25 reads own with Lucene's analyser of its language (hi)."]
     without = "in lower case and without a final 's, with no stems or stop words: Anserini has no analyser of it."
-    assert notes(plan(language="sw")) == [f"BM25 reads own (sw) {without}"]
-    assert notes(english) == []
+    assert notes(plan(language="sw"))[1:] == [f"BM25 reads own (sw) {without}"]
+    assert notes(english) == [told]
 
 
 def notes(one: Plan) -> list[str]:

@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from encore.commands.new.source import TESTED, TRAIN, Source, language_field, named_splits, with_validation
+from encore.commands.new.source import CROSSED, TESTED, TRAIN, Source, language_field, named_splits, with_validation
 from encore.config.languages import ENGLISH, language_code
 from encore.config.validation import nearest
 from encore.datasets.download.ir_datasets import offline
@@ -47,7 +47,9 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         "terms": terms,
         **_renamed(whole, name),
     }
-    spoken = language or language_code(whole.docs_lang() or ENGLISH)
+    asked = loaded[named["test"]].queries_lang()
+    spoken = language or language_code(whole.docs_lang() or asked or ENGLISH)
+    asked = language_code(asked or spoken)
     fields |= language_field(spoken)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {  # those that are judged are not counted there, and are no more than either
@@ -71,6 +73,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     least = next((grade for family, grade in RELEVANT_FROM.items() if given["test"]["id"].startswith(family)), 1)
     found = Source(fields, given, passages, queries, counts, defined, least, characters=IDEOGRAPHS.get(spoken, 0))
     found.notes = _searched(loaded[named["test"]].queries_cls(), given["test"]["id"])
+    found.notes += ["The " + CROSSED.format(f"language ({asked})")] if asked != spoken else []
     return with_validation(found)
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -30,7 +30,8 @@ CHANGES = {  # by kind, what else than --zero-shot there is if none tests, none 
 }
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
-LOOKED_AT = 1000  # passages, for their script
+LOOKED_AT, UNLIKE = 1000, 0.5  # texts, for their script; more of their letters are of another one
+CROSSED = "queries are in another {}: BM25 reads them like passages, and finds only words that both write alike."
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
 _JUDGED = re.compile(r"qrels[/.](\w[\w-]*)\.(?:tsv|txt)(?:\.gz|\.xz|\.zst)?")
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
@@ -128,7 +129,10 @@ def beir_source(
         source.pairs_of_sentences, source.closest = closest is not None, closest or 0
         # Of English, characters are never too many.
         source.characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0
-        source.foreign, source.longest = _foreign(made), _longest(made)
+        source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
+        if abs(source.foreign - _foreign(made.queries().values())) > UNLIKE:
+            source.notes = ["The " + CROSSED.format("script")]
+            fields["note"] = f"{folder.name}: {CROSSED.format('script')}"
     source.copies = {name: counts[name] for name in REPEATED if name in counts}
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
@@ -152,9 +156,9 @@ def _texts(made: Collection) -> Iterator[str]:
     yield from (queries[name] for name in (made.qrels(TRAIN) if TRAIN in made.splits() else ()))
 
 
-def _foreign(made: Collection) -> float:
-    """The share of letters that are not Latin, in the first passages."""
-    letters = "".join("".join(_LETTER.findall(row["text"])) for row in islice(made.corpus(), LOOKED_AT))
+def _foreign(texts: Iterable[str]) -> float:
+    """The share of letters that are not Latin, in the first texts."""
+    letters = "".join("".join(_LETTER.findall(text)) for text in islice(texts, LOOKED_AT))
     return 1 - len(_LATIN.findall(letters)) / len(letters) if letters else 0.0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encore.config.languages import UNKNOWN_SHARE
+from encore.config.languages import SPOKEN, UNKNOWN_SHARE
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
@@ -47,6 +47,8 @@ class SearchedTexts(SlicePart):
         if found := [f"{counts[key]:,} of {counts[kind]:,} {kind}" for kind, key in asked.items() if key in counts]:
             repeated = f"{' and '.join(found)} repeat the text of an earlier one"
             yield f"{self.dataset}: {repeated}; {NEGATIVES[self.ignore_copies]}."
+        for kind in (each for each in SPOKEN if SPOKEN[each] in counts):
+            yield f"{self.dataset}: its {kind} are in {counts[SPOKEN[kind]]}, another language than BM25 reads them in."
         of_tokens = (self._of_tokens(Path(folder), length) for folder, length in self.tokens)
         yield from dict.fromkeys(note for notes in of_tokens for note in notes)
 

@@ -17,7 +17,7 @@ from encore.products.tables.texts import SearchedTexts
 CONFIG = Path(__file__).parents[4] / "config"
 
 
-def texts(folder: Path, ignore_copies: bool = True, **counts: int) -> SearchedTexts:
+def texts(folder: Path, ignore_copies: bool = True, **counts: int | str) -> SearchedTexts:
     tokens = folder / "tokens"
     tokens.mkdir()
     np.save(tokens / "passages.offsets.npy", np.array([0, 62, 125, 130]))
@@ -42,6 +42,11 @@ def test_what_is_counted_is_said(tmp_path: Path) -> None:
         "own: models read 64 tokens of a passage, and 1 of 3 are longer.",
         "own: 12.3% of the tokens of queries are unknown to the vocabulary.",
     ]
+
+
+def test_another_language_is_said(tmp_path: Path) -> None:
+    first = next(iter(texts(tmp_path, language_of_queries="en, fr").notes()))
+    assert first == "own: its queries are in en, fr, another language than BM25 reads them in."
 
 
 def test_copies_that_may_be_negatives_are_said(tmp_path: Path) -> None:
