@@ -12,7 +12,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PICTURES = {
     "table1": ("docs/design.md", ["results/tables/table1.csv", "results/figures/table1.png"]),
-    "table2": ("docs/systems.md", ["results/tables/table2.csv"]),
     "rooms": ("docs/design.md", []),
 }  # name: the page that shows it, and of rules the targets
 IN_A_ROW = 6
