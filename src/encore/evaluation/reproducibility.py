@@ -6,8 +6,6 @@ of a measure over queries, and, where each run has a baseline, the effect ratio 
 improvements. The package's two-tailed paired t-test is next to them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The judged queries that a fine-tuning step learns from, in rows of the token store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType

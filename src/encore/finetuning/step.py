@@ -1,7 +1,5 @@
 """One fine-tuning step: a parent model, judged queries and their negatives in, a model folder out."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The task of a fine-tuning step, by its scorer, or by its loss if that compares vectors."""
 
-from __future__ import annotations
-
 from encore.config.finetuning import FinetuneStep
 from encore.finetuning import distillation
 from encore.finetuning.contrastive import Contrastive

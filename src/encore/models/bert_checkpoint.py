@@ -1,7 +1,5 @@
 """Reading checkpoints of BERT's architecture as others keep them: today's, those of 2018, and SEED-Encoder's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ no words. The paper gives the parts and 128M parameters; 30,522 embeddings of 4,
 are our reading of that (127.4M a tower).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -8,8 +8,6 @@ with among the heads. Such a model, one that does not read plain texts (``Encode
 have no files for ``SentenceTransformer``, which could not express them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A cross-encoder (Nogueira and Cho 2019): a query and a passage are read as one text, which gets one number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

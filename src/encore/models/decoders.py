@@ -4,8 +4,6 @@ All attention runs through ``scaled_dot_product_attention`` with boolean masks (
 row of a mask sees something, rows of padding too, so that nothing turns into NaN.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -3,8 +3,6 @@
 A GPU is given the texts of the next block before the vectors of the last one are waited for, and nothing else waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar

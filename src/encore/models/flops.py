@@ -5,8 +5,6 @@ norms and activations are left out (below 2 % at BERT's shapes). All states are 
 (padding, on a GPU; the last layer's, where only [CLS] is read), since a budget must not depend on how we compute.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from encore.models.config import EncoderConfig

@@ -1,7 +1,5 @@
 """Modules besides the encoder: heads that objectives train and fine-tuning drops, and the projector of vectors."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import torch

@@ -1,7 +1,5 @@
 """From id sequences to the rectangular arrays that an encoder reads, without torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Late interaction (ColBERT: Khattab and Zaharia 2020; TCT-ColBERT, section 3.1): each token has a vector."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

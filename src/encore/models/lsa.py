@@ -5,8 +5,6 @@ decomposition, and a piece's embedding its row of V S^a, made one unit long: wit
 others. The decomposition is the randomised one of Halko, Martinsson and Tropp (2011, Algorithms 4.4 and 5.1).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from scipy import sparse

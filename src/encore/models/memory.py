@@ -1,7 +1,5 @@
 """The number of examples that go through a model at once, in training or not, and fewer after memory has run out."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

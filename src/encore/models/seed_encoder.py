@@ -4,8 +4,6 @@ It is fairseq's encoder: the same layers under other names, except that there ar
 the padding's id, and LayerNorm's epsilon is PyTorch's. Its decoder is left out.
 """
 
-from __future__ import annotations
-
 import re
 
 import torch

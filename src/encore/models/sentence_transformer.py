@@ -5,8 +5,6 @@ projector and head as dense layers; and, if vectors are compared by cosine, thei
 those of its versions 2 to 5, which later ones understand.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

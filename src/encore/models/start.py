@@ -5,8 +5,6 @@ Besides the encoder a start may give tensors of the masked-language-model head (
 that predicts each piece as often as the corpus has it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

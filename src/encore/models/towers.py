@@ -1,7 +1,5 @@
 """Two encoders of one shape: one for passages, one for queries (Chang et al., ICLR'20; DPR)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

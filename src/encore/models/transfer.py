@@ -1,7 +1,5 @@
 """Tensors on their way between the host and a device, neither of which waits for the other."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar

@@ -3,8 +3,6 @@
 Its pooling, head and comparison are those of our encoder. Prompts are part of the texts' tokens.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

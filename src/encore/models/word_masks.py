@@ -4,8 +4,6 @@ All chance is a hash of one number for each text and of what it is for (SplitMix
 It is integers alone, so a GPU draws the masks that a CPU draws, and a text has the same ones in every batch.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

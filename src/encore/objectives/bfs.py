@@ -1,7 +1,5 @@
 """Body first selection: a sentence of an article's first section finds a passage of its body (Chang et al. 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

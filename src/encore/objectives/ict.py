@@ -1,7 +1,5 @@
 """Inverse cloze task: a sentence finds the rest of its passage (Lee et al. 2019; Chang et al. 2020, section 3)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The three tasks of the two-tower paper together, each a third of the pairs (Chang et al. 2020, section 3)."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

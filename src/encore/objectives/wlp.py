@@ -1,7 +1,5 @@
 """Wiki link prediction: a sentence of page A finds a passage of page B that links to A (Chang et al. 2020)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -6,8 +6,6 @@ the product, what it reads, what the commands say of it and what an audit compar
 named by the stage of the same name in ``stages.yaml``, so that planning does not import it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

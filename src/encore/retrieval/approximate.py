@@ -4,8 +4,6 @@ Ties are completed and ordered as in exact search. Each query is asked for by it
 it finds, must not depend on its neighbours in a batch.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

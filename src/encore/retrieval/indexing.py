@@ -6,8 +6,6 @@ to the index; numbers of 16 bits are rounded one by one, so that type gets the s
 mapped. FAISS draws from fixed seeds. IVF-PQ is made on a GPU where FAISS has one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path

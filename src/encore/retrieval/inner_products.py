@@ -4,8 +4,6 @@ Tiles of vectors (``tiles.py``) are the outer loop and batches of queries the in
 once. Products are in fp32, whatever models compute in. ``rescored.py`` takes cheaper ones.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Graphs stay on the processor, as FAISS has no kernels for them, and so do codes 
 on both; sums round differently on a GPU, as a model's do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

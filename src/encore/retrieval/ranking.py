@@ -1,7 +1,5 @@
 """The best of scores that come one part after the other, and their rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

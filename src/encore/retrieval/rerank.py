@@ -1,7 +1,5 @@
 """Ranking a first stage's results again: a scorer orders the best of each query, the rest stays below as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

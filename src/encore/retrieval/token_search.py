@@ -4,8 +4,6 @@ Every passage is embedded once, a block at a time, and compared with all queries
 nearest tokens first, in an index that holds each of them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Snakemake counts the GPUs of its jobs on one machine, but does not say which they are. All users' jobs take turns.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

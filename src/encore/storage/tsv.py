@@ -1,7 +1,5 @@
 """Large foreign tab-separated files, read some hundred thousand lines at a time, plain or compressed by gzip or xz."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Both are functions of the seed and the step alone. So batches may be made ahead,
 training waits for a text that is read, masked and padded by a single core.
 """
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading

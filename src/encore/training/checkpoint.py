@@ -1,7 +1,5 @@
 """Checkpoints that an interrupted training resumes from: a folder of the newest and the one before it."""
 
-from __future__ import annotations
-
 import io
 import math
 import time

@@ -5,8 +5,6 @@ takes the step that a single one would take with the whole batch. Sums are in an
 processes a training ends with other bytes, even on CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ dropout, and carries its vectors' gradients on to the weights (gradient caching:
 Contrastive Learning Batch Size under Memory Limited Setup"). A batch in one part needs no second run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

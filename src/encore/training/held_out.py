@@ -1,7 +1,5 @@
 """Examples that are never trained on: which they are, and the losses on them while others are learned."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """This process among those of one training, as torchrun sets it; without torchrun the only one."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """The training loop, the same for every pre-training and every fine-tuning step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing

@@ -3,8 +3,6 @@
 All of them are means over examples, so a weight between two terms does not depend on the batch size.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

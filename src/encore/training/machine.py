@@ -1,7 +1,5 @@
 """The device of a training and its arithmetic: threads, determinism, precision."""
 
-from __future__ import annotations
-
 import os
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -4,8 +4,6 @@ The step is torch's own function, which ``torch.optim.AdamW(fused=True)`` calls 
 that class imports torch's compiler, more than a second for each of many short jobs (docs/design.md).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The lines that a training prints, and the curve of its losses."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import NamedTuple

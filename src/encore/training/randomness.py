@@ -3,8 +3,6 @@
 So masks, spans and orders do not depend on workers, on batches or on an interruption, and no state needs to be saved.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

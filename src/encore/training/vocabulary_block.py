@@ -1,7 +1,5 @@
 """Positions whose logits over a vocabulary an accelerator keeps at once; without torch, also for estimates."""
 
-from __future__ import annotations
-
 BLOCK = 1 << 28  # bytes of logits in single precision; see below
 TILE = 128  # rows that matrix products on tensor cores come in
 

@@ -1,7 +1,5 @@
 """``encore preflight --fetch-check``: what each address says today, before hours of downloads."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

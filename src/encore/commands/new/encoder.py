@@ -1,7 +1,5 @@
 """The published encoder of ``encore new --checkpoint``: a folder, an archive or an id of the hub becomes a backbone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path

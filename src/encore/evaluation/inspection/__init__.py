@@ -3,8 +3,6 @@
 Each kind of inspection is a function of a ``spec`` and folders that returns the content of ``inspection.json``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How well a model predicts masked words: its MLM loss (Devlin et al. 2019) on passages, one mask for all models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

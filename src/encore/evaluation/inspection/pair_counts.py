@@ -1,7 +1,5 @@
 """How many pairs of texts a pre-training step learns from, and how long they are (Chang et al. 2020, table 1)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Coverage and first pieces are of BoW (Algorithm 1, figures 2 to 5), words of a decoder of CPDAE (table 4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path

@@ -4,8 +4,6 @@ Measured before fine-tuning, it costs seconds a model and tells much of what fin
 a few directions can hardly be distinguished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

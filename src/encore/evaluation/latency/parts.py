@@ -4,8 +4,6 @@ A system is known by the stage that makes its runs. Each measurer gives its own 
 system that combines others has their measurements too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ most the worst positive's less a margin, and one that an earlier system brought 
 scores are in the file, as that script reads them, or next to it, as sentence-transformers publishes them now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

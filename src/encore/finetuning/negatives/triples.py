@@ -6,8 +6,6 @@ were written as UTF-8 and read as Latin-1 are repaired first: that file has them
 passages that it gives.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence

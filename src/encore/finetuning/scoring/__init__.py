@@ -1,7 +1,5 @@
 """Scores of (query, passage) pairs by a trained model of any kind: the basis of rerankers and teachers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from encore.data.tokens import TokenStore

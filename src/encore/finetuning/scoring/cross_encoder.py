@@ -1,7 +1,5 @@
 """Scores of a cross-encoder: every pair is a separate pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of a model that gives each token a vector (ColBERT)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ A scorer's parts (blocks of passages, batches of pairs) are a function of the pa
 are skipped and the others are scored as they would have been, so on the same device the bytes are the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping

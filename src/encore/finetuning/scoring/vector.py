@@ -1,7 +1,5 @@
 """Scores of an encoder that gives each text one vector: their inner products."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -9,8 +9,6 @@ one vector a text is kept in float32. One with a vector a token takes a hundred 
 its passages' vectors have length 1, so what rounding does to a score is below a thousandth of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import cached_property

@@ -4,8 +4,6 @@ A line is ``pos_score neg_score query_id pos_id neg_id``, tab-separated. Of seve
 triples in the same order, the scores are averaged: so is T2 made of three models' (Hofstaetter et al. 2020, section 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Pairs are each training query with its positives and its negatives. Vectors are 
 the score of any query of a batch with any passage of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masking of pieces for masked language modelling, by piece or by whole word (Devlin et al. 2019)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

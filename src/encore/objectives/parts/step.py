@@ -1,7 +1,5 @@
 """One pre-training step: a parent model and a token store in, a model folder out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """English function words, as COSTA leaves them out of its word spans; the paper names no list, and this one is ours."""
 
-from __future__ import annotations
-
 import numpy as np
 
 _WORDS = """

@@ -1,7 +1,5 @@
 """Curves of kinds ``growth`` and ``labels``: the slice of the plan that they are drawn from, and their points."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal

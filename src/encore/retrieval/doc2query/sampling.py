@@ -4,8 +4,6 @@ A block's chance comes from the seed and its number, and a finished block is kep
 resumes, and any number of processes ends, with the same queries.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

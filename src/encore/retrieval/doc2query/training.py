@@ -1,7 +1,5 @@
 """Teaching a T5 to write the query that a passage answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
