@@ -12,6 +12,8 @@ from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, at
 from encore.models.transfer import to_device
 
+AT_ONCE = 1 << 21  # probabilities in memory: all of a batch at once took a processor five times as long
+
 
 class Generator(nn.Module):
     """A masked language model that is not trained and has no dropout: the encoder as it is when training starts."""
@@ -39,9 +41,16 @@ class Generator(nn.Module):
             int64 [B, L], the texts with the pieces in place.
         """
         logits = self.head(at(self.encoder(ids, mask), positions), self.encoder.word_embeddings)
-        sums = logits.double().softmax(dim=-1).cumsum(dim=-1)
-        drawn = torch.searchsorted(sums, (chance * sums[:, -1])[:, None], right=True).squeeze(1)
-        return ids.flatten().index_copy(0, positions, drawn.clamp(max=logits.shape[1] - 1)).view_as(ids)
+        rows = max(1, AT_ONCE // logits.shape[1])
+        drawn = torch.cat([_draw(*part) for part in zip(logits.split(rows), chance.split(rows), strict=True)])
+        return ids.flatten().index_copy(0, positions, drawn).view_as(ids)
+
+
+def _draw(logits: Tensor, chance: Tensor) -> Tensor:
+    """A piece for each row of logits [M, V], [M] int64: the first whose sum of probabilities passes ``chance`` [M]."""
+    sums = logits.double().softmax(dim=-1).cumsum(dim=-1)
+    drawn = torch.searchsorted(sums, (chance * sums[:, -1])[:, None], right=True).squeeze(1)
+    return drawn.clamp(max=logits.shape[1] - 1)
 
 
 class LastLayers(nn.Module):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from encore.models import replacing
 from encore.models.replacing import Generator
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
@@ -132,3 +133,19 @@ def test_the_generator_is_the_start_and_is_neither_trained_nor_dropped_out() -> 
     for layer, copied in zip(model.encoder.layer[-2:], heads["decoder"].layer, strict=True):
         assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), copied.parameters(), strict=True))
     assert "generator" not in objective.fields.save_heads
+
+
+def test_pieces_are_the_same_however_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probabilities of all masked places at once are gigabytes."""
+    case, rows, draw_rows = Case(), [], replacing._draw
+
+    def counted(logits: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+        rows.append(len(logits))
+        return draw_rows(logits, chance)
+
+    given = [case.batch[name] for name in ("ids", "mask", "replaced_1", "chance_1")]
+    together = case.heads["generator"](*given)
+    monkeypatch.setattr(replacing, "AT_ONCE", 1)
+    monkeypatch.setattr(replacing, "_draw", counted)
+    assert torch.equal(case.heads["generator"](*given), together)
+    assert rows == [1] * len(case.arrays["replaced_1"])
