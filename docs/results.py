@@ -22,13 +22,14 @@ import pandas as pd
 from recording import PAPERS, RECORDED, files_of_record, make, record, tests_of_claims
 from scipy import special
 
+from encore.evaluation.significance import SIGNIFICANT
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
 from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
 from encore.products.claims.entries import read_claims
-from encore.products.claims.verdict import AGREE
+from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, words
 from encore.products.figures import map as neighbours
 from encore.products.tables import grid, reproduction, table, tidy
@@ -113,6 +114,23 @@ class Record:
         both = pd.concat(verdicts, axis=1, join="inner", keys=("table", "larger"))
         differ = both[both.table != both.larger]
         return list(dict.fromkeys(differ.index.get_level_values("label")))
+
+    def standings(self, table: str, column: str) -> pd.DataFrame:
+        """A table's objectives, by row and the best first, with ``side``: ``above``, ``below`` or ``at`` the control.
+
+        What is not significantly above or below, corrected by Holm, is at it; ``holds`` says whether its verdict does.
+        """
+        cells = self.data(f"tables/{table}").query("column == @column").dropna(subset="verdict")
+        side = cells.delta_control.gt(0).map({True: "above", False: "below"}).where(cells.p_holm_control < SIGNIFICANT)
+        cells = cells.assign(side=side.fillna("at"), holds=cells.verdict.isin([REPRODUCED, HOLDS_HERE]))
+        return cells.sort_values("reproduced", ascending=False).set_index("row")
+
+    def leads(self, table: str, column: str, over: str) -> pd.DataFrame:
+        """By row: its mean ``lead`` over another row with the same seeds, and under how many ``seeds`` it leads."""
+        values = pd.read_csv(self.folder / "per_seed.csv").query("table == @table and column == @column")
+        by_seed = values.dropna(subset="seed").pivot(index="row", columns="seed", values="value")
+        apart = by_seed - by_seed.loc[over]
+        return pd.DataFrame({"lead": apart.mean(axis=1), "seeds": (apart > 0).sum(axis=1)})
 
     def others(self, shown: list[str]) -> list[str]:
         """Tables that the record has besides those that a page shows."""

@@ -132,6 +132,39 @@ def test_one_record_of_five_seeds_gives_every_claim_a_line(tmp_path, monkeypatch
     assert "four parts" not in page
 
 
+def made_up_league(folder: Path) -> None:
+    """All records, and one of a league: the objectives of ten seeds, and two rivals made of them."""
+    shutil.copytree(PROGRAM.RECORDED, folder, dirs_exist_ok=True)
+    shutil.copytree(folder / "ten-seeds", folder / "league")
+    (folder / "league/tables/objectives.md").rename(folder / "league/tables/league.md")
+    cells = RECORDS["ten-seeds"].data("tables/objectives")
+    for name, label, like in (("condenser", "Condenser", "mlm"), ("simlm", "SimLM", "simcse")):
+        cells = pd.concat([cells, cells[cells["row"] == like].assign(row=name, label=label)])
+    cells.to_csv(folder / "league/tables/league.csv", index=False)
+    rows = [
+        {"table": "league", "setting": row.setting, "row": row.row, "column": row.column, "seed": seed, "value": value}
+        for row in cells.query("column == 'rr10'").itertuples()
+        for seed, value in ((0, row.reproduced - 0.05), (1, row.reproduced + 0.05 + (row.row == "condenser")))
+    ]
+    pd.DataFrame(rows).to_csv(folder / "league/per_seed.csv", index=False)
+
+
+def test_a_recorded_league_says_what_came_out(tmp_path, monkeypatch):
+    page = PROGRAM.rendered()[ROOT / "docs/results.md"]
+    assert "league" in RECORDS or "Not recorded yet." in page
+    made_up_league(tmp_path)
+    monkeypatch.setattr(PROGRAM, "RECORDED", tmp_path)
+    page = PROGRAM.rendered()[ROOT / "docs/results.md"].partition("## The league with ten seeds")[2]
+    text = page.partition("## Two ways")[0]
+    assert "Not recorded yet." not in text
+    assert re.search(r"Of 21 pre-trainings \d+ are significantly .* and 14\s+above no pre-training too: BoW pred", text)
+    assert re.search(r"Significantly below the control: SimCSE; SimLM\. Neither above nor below it: ", text)
+    assert "- **The best**: BoW prediction 0.164; ICT + MLM (COSTA's) 0.148;" in text
+    # 0.136 less 0.164, and one more under the second seed
+    assert "| Condenser | 0.136 | +0.472 | 1 | +0.520 | 2 |" in text
+    assert "| SimLM | 0.097 | -0.067 | 0 | -0.019 | 0 |" in text
+
+
 def test_a_record_of_the_pages_is_made_by_its_name_alone(monkeypatch):
     given = []
     done = SimpleNamespace(returncode=0)
