@@ -3,7 +3,8 @@
 A ledger, ``config/papers/<paper>/ledger.yaml``, is a list of sources, each with the fields that come from it and why. A
 field is a place in the configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>``
 (its default), ``backbones.…``, ``systems.…``, ``datasets.…``, ``measures.<dataset>.<split>.<name>``, or ``config.…`` in
-the default run's file, which is its user's to change and is not checked. Braces list several names,
+the default run's file, which is its user's to change and is not checked. ``tables.<paper>/<table>.<row>`` is a row that
+is only printed, with the reason why nothing runs it. Braces list several names,
 ``steps.{ae,ar}.batch``; a star is every name without its own entry. The values are in the configuration alone.
 """
 
@@ -133,6 +134,8 @@ def values(catalogue: Catalogue) -> dict[str, Any]:
         found |= _fields(f"datasets.{name}", dataset)
         for split, fields in dataset.splits.items():
             found |= {f"measures.{name}.{split}.{called}": measure for called, measure in fields.measures.items()}
+    for name, table in catalogue.tables.items():
+        found |= {f"tables.{name}.{row.id}": row.reported_only for row in table.rows if row.reported_only}
     return found
 
 

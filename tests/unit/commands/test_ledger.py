@@ -1,6 +1,7 @@
 """Nothing runs without a source, and what a ledger says is what runs."""
 
 import dataclasses
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_the_ledger_shows_what_stands_in_the_configuration(entry):
             split, measure = keys
             assert datasets()[owner]["splits"][split]["measures"][measure] == shown()[name]
             continue
-        stands = {"steps": step_says, "objectives": objective_says}.get(kind, file_says)
+        stands = {"steps": step_says, "objectives": objective_says, "tables": table_says}.get(kind, file_says)
         owners = [owner] if owner != "*" else [each for each in steps() if keys[0] in fields(each)]
         assert owners
         assert {str(stands(kind, each, keys[0])).replace("'", "") for each in owners} == {
@@ -141,6 +142,13 @@ def step_says(kind, owner, key):
 def objective_says(kind, owner, key):
     step = next(name for name, written in steps().items() if written.get("objective") == owner)
     return plain(fields(step)[key].default)
+
+
+def table_says(kind, owner, key):
+    paper, table = owner.split("/")
+    rows = yaml.safe_load((CONFIG / f"papers/{paper}/tables.yaml").read_text())[table]["rows"]
+    (who,) = {row["reported_only"] for row in rows if row["id"] == key}
+    return who
 
 
 def file_says(kind, owner, key):
@@ -275,6 +283,25 @@ def test_the_command_prints_a_paper_s_ledger():
     refused = inside.encore("ledger", "--paper", "csta", cwd=ROOT)
     assert refused.returncode == 1
     assert "did you mean costa?" in refused.stderr + refused.stdout
+
+
+def test_few_rows_are_printed_only_and_the_ledger_the_table_and_the_page_of_systems_say_why():
+    shown = inside.encore("ledger", cwd=ROOT)
+    listed = [line.split()[0] for line in shown.stdout.splitlines() if line.startswith("tables.")]
+    copied = {
+        f"tables.{name}.{row.id}": (row, table)
+        for name, table in STANDING.tables.items()
+        for row in table.rows
+        if row.reported_only
+    }
+    assert sorted(listed) == sorted(copied)
+    assert 0 < len(copied) <= 12
+    page = (ROOT / "docs/systems.md").read_text().split("## Printed only")[1].split("\n## ")[0]
+    for row, table in copied.values():
+        (note,) = (note for note in table.notes if note.startswith("Printed only: "))
+        names = re.findall(r"\b[A-Z][\w+-]{3,}", row.label)
+        assert any(name in note for name in names), note
+        assert any(name in page for name in names), row.label
 
 
 def test_recall_that_counts_queries_with_a_hit_is_said_where_a_paper_prints_it():
