@@ -11,6 +11,7 @@ from encore.data.article_texts import articles
 from encore.data.collection import Collection
 from encore.datasets.kinds import build_collection, load_kind
 from encore.errors import EncoreError
+from encore.plan.artifact import Topics
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -41,6 +42,18 @@ def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path)
     without = "in lower case and without a final 's, with no stems or stop words: Anserini has no analyser of it."
     assert notes(plan(language="sw"))[1:] == [f"BM25 reads own (sw) {without}"]
     assert notes(english) == [told]
+
+
+def test_negatives_and_fusion_are_of_a_run_over_the_languages_index(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own", "--language", "en")
+    stages = ("lucene_index", "lucene_search", "negatives", "fuse")
+    made = {}
+    for language in ("en", "hi"):
+        one = plan(language=language)
+        one.run("hybrid", 0, "own", Topics("test", 10))
+        made[language] = {stage: {each.name for each in one.made.values() if each.stage == stage} for stage in stages}
+    assert all(made["en"][stage] and made["en"][stage].isdisjoint(made["hi"][stage]) for stage in stages)
 
 
 def notes(one: Plan) -> list[str]:

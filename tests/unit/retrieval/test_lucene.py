@@ -10,12 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from encore.config.measures import parse_measure
 from encore.data import collection
-from encore.data.rankings import Run, RunMatrices
+from encore.data.rankings import Run, RunMatrices, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
+from encore.evaluation import fusion_weights
+from encore.finetuning.negatives.mining import read_negatives
 from encore.retrieval import java, lucene
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
+from encore.storage.files import write_json
 from encore.storage.manifest import record
 from tests.support import inside
 
@@ -319,6 +323,38 @@ def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pyte
     assert {query: ranking.documents for query, ranking in run.items()} == {"q1": ["a"], "q2": ["b"]}
     assert read_header(Path("run"))["method"]["retrieval"][0]["k1"] == 0.9
     assert json.loads(Path("run/manifest.json").read_text())["results"] == {"queries": 3, "answered": 2}
+
+
+def test_negatives_and_fusion_read_texts_by_the_languages_analyser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """*Books* finds *book* by a stem of Hindi alone: a negative then, and in what a fusion gives."""
+    monkeypatch.chdir(tmp_path)
+    texts = {"one": "किताब", "many": "किताबें", "water": "पानी"}
+    with record(Path("hindi"), stage="collection.beir", spec={}, inputs=[]):
+        collection.write_collection(
+            Path("hindi"),
+            [{"_id": name, "title": "", "text": text} for name, text in texts.items()],
+            [{"_id": "q", "text": "किताबें"}],
+            {"train": [collection.Judgment("q", "many", 1)]},
+        )
+        write_json(Path("hindi") / collection.LANGUAGE, {"language": "hi"})
+    spec = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "train", "queries": None, "sample": 0, "system": "bm25"}
+    run_script("lucene_index", {"collection": "hindi"}, "--collection", "hindi", "--output", "index")
+    run_script("lucene_search", spec, "--index", "index", "--collection", "hindi", "--output", "bm25")
+    recipe = {"split": "train", "depth": 10, "keep": 4, "exclude_judged": True, "seed": 0}
+    run_script("negatives", recipe, "--run", "bm25", "--collection", "hindi", "--output", "negatives")
+    assert {query: set(drawn) for query, drawn in read_negatives(Path("negatives")).items()} == {"q": {"one"}}
+
+    dense = {"q": rank(["water"], [1.0])}
+    with record(Path("dense"), stage="search", spec={}, inputs=[]):
+        write_run(Path("dense"), dense, describe("dense", collection="hindi", split="train", retrieval=[]))
+    with record(Path("weight"), stage="tune_fusion", spec={}, inputs=[]):
+        tried = fusion_weights.attempt(read_run(Path("bm25")), dense, {"q": {"one": 1}}, parse_measure("RR@10"), [0.5])
+        fusion_weights.write_weights(Path("weight"), "train", {"train": tried})
+    spec = {"depth": 10, "split": "train", "collection": "hindi", "system": "fused"}
+    run_script("fuse", spec, "--sparse", "bm25", "--dense", "dense", "--weight", "weight", "--output", "fused")
+    assert set(read_run(Path("fused"))["q"].documents) == set(texts)
 
 
 def run_script(name: str, spec: dict, *flags: str) -> str:

@@ -130,7 +130,7 @@ def beir_source(
         # Of English, characters are never too many.
         source.characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0
         source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
-        if abs(source.foreign - _foreign(made.queries().values())) > UNLIKE:
+        if (asked := made.queries()) and abs(source.foreign - _foreign(asked.values())) > UNLIKE:
             source.notes = ["The " + CROSSED.format("script")]
             fields["note"] = f"{folder.name}: {CROSSED.format('script')}"
     source.copies = {name: counts[name] for name in REPEATED if name in counts}
