@@ -19,8 +19,9 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
+from encore.evaluation.families import PairedDifference, correct
 from encore.evaluation.significance import SIGNIFICANT, Component, Difference, Floats, clustered, critical
-from encore.products.tables.comparisons import NOT_BEYOND, RowComparison, correct, objective_verdict
+from encore.products.tables.comparisons import NOT_BEYOND, objective_verdict
 
 LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
 DEVIATIONS = (0.0, 0.003, 0.006, 0.01, 0.03)
@@ -126,7 +127,9 @@ def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed:
         scores = scores + 0.15 * generator.standard_normal((systems, len(clusters), seeds))
         compared = {
             ("", str(row), ""): {
-                name: RowComparison(clustered(own[place] + scores[2 + row] - scores[place], list(clusters)), 1.0, 1.0)
+                name: PairedDifference(
+                    clustered(own[place] + scores[2 + row] - scores[place], list(clusters)), 1.0, 1.0
+                )
                 for place, name in enumerate(("none", "control"))
             }
             for row, own in enumerate(gains)

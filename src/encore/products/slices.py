@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from encore.errors import EncoreError
 
 PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
-OURS = "encore"  # the paper of our own tables, whose names have no folder
+OURS = "encore"  # the paper of our own tables and figures, whose names have no folder
 NOT_BUILT = "the run's configuration does not build the row"
 NOT_DRAWN = "the run's configuration does not draw it"
 LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # why a cell has no value, by the run's own choice: it could have one
@@ -73,6 +73,11 @@ class Shape(SlicePart):
 
     rows: list[Axis]
     columns: list[Axis]
+
+
+def paper_of(name: str) -> str:
+    """The paper of a table or figure, by its name."""
+    return name.split("/")[0] if "/" in name else OURS
 
 
 def row_folders(row: dict[str, Any]) -> list[str]:

@@ -14,15 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encore.errors import EncoreError
-from encore.evaluation.significance import Component, Difference, clustered, summed
+from encore.evaluation.significance import Component, Difference, Floats, clustered, summed
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.verdict import Estimate
 from encore.products.tables.sources.base import CellValues
 
-Floats = NDArray[np.float64]
 Seeds = tuple[int, ...]
 
 

@@ -210,7 +210,7 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
         column = next((column for column in layout.columns if column.id == address.column), None)
         if row is None or column is None:
             return None
-        found = reported.find(rows(address.table), row, column)
+        found = reported.found(rows(address.table), row.cells[column.id].reported, row.id)
         if found is None or found.number is None:
             return None
         return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)

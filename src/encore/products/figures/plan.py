@@ -12,10 +12,9 @@ from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.kinds import KINDS
+from encore.products.slices import paper_of
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.tables.sources.base import pretrained
-
-OWN = "encore"  # the folder of our own figures, whose targets drop it
 
 # What was found for each plan: every wildcard of the workflow requests a slice again.
 _known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
@@ -73,7 +72,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     about = {
         "title": entry.title,
         "kind": entry.model_dump()["kind"],
-        "paper": name.split("/")[0] if "/" in name else OWN,
+        "paper": paper_of(name),
     }
     fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from encore.products.report.slice import RESULTS, ReportSlice, slug
-from encore.products.slices import OURS
+from encore.products.slices import paper_of
 from encore.products.tables.compute import compute_table
 from encore.products.tables.grid import CellRequest, Column, Row
 from encore.products.tables.table import Table, read_table
@@ -34,7 +34,7 @@ class ShownTable:
     @property
     def paper(self) -> str:
         """The folder of the paper that it is from."""
-        return self.name.split("/")[0] if "/" in self.name else OURS
+        return paper_of(self.name)
 
     @property
     def number(self) -> str:

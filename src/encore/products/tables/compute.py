@@ -4,18 +4,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from encore.evaluation.families import PairedDifference, detectable_gain
 from encore.evaluation.scores import exact_mean
 from encore.products.slices import OURS, Unit
 from encore.products.tables import reported
-from encore.products.tables.comparisons import (
-    OPEN,
-    UNTESTED,
-    Address,
-    RowComparison,
-    compare_rows,
-    detectable_gain,
-    objective_verdict,
-)
+from encore.products.tables.comparisons import OPEN, UNTESTED, Address, compare_rows, objective_verdict
 from encore.products.tables.footnotes import DISAGREES, RAISED, footnotes
 from encore.products.tables.grid import CellRequest, Column, Row
 from encore.products.tables.layout import Layout
@@ -27,7 +20,7 @@ from encore.storage.csv_rows import rounded
 
 SYMBOLS = "†‡§¶‖"
 NO_NUMBER = "what it reads has no such number"
-Comparisons = Mapping[str, RowComparison]
+Comparisons = Mapping[str, PairedDifference]
 
 
 def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
@@ -46,7 +39,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
 
     def cell(place: _Place) -> Cell:
         at = (place.row.setting, place.row.id, place.column.id)
-        theirs = reported.find(printed, place.row, place.column)
+        theirs = reported.found(printed, place.request.reported, place.row.id)
         return _cell(place, found.get(at), compared.get(at, {}), theirs, ranks.get(at))
 
     rows = [
@@ -203,7 +196,7 @@ def _printed(place: _Place, printed: reported.Printed, comparisons: Comparisons,
     )
 
 
-def _comparison(place: _Place, one: RowComparison) -> Comparison:
+def _comparison(place: _Place, one: PairedDifference) -> Comparison:
     mean, (low, high) = one.difference.mean, one.difference.interval()
     shown, *ends = (signed(value, unit=place.layout.unit) for value in map(rounded, (mean, low, high)))
     return Comparison(
@@ -243,7 +236,7 @@ def _reasons(row: Row, column: Column, layout: Layout) -> Iterator[str]:
         yield from _reasons(row, part, layout)
 
 
-def _decisive(place: _Place, comparisons: Comparisons) -> list[RowComparison]:
+def _decisive(place: _Place, comparisons: Comparisons) -> list[PairedDifference]:
     """The comparisons that a verdict rests on, on the primary measure: with none and with control; both or nothing.
 
     A paper compares with none alone: its tables have no control, and their verdicts are on its own comparison.
@@ -255,7 +248,7 @@ def _decisive(place: _Place, comparisons: Comparisons) -> list[RowComparison]:
     return [comparisons[name] for name in needed if name is not None]
 
 
-def _verdict(place: _Place, found: CellValues | None, against: Sequence[RowComparison]) -> str:
+def _verdict(place: _Place, found: CellValues | None, against: Sequence[PairedDifference]) -> str:
     requested = bool(place.request.system) and place.source.best is not None
     if found is None and (requested or (place.row.role == "objective" and place.column.primary)):
         return UNTESTED

@@ -8,6 +8,7 @@ from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
 from encore.products.tables.entries import RowEntry
 from encore.products.tables.planned import FROM_RELEASED, PlannedCell, origin
+from encore.products.tables.sources.base import lineage_of
 
 
 def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[str]:
@@ -81,10 +82,9 @@ def _at_an_edge(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
 
 
 def _edges_of(plan: Plan, cell: PlannedCell, edges: list[Trial]) -> Iterator[str]:
-    own = naming.split_index(cell.request.system)[0]
-    if own in plan.catalogue.systems:
+    lineage = lineage_of(plan, cell.request)
+    if lineage is None:
         return
-    lineage = plan.resolve.lineage(own)
     for trial in edges:
         alike = lineage.steps if naming.parse(trial.lineage).backbone == lineage.backbone else ()
         if trial.value in [getattr(plan.resolve.step(step), trial.field) for step in alike if step.name == trial.step]:

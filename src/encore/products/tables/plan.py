@@ -6,12 +6,13 @@ from weakref import WeakKeyDictionary
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.products.slices import paper_of
 from encore.products.tables.budgets import compared_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
 from encore.products.tables.notes import notes
 from encore.products.tables.planned import cells, means, partial_means, row_plan
 from encore.products.tables.references import reference_digests, references
-from encore.products.tables.reported import OWN, reported_file
+from encore.products.tables.reported import reported_file
 from encore.products.tables.texts import searched_texts
 from encore.storage import program_files
 from encore.storage.files import sha256
@@ -59,7 +60,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     planned = [row_plan(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
     return {
         "name": name.rsplit("/", 1)[-1],
-        "paper": name.split("/")[0] if "/" in name else OWN,
+        "paper": paper_of(name),
         "title": table.title,
         "unit": table.unit,
         "rows": compared_models(planned, plan.made),

@@ -7,13 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from encore.errors import EncoreError
+from encore.products.slices import paper_of
 from encore.products.tables.entries import Table, printed_as
-from encore.products.tables.grid import Column, Row
 from encore.storage.files import sha256
 from encore.storage.program_files import CATALOGUE, named
 
 PAPERS = CATALOGUE / "papers"
-OWN = "encore"  # the folder of our own tables, whose targets drop it
 Reported = list[dict[str, str]]
 COLUMNS = ("row_label", "dataset", "metric", "value")  # that every file has; `setting`, `significance_markers` may be
 MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
@@ -48,11 +47,6 @@ def read(path: Path | None) -> Reported:
     return rows
 
 
-def find(rows: Reported, row: Row, column: Column) -> Printed | None:
-    """What the paper prints in a cell of a table's plan; None where it prints nothing."""
-    return found(rows, row.cells[column.id].reported, row.id)
-
-
 def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None:
     """What the paper prints at the place that ``wanted`` gives by column of the file; None where it prints nothing.
 
@@ -84,7 +78,7 @@ def reported_path(papers: Path, name: str, reported: str) -> Path:
     Raises:
         EncoreError: it is missing.
     """
-    path = papers / (name.split("/")[0] if "/" in name else OWN) / reported
+    path = papers / paper_of(name) / reported
     if not path.is_file():
         raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
     return path

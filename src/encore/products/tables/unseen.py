@@ -7,7 +7,7 @@ import numpy as np
 
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.evaluation.significance import can_be_tested
-from encore.products.tables.grid import CellRequest, Column
+from encore.products.tables.grid import Column
 from encore.products.tables.layout import Layout, of_unseen
 from encore.products.tables.sources.kinds import source_of
 
@@ -50,7 +50,7 @@ def with_unseen(layout: Layout) -> Layout:
 
 def met_in_training(layout: Layout, column: Column) -> Met | None:
     """What training has met of a column's queries; None for one that is about no queries, or was not run."""
-    request = next((cell for cell in _requests(layout, column) if cell.reads and not cell.unseen), None)
+    request = next((cell for cell in layout.cells([column]) if cell.reads and not cell.unseen), None)
     found = source_of(column).queries(request) if request else None
     if found is None:
         return None
@@ -70,7 +70,7 @@ def unseen_notes(layout: Layout) -> Iterator[str]:
     labels: dict[tuple[str, Met], list[str]] = {}
     for column in layout.columns:
         if (met := met_in_training(layout, column)) and met.unseen < met.queries:
-            dataset = next(cell.dataset for cell in _requests(layout, column) if cell.reads)
+            dataset = next(cell.dataset for cell in layout.cells([column]) if cell.reads)
             labels.setdefault((layout.dataset_labels.get(dataset, dataset), met), []).append(column.label)
     for (dataset, met), columns in labels.items():
         parts = [f"{met.relevant:,} have a relevant document that also answers a training query"]
@@ -78,7 +78,3 @@ def unseen_notes(layout: Layout) -> Iterator[str]:
         parts += [f"{met.text:,} have the text of {'one' if parts else 'a training query'}"] if met.text else []
         others = f"; “unseen” are the other {met.unseen:,}" if met.is_shown else ""
         yield f"{', '.join(columns)}: of {met.queries:,} queries of {dataset}, {' and '.join(parts)}{others}."
-
-
-def _requests(layout: Layout, column: Column) -> Iterator[CellRequest]:
-    return (row.cells[column.id] for row in layout.rows)

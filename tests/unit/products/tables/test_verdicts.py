@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from encore.evaluation import significance
+from encore.evaluation.families import PairedDifference, correct
 from encore.evaluation.significance import Component, Difference
 from encore.products.tables import comparisons as verdicts
-from encore.products.tables.comparisons import RowComparison, correct
 from tests.support.small_table import lines_of, plan, row_of, table_of, write_scores
 
 
@@ -20,11 +19,11 @@ def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> No
     assert float(line["delta_control"]) > 0.2
 
 
-def comparison(mean: float, p_holm: float, seeds: int = 5) -> RowComparison:
-    return RowComparison(Difference(mean, (Component(1e-4, seeds - 1),), seeds), 1.0, 1.0, p_holm, family=3)
+def comparison(mean: float, p_holm: float, seeds: int = 5) -> PairedDifference:
+    return PairedDifference(Difference(mean, (Component(1e-4, seeds - 1),), seeds), 1.0, 1.0, p_holm, family=3)
 
 
-def joint(*tests: RowComparison) -> list[RowComparison]:
+def joint(*tests: PairedDifference) -> list[PairedDifference]:
     """The same with the p of a gain over all of them."""
     p_joint = max(1.0 if one.difference.mean < 0 else one.p_holm or 0.0 for one in tests)
     return [replace(one, p_joint=p_joint) for one in tests]
@@ -42,32 +41,12 @@ def joint(*tests: RowComparison) -> list[RowComparison]:
         (comparison(0.1, 0.01), comparison(0.1, 0.01, seeds=4), "too few seeds"),
     ],
 )
-def test_a_gain_must_hold_over_none_and_over_control(none: RowComparison, control: RowComparison, word: str) -> None:
+def test_a_gain_must_hold_over_none_and_over_control(
+    none: PairedDifference, control: PairedDifference, word: str
+) -> None:
     assert verdicts.objective_verdict(joint(none, control), proxy_data=True) == word
     papers = {"holds here": "reproduced", "fails here": "contradicted"}
     assert verdicts.objective_verdict(joint(none, control), proxy_data=False) == papers.get(word, word)
-
-
-@pytest.mark.parametrize("shared", [0.0, 0.5, 0.9])
-def test_the_smallest_gain_is_the_verdicts_and_not_one_comparisons(shared: float) -> None:
-    """A verdict needs two comparisons, whose errors are shared in part: both are found in 80 % or a little more."""
-    tests = [comparison(0.0, 1.0), comparison(0.0, 1.0)]
-    gain, draws = verdicts.detectable_gain(tests), 20_000
-    alone = tests[0].difference.detectable(0.05 / 3)
-    generator, error, found = np.random.default_rng(0), tests[0].difference.error, {}
-    common, *own = generator.standard_normal((3, draws))
-    variances = generator.chisquare(4, (3, draws)) / 4  # of what is shared, and of each
-    reach = [shared * variances[0] + (1 - shared) * each for each in variances[1:]]
-    for name, true in (("verdict", gain), ("alone", alone)):
-        beyond = [
-            true + error * (shared**0.5 * common + (1 - shared) ** 0.5 * each)
-            > stats.t.isf(0.05 / 6, 4) * error * scale**0.5
-            for each, scale in zip(own, reach, strict=True)
-        ]
-        found[name] = float(np.mean(beyond[0] & beyond[1]))
-    assert found["alone"] < 0.8 or shared == 0.9
-    assert 0.78 < found["verdict"] < 0.95
-    assert verdicts.detectable_gain(tests[:1]) == alone < gain
 
 
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
@@ -81,7 +60,7 @@ def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
         runs = luck + 0.03 * generator.normal(size=(5, 1, 5)) + 0.1 * generator.normal(size=(5, 60, 5))
         compared = {
             ("", str(row), "rr"): {
-                name: RowComparison(significance.clustered(runs[row] - runs[other], clusters), 1.0, 1.0)
+                name: PairedDifference(significance.clustered(runs[row] - runs[other], clusters), 1.0, 1.0)
                 for other, name in enumerate(("none", "control"))
             }
             for row in (2, 3, 4)
