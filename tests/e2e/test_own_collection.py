@@ -16,7 +16,7 @@ from encore.data import vocabulary
 from tests.support import small_checkpoints
 from tests.support.clones import Clone
 from tests.support.documented import ROOT, documented, of_page
-from tests.support.small_published import of_sentence_transformers
+from tests.support.small_published import of_sentence_transformers, published
 
 PAGE = "docs/own-collection.md"
 MODULES = ("os", "shutil", "json", "random", "statistics", "pathlib", "datetime", "decimal", "email.message")
@@ -72,8 +72,10 @@ def write_encoder(folder: Path, texts: Path) -> None:
 
 
 def write_languages(clone: Path) -> None:
-    """Help texts of made-up sentences in two languages, and a small encoder whose vocabulary has both."""
-    bodies = []
+    """Help texts of made-up sentences in two languages, and a small encoder of the page's kind.
+
+    As the page's it is a BERT with a vocabulary of Unigram, of more pieces than 16 bits can number.
+    """
     for language, own in WORDS.items():
         folder = clone / f"data/help-{language}"
         (folder / "qrels").mkdir(parents=True)
@@ -85,10 +87,8 @@ def write_languages(clone: Path) -> None:
             (folder / f"{name}.jsonl").write_text("\n".join(made) + "\n")
         judged = (f"q{number}\td{number}\t{1 + number % 2}" for number in range(60))
         (folder / "qrels/test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]) + "\n")
-        bodies += texts
     hub = clone / "data/checkpoints/sentence-transformers--paraphrase-multilingual-MiniLM-L12-v2"
-    small_checkpoints.bert(hub, pieces=400)
-    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(bodies, 400, "hi"), "hi"), hub)
+    published(hub, "bert", words=[word for own in WORDS.values() for word in own], hidden_act="gelu")
     of_sentence_transformers(hub, length=8)
 
 

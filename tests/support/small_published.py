@@ -1,8 +1,11 @@
 """Published encoders of several kinds, small and random, as Transformers and sentence-transformers keep them."""
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -10,6 +13,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from tests.support.small_models import TEXTS, tokenizer_folder
 
 SPECIAL = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+LETTERS = "abcdefghijklmnopqrstuvwxyzASR.,!:é0123456789"
 SHAPE = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 # The type of a model, its further settings, and its kind of vocabulary.
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
@@ -23,13 +27,22 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def published(place: Path, kind: str = "roberta", shards: bool = False) -> torch.nn.Module:
-    """A folder with a model of a kind and its tokenizer; returns the model."""
+def published(
+    place: Path, kind: str = "roberta", shards: bool = False, words: Sequence[str] = (), **others: Any
+) -> torch.nn.Module:
+    """A folder with a model of a kind and its tokenizer; returns the model.
+
+    Args:
+        words: of a multilingual vocabulary, whatever the kind's is.
+        others: further settings.
+    """
     from transformers import AutoConfig, AutoModel
 
     settings, vocabulary = KINDS[kind]
+    settings, vocabulary = {**settings, **others}, "unigram" if words else vocabulary
     place.mkdir(parents=True)
-    tokenizer = {"bytes": _bytes, "unigram": _unigram, "bert": _bert}[vocabulary](place)
+    makers = {"bytes": _bytes, "unigram": partial(_unigram, words=words), "bert": _bert}
+    tokenizer = makers[vocabulary](place)
     names = SPECIAL if vocabulary != "bert" else {}
     ids = {
         f"{role}_id": tokenizer.token_to_id(name) for role, name in names.items() if role[:3] in ("pad", "cls", "sep")
@@ -95,10 +108,12 @@ def _bytes(place: Path) -> Tokenizer:
     return _framed(place, tokenizer)
 
 
-def _unigram(place: Path) -> Tokenizer:
+def _unigram(place: Path, words: Sequence[str]) -> Tokenizer:
     """One of more pieces than 16 bits can number, the last of which are words of the texts."""
-    words = ["▁stack", "▁list", "▁time", "▁a", "▁", *"abcdefghijklmnopqrstuvwxyzASR.,!:é0123456789"]
-    pieces = [*SPECIAL.values(), *(f"▁never{number}" for number in range(70_000)), *words]
+    last = dict.fromkeys(
+        ["▁stack", "▁list", "▁time", "▁a", "▁", *LETTERS, *(f"▁{normalize('NFKC', word)}" for word in words)]
+    )
+    pieces = [*SPECIAL.values(), *(f"▁never{number}" for number in range(70_000)), *last]
     tokenizer = Tokenizer(models.Unigram([(piece, -10.0) for piece in pieces], unk_id=3, byte_fallback=False))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
     return _framed(place, tokenizer)

@@ -34,6 +34,7 @@ SHAPE = {
     "max_length": ("max_position_embeddings",),
 }
 DROPOUT = ("hidden_dropout_prob", "dropout", "mlp_dropout")
+WORDPIECE = "WordPiece"
 LENGTHS = ("length", "query_length")
 AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet", "roberta-prelayernorm", "xlm-roberta-xl")
 POOLING = {"cls": "cls", "mean": "mean"}  # sentence-transformers' names and ours
@@ -64,13 +65,13 @@ def said_by(folder: Path) -> Said:
         EncoreError: no encoder that can be read, or vectors that Encore cannot express, with file and cause.
     """
     found = Said({}, {})
-    _refuse_foreign_tokenizer(folder)
+    vocabulary = _kind_of_vocabulary(folder)
 
     def add(file: str, values: Mapping[str, Any]) -> None:
         found.values.update(values)
         found.files.update(dict.fromkeys(values, file))
 
-    add(CONFIG, _shape(folder))
+    add(CONFIG, _shape(folder, vocabulary))
     if (folder / MODULES).is_file():
         modules = _modules(folder)
         pooling = modules.get("Pooling", "1_Pooling") + "/config.json"
@@ -141,8 +142,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
 
 
-def _refuse_foreign_tokenizer(folder: Path) -> None:
-    """Refuse weights for far more pieces than the tokenizer next to them has."""
+def _kind_of_vocabulary(folder: Path) -> str:
+    """BERT's (WordPiece) or another (Unigram, BPE); weights for far more pieces than it has are refused."""
     path, size = folder / TOKENIZER, bert_config(folder).get("vocab_size", 0)
     said = read_json(path) if path.is_file() else {}
     vocabulary = said.get("model", {}).get("vocab", ())
@@ -153,6 +154,7 @@ def _refuse_foreign_tokenizer(folder: Path) -> None:
             f"{folder}: weights for {size:,} pieces, and {path.name} has {len(pieces):,}; they do not belong together, "
             "so put the checkpoint's own tokenizer there"
         )
+    return str(said.get("model", {}).get("type") or WORDPIECE)
 
 
 def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
@@ -172,7 +174,7 @@ def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
         )
 
 
-def _shape(folder: Path) -> dict[str, Any]:
+def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
     config, path = bert_config(folder), folder / CONFIG
     kind = config.get("model_type", "bert")
     decodes = any("CausalLM" in str(each) or "LMHead" in str(each) for each in config.get("architectures") or ())
@@ -190,7 +192,7 @@ def _shape(folder: Path) -> dict[str, Any]:
     found = {ours: next((config[each] for each in theirs if each in config), None) for ours, theirs in SHAPE.items()}
     if kind in AFTER_PADDING and found["max_length"]:
         found["max_length"] -= config.get("pad_token_id", 1) + 1  # positions are counted from there on
-    if config and (kind, config.get("hidden_act", "gelu")) != ("bert", "gelu"):
+    if config and (kind, config.get("hidden_act", "gelu"), vocabulary) != ("bert", "gelu", WORDPIECE):
         rate = next((config[each] for each in DROPOUT if each in config), 0.0)
         found = {"architecture": "transformers", **found, "dropout": rate}
     return {name: value for name, value in found.items() if value is not None}

@@ -84,6 +84,16 @@ def test_each_kind_gives_transformers_vectors(kind: str, tmp_path: Path) -> None
     np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 10), expected, atol=2e-6)
 
 
+def test_a_bert_of_a_multilingual_vocabulary_runs_by_transformers(tmp_path: Path) -> None:
+    """As paraphrase-multilingual-MiniLM-L12-v2 is one: BERT's layers, XLM-R's pieces, which 16 bits cannot number."""
+    model = published(tmp_path / "place", "bert", words=["list"], hidden_act="gelu")
+    store, backbone = started(tmp_path / "place", tmp_path / "made", pooling="mean", similarity="cosine")
+    assert backbone.architecture == "transformers"
+    assert (store.passages.ids.dtype, store.special) == ("<u4", (1, 3, 0, 2, 4))
+    expected = theirs(model, tmp_path / "place", TEXTS, 10, "mean", unit=True)
+    np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 10), expected, atol=2e-6)
+
+
 def test_every_file_of_sentence_transformers_is_read(tmp_path: Path) -> None:
     model = published(tmp_path / "place", "roberta", shards=True)
     assert not (tmp_path / "place/model.safetensors").exists()
