@@ -22,6 +22,7 @@ ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nd ne ng nr nv ny oc oj om or os
 sh si sk sl sm sn so sq sr ss st su sw ta tg ti tk tl tn to ts tt tw ty ug ur uz ve vi vo wa wo xh yi yo za zu
 """
 DOTLESS = frozenset({"az", "aze", "tr"})  # whose small I has no dot
+WITHOUT_BLANKS = frozenset({"ja", "km", "lo", "my", "th"})  # between words of more characters than a piece
 SEGMENTED = frozenset({"zh"})  # whose words white space does not part, and jieba does
 RULES = 2  # how texts are read that are not English: another number where their sentences or words move
 SPOKEN = {"passages": "language_of_passages", "queries": "language_of_queries"}  # in results: if not the dataset's

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from encore.config.languages import DOTLESS, ENGLISH
+from encore.config.languages import DOTLESS, ENGLISH, WITHOUT_BLANKS
 from encore.errors import EncoreError
 from encore.storage.files import write_json, write_text
 
@@ -25,6 +25,7 @@ CONFIG = "tokenizer_config.json"
 FILES = ("tokenizer.json", CONFIG, "vocab.txt")
 CHARACTERS = 1000  # of English texts, the most frequent ones; others become [UNK], as in BERT's vocabulary
 COVERAGE = 0.9995  # of the characters of other texts, by SentencePiece's default for many characters
+LONGEST, LONGEST_WITHOUT_BLANKS = 100, 300  # characters of a word; a longer one is [UNK], as in BERT
 TOGETHER = 256  # texts whose characters are counted at once
 CONTINUES = "##"
 PAD, UNK, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -78,16 +79,28 @@ def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]
     return pieces(tokenizer)
 
 
-def fewest_pieces(texts: Iterable[str], language: str) -> int:
-    """How many pieces a vocabulary of these texts has at least: special tokens and characters."""
-    return len(_fixed(_characters(texts, language)))
+def fewest_pieces(texts: Iterable[str], language: str) -> list[str]:
+    """The pieces that a vocabulary of these texts has at least: special tokens and characters."""
+    return _fixed(_characters(texts, language))
+
+
+def unknown_share(texts: Iterable[str], ordered: Sequence[str], language: str) -> float:
+    """The share of [UNK] in the tokens of texts under a vocabulary of these pieces by id."""
+    tokenizer, texts, unknown = build_tokenizer(ordered, language), iter(texts), ordered.index(UNK)
+    parts = iter(lambda: list(islice(texts, TOGETHER)), [])
+    encoded = (each for part in parts for each in tokenizer.encode_batch_fast(part, add_special_tokens=False))
+    found = Counter(piece == unknown for each in encoded for piece in each.ids)
+    return found[True] / max(found.total(), 1)
 
 
 def build_tokenizer(ordered: Sequence[str], language: str = ENGLISH) -> Tokenizer:
     """BERT's uncased tokenizer with these pieces by id; accents and vowel signs of other languages stay."""
     tokenizer = _untrained(language)
     numbers = {piece: number for number, piece in enumerate(ordered)}
-    tokenizer.model = models.WordPiece(numbers, unk_token=UNK, continuing_subword_prefix=CONTINUES)
+    longest = LONGEST_WITHOUT_BLANKS if language in WITHOUT_BLANKS else LONGEST
+    tokenizer.model = models.WordPiece(
+        numbers, unk_token=UNK, continuing_subword_prefix=CONTINUES, max_input_chars_per_word=longest
+    )
     tokenizer.decoder = decoders.WordPiece(prefix=CONTINUES)
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -110,10 +123,17 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, special: Mapping[str, str
     kind: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast"}
     if is_wordpiece(tokenizer):
         write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in pieces(tokenizer)))
+    if is_wordpiece(tokenizer) and _is_rebuilt(tokenizer):
         normal = tokenizer.normalizer.normalize_str("Aé") if tokenizer.normalizer else "Aé"
         read = {"do_lower_case": normal.startswith("a"), **({"strip_accents": False} if normal == "aé" else {})}
         kind = {"tokenizer_class": "BertTokenizer", **read, "model_max_length": 512}
     write_json(folder / CONFIG, {**kind, **special})
+
+
+def _is_rebuilt(tokenizer: Tokenizer) -> bool:
+    """Whether it is what Transformers makes of a vocabulary by its class for BERT, whatever ``tokenizer.json`` says."""
+    is_plain = not isinstance(tokenizer.normalizer, normalizers.Sequence)
+    return is_plain and tokenizer.model.max_input_chars_per_word == LONGEST
 
 
 def files(folder: Path) -> list[Path]:

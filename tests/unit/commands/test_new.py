@@ -674,8 +674,29 @@ def test_a_vocabulary_has_room_for_the_characters_of_the_language(bare: Path) ->
     made = [each.spec for each in plan.made.values() if each.stage == "tokenizer"]
     assert [spec["vocabulary"] for spec in made] == [4096]
     assert {each.spec["backbone"]["vocabulary"] for each in plan.made.values() if each.stage == "start"} == {4096}
-    new("latin", "--beir", "data/own", "--language", "en")
-    assert "vocabulary" not in yaml.safe_load(Path("config/latin.yaml").read_text())["scale"], "English keeps 1,000"
+    assert "62% of the queries' tokens" in refused("latin", "--beir", "data/own", "--language", "en"), "1,000 are kept"
+
+
+def test_queries_of_characters_that_nothing_teaches_are_refused(bare: Path) -> None:
+    """40 of 100 queries: the job that makes tokens would refuse them."""
+    place = raw(words=signs(200))
+    for split in ("dev", "test"):
+        topics = place / f"topics.{split}.tsv"
+        topics.write_text("".join(f"{line.partition(chr(9))[0]}\t{signs(200, 0x6000)}\n" for line in topics.open()))
+    done = inside.encore("new", "own", "--from", "raw", "--language", "zh")
+    assert "% of the queries' tokens have characters that a vocabulary of the passages and " in done.stderr
+    raw_again = Path("raw/topics.dev.tsv")
+    raw_again.write_text(raw_again.read_text().replace(signs(200, 0x6000), signs(200)))
+    shutil.rmtree("data/own")
+    new("own", "--from", "raw", "--language", "zh")
+
+
+def test_words_without_blanks_are_long_enough_for_objectives(bare: Path) -> None:
+    """Two phrases of 280 letters of Thai are more pieces than COSTA asks for, and by blanks they are two words."""
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text=" ".join(["กขคงจฉชซฌญ" * 28] * 2))
+    new("own", "--beir", "data/own", "--language", "th")
+    (rows,) = yaml.safe_load(Path("config/own.yaml").read_text())["tables"].values()
+    assert "costa" in rows
 
 
 @pytest.mark.parametrize("others", [(), ("--zero-shot",), ("--checkpoint", "models/theirs"), ("--pretrain",)])

@@ -200,10 +200,14 @@ def test_an_alphabet_covers_nearly_all_characters_of_other_languages() -> None:
     assert 0 < unknown["zh"] < 0.001
 
 
-def test_other_libraries_read_the_same_of_a_vocabulary_with_marks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("language", "text"), [("hi", "घर कुल été"), ("tr", "ISI İSİ"), ("th", "ประเทศไทยเป็นประเทศ" * 10)]
+)
+def test_other_libraries_read_the_same_of_a_vocabulary_of_a_language(language: str, text: str, tmp_path: Path) -> None:
+    """Also capitals of Turkish, and words of Thai without blanks, which BERT's tokenizer takes for a too long one."""
     from transformers import AutoTokenizer
 
-    text = "घर कुल été"
-    tokenizer = vocabulary.build_tokenizer(vocabulary.train([text] * 9, 200, "hi"), "hi")
+    tokenizer = vocabulary.build_tokenizer(vocabulary.train([text] * 9, 200, language), language)
     vocabulary.save_tokenizer(tokenizer, tmp_path)
+    assert vocabulary.UNK not in tokenizer.encode(text).tokens
     assert AutoTokenizer.from_pretrained(tmp_path)(text)["input_ids"] == tokenizer.encode(text).ids

@@ -39,6 +39,11 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
         )
     if not source.trains:
         return {}, []
+    if source.unknown > UNKNOWN:
+        raise EncoreError(
+            f"{source.unknown:.0%} of the queries' tokens have characters that a vocabulary of the passages and "
+            "training queries lacks; give more of those, or name a published encoder with --checkpoint"
+        )
     fields: dict[str, Any] = {}
     said = []
     own = [catalogue.backbones[name] for name in config.scale.backbones.values()]

@@ -18,7 +18,7 @@ from encore.config.languages import ENGLISH
 from encore.data.collection import Collection
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
-from encore.data.vocabulary import fewest_pieces
+from encore.data.vocabulary import fewest_pieces, unknown_share
 from encore.datasets.kinds import build_collection, load_kind
 from encore.datasets.source_files import chosen_to_validate
 from encore.errors import EncoreError
@@ -35,6 +35,7 @@ CROSSED = "queries are in another {}: BM25 reads them like passages, and finds o
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
 _JUDGED = re.compile(r"qrels[/.](\w[\w-]*)\.(?:tsv|txt)(?:\.gz|\.xz|\.zst)?")
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
+_UNPARTED = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Hiragana}\p{Katakana}]{1,4}")
 
 
 NOTHING = Overlap(frozenset(), {})
@@ -61,6 +62,7 @@ class Source:
     overlap: Overlap = NOTHING  # of what is tested with what trains
     pretrains: bool = False  # on its passages, and learns from queries of another collection
     characters: int = 0  # pieces that a vocabulary has for them at least
+    unknown: float = 0.0  # the share of queries' tokens that no vocabulary of its texts has characters for
     foreign: float = 0.0  # the share of letters that are not Latin, in the first passages
     longest: int = LONG  # words of a text, as far as it matters
     closest: int = 0  # words of the shortest two sentences of a text, as far as it matters
@@ -127,8 +129,9 @@ def beir_source(
         source.own = own_documents(made)
         closest = _closest(made, language)
         source.pairs_of_sentences, source.closest = closest is not None, closest or 0
-        # Of English, characters are never too many.
-        source.characters = fewest_pieces(_texts(made), language) if language != ENGLISH else 0
+        pieces = fewest_pieces(_texts(made), language)
+        source.characters = len(pieces) if language != ENGLISH else 0  # whose are never too many
+        source.unknown = unknown_share(made.queries().values(), pieces, language)
         source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
         if (asked := made.queries()) and abs(source.foreign - _foreign(asked.values())) > UNLIKE:
             source.notes = ["The " + CROSSED.format("script")]
@@ -184,7 +187,9 @@ def _closest(made: Collection, language: str) -> int | None:
 
 
 def _words(text: str) -> int:
-    return len(BertPreTokenizer().pre_tokenize_str(BertNormalizer().normalize_str(text)))  # an ideograph is a word
+    """Words, of which an ideograph is one, and any four letters where no blank is between words."""
+    words = BertPreTokenizer().pre_tokenize_str(BertNormalizer().normalize_str(text))
+    return sum(max(1, len(_UNPARTED.findall(word))) for word, _ in words)
 
 
 def language_field(language: str) -> dict[str, str]:
