@@ -1,6 +1,8 @@
 """What a query takes: the arithmetic by hand, real systems end to end, and how systems made of others add up."""
 
 import json
+import subprocess
+import sys
 import time
 from copy import deepcopy
 from pathlib import Path
@@ -145,6 +147,21 @@ def test_every_query_stands_in_the_table_of_times(home, measured):
     numbers = np.array([line[1:] for line in lines[1:]], dtype=float)
     assert numbers[:, 0] + numbers[:, 1] == pytest.approx(numbers[:, 2], abs=2e-4)
     assert measured["exact"]["total"]["median_ms"] == pytest.approx(np.median(numbers[:, 2]), abs=2e-4)
+
+
+RESIDENT = """
+import sys
+from pathlib import Path
+from encore.evaluation.latency.parts import Resident
+with Resident(Path(sys.argv[1]), 0.9, 0.4, 256, "sw") as searcher:
+    print([len(searcher._searcher.search(word, 10)) for word in ("books", "book", "the")])
+"""
+
+
+def test_the_resident_reads_a_language_without_analyser_as_the_runs_do(tmp_path):
+    lucene.build_lucene_index([("d", "the BOOKS")], tmp_path, memory_mb=256, language="sw")
+    done = subprocess.run([sys.executable, "-c", RESIDENT, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[1, 0, 1]", "neither stems nor stop words"
 
 
 def test_bm25_is_one_warm_java_process_and_the_folder_of_its_index(home, measured):

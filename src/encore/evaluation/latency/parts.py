@@ -230,6 +230,9 @@ class Resident:
         self._searcher.set_bm25(k1, b)
         if language in ANALYSED:
             self._searcher.set_language(language)
+        elif language != ENGLISH:  # as retrieval/lucene.py has it
+            plain = load("io.anserini.analysis.DefaultEnglishAnalyzer").fromArguments("none", True, None)
+            self._searcher.set_analyzer(plain)
 
     def search(self, text: str, depth: int) -> None:
         """Answer a query of plain words; the answer stays in Java, as bringing it here would take long."""
