@@ -12,7 +12,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, help="a file, or a folder of files, in any form that is known")
     parser.add_argument("folder", type=Path, help="what is written; there must be none yet")
     parser.add_argument(
-        "--drop", action="store_true", help="leave out documents without text and judgments of what does not exist"
+        "--drop",
+        action="store_true",
+        help="leave out what has no text, rows that are there again, and judgments of what does not exist",
     )
 
 

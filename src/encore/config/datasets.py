@@ -143,7 +143,6 @@ class CollectionFields(Strict):
     """Fields that every kind of collection has, and what planning asks of each kind."""
 
     only_passages: ClassVar[bool] = False  # no articles with sections and links, which some objectives read
-    lists_negatives: ClassVar[bool] = False  # its training queries bring negatives
 
     kind: str = Field(description="how it is built, and what else an entry has: one of docs/collections.md")
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
@@ -225,6 +224,16 @@ class CollectionFields(Strict):
     @property
     def only_articles(self) -> bool:
         """True if it has articles to pre-train on, and neither passages nor queries."""
+        return False
+
+    @property
+    def lists_negatives(self) -> bool:
+        """True if its training queries bring negatives."""
+        return False
+
+    @property
+    def takes_listed_negatives(self) -> bool:
+        """True if every step that would draw BM25's negatives takes those that it lists."""
         return False
 
     @property

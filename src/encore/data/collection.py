@@ -13,6 +13,7 @@ not English, ``language.json`` names their language.
 import hashlib
 import heapq
 import json
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -42,6 +43,18 @@ ANSWERS = "answers.jsonl.gz"
 LANGUAGE = "language.json"  # of texts that are not English
 QUESTIONS = "questions"
 NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
+LEFT_OUT: Mapping[str, str] = {  # by the names of their counts
+    "empty_documents": "passages without text",
+    "empty_queries": "queries without text",
+    "repeated_rows": "rows that are there again",
+    "repeated": "judgments that are there again",
+    "of_unknown_queries": "judgments of queries that do not exist",
+    "of_unknown_documents": "judgments of passages that do not exist",
+    "of_empty_documents": "judgments of passages without text",
+    "negatives_of_unknown_queries": "listed negatives of queries that do not exist",
+    "negatives_of_unknown_documents": "listed negatives that do not exist",
+    "negatives_of_empty_documents": "listed negatives without text",
+}
 
 
 def judgments_of(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[Judgment]:
@@ -211,6 +224,7 @@ def write_collection(
     form: Form = Form(),  # noqa: B008  # frozen
     answers: Iterable[Row] = (),
     questions: Mapping[str, Sequence[str]] | None = None,
+    negatives: Mapping[str, Iterable[Judgment]] | None = None,
     empty: AbstractSet[str] = frozenset(),
     unknown_judgments: Unknown = "refuse",
     processes: int = 1,
@@ -219,8 +233,9 @@ def write_collection(
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments are in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
-    is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more
-    than one of ``processes`` a second one reads and writes the articles meanwhile, and then takes the ``statistics``.
+    is judged by their answers. ``negatives`` are passages that do not answer, with a rank in place of the grade.
+    ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more than one of ``processes`` a
+    second one reads and writes the articles meanwhile, and then takes the ``statistics``.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
@@ -247,6 +262,8 @@ def write_collection(
                 file.write(QRELS_HEADER + "\n")
                 file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
             topics_of[split] = grades.keys()
+        for split, listed in (negatives or {}).items():
+            counts["splits"][split] |= _write_negatives(folder, split, listed, judging)
         for split, named in (questions or {}).items():
             if strange := [name for name in named if name not in known]:
                 raise EncoreError(f"question {strange[0]!r} of split {split!r} is not among the queries; add it there")
@@ -260,6 +277,31 @@ def write_collection(
         counts |= article_counts()
     write_json(folder / "statistics.json", counts)
     return counts
+
+
+def _write_negatives(folder: Path, split: str, listed: Iterable[Judgment], judging: Judging) -> dict[str, int]:
+    """Write lines ``query-id corpus-id rank`` and count them, and those that are left out."""
+    left_out, counts = Counter[str](), Counter(negatives=0)
+    with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
+        file.write(NEGATIVES_HEADER + "\n")
+        for each in judging.known(listed, left_out):
+            file.write(f"{each.query}\t{each.document}\t{each.grade}\n")
+            counts["negatives"] += 1
+    return {**counts, **{f"negatives_{reason}": count for reason, count in left_out.items()}}
+
+
+def left_out(counts: Mapping[str, Any]) -> list[str]:
+    """What a collection's counts say was left out, in a sentence if anything was."""
+    found = Counter[str]()
+    for each in (counts, *counts["splits"].values()):
+        found.update({LEFT_OUT[name]: count for name, count in each.items() if name in LEFT_OUT})
+    return [f"Left out: {', '.join(f'{count:,} {what}' for what, count in found.items())}."] if found else []
+
+
+def rows_of_answers(answers: Mapping[str, list[str]]) -> Iterator[Row]:
+    """Answers by query as rows, of what is there once they are read: reading queries may fill it."""
+    for name, given in answers.items():
+        yield {"_id": name, "answers": given}
 
 
 def _write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -> dict[str, int]:

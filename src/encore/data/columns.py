@@ -29,7 +29,11 @@ NEEDED: Mapping[What, Names] = {
     "queries": {"_id": (*_QUERY, *_ANY), "text": ("text", "query", "title", "question", "contents", "description")},
 }
 OPTIONAL: Mapping[What, Names] = {
-    "training": {"_id": (*_QUERY, *_ANY), "negatives": ("negative_passages", "hard_negative_ctxs")},
+    "training": {
+        "_id": (*_QUERY, *_ANY),
+        "negatives": ("negative_passages", "hard_negative_ctxs"),
+        "answers": ("answers",),
+    },
     "passages": {"title": ("title", "headline", "ttl", "hl", "head")},
 }
 HEADERLESS: Mapping[tuple[What, int], Sequence[str]] = {  # by the number of columns, as in MS MARCO's files
@@ -48,11 +52,12 @@ _KNOWN = {name for kind in (*NEEDED.values(), *OPTIONAL.values()) for names in k
 
 
 class Asked(NamedTuple):
-    """A training row: its query (without ``_id`` if it has none), and the passages that answer it, or do not."""
+    """A training row: its query (without ``_id`` if it has none), passages that answer it, or do not, and answers."""
 
     query: Row
     positives: list[Row]
     negatives: list[Row]
+    answers: list[str]
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,13 @@ class Meaning:
     def asked(self, row: Row) -> Asked:
         """A query with its passages."""
         own = {"_id": self._id(row, "_id")} if "_id" in self.columns else {}
-        listed = (row.get(self.columns.get(name, "")) for name in ("positives", "negatives"))
-        return Asked({**own, "text": self._said(row)}, *(list(_passages(each)) for each in listed))
+        positives, negatives = (
+            list(_passages(row.get(self.columns.get(name, "")))) for name in ("positives", "negatives")
+        )
+        answers = [
+            each for each in row.get(self.columns.get("answers", "")) or () if isinstance(each, str) and each.strip()
+        ]
+        return Asked({**own, "text": self._said(row)}, positives, negatives, answers)
 
     def _id(self, row: Row, name: str) -> str:
         found = row.get(self.columns[name])

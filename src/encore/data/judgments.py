@@ -3,8 +3,8 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -35,9 +35,26 @@ class JudgedFields(FormFields):
         "out those of queries, and has the documents never found, as trec_eval",
     )
 
-    def to_spec(self) -> dict[str, str]:
-        """Its part of a collection's spec: nothing if it is the usual one, so folders keep their names."""
-        return {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
+    listed_negatives: bool = Field(
+        False,
+        description="where steps draw negatives from BM25's run, they take those that are judged 0 in training or, of "
+        "kind beir, listed in `negatives/<split>.tsv`",
+    )
+
+    @property
+    def lists_negatives(self) -> bool:
+        """True if it is said to list them."""
+        return self.listed_negatives
+
+    @property
+    def takes_listed_negatives(self) -> bool:
+        """True if it is said to list them."""
+        return self.listed_negatives
+
+    def to_spec(self) -> dict[str, Any]:
+        """Its part of a collection's spec: nothing of what is usual, so folders keep their names."""
+        unknown = {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
+        return unknown | ({"listed_negatives": True} if self.listed_negatives else {})
 
 
 class Judging:
@@ -71,6 +88,18 @@ class Judging:
         counts = {"queries": len(grades), "judgments": sum(map(len, grades.values()))}
         others = {**left_out, "queries_without_relevant": barren}
         return grades, counts | {name: count for name, count in others.items() if count}
+
+    def known(self, listed: Iterable[Judgment], left_out: Counter[str]) -> Iterator[Judgment]:
+        """Those of queries and documents that exist; others are counted.
+
+        Raises:
+            EncoreError: there is another one, and such are refused.
+        """
+        for each in listed:
+            if reason := self._left_out(each):
+                left_out[reason] += 1
+            else:
+                yield each
 
     def _left_out(self, judgment: Judgment) -> str | None:
         """Why a judgment is left out, if it is.
@@ -107,6 +136,11 @@ def whole_grade(grade: str, before: str = "") -> int:
     if (whole := _GRADE.fullmatch(grade)) is None:
         raise EncoreError(f"{before}grade {quoted(grade)} is not a whole number; give one, such as 1")
     return int(whole[1])
+
+
+def not_relevant(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Those that say that a passage does not answer: negatives that somebody has judged, of rank 0."""
+    return [each._replace(grade=0) for each in judgments if each.grade <= 0]
 
 
 def highest_graded(judged: Mapping[str, int]) -> set[str]:

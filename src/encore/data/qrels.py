@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from encore.data.collection import QRELS_HEADER
+from encore.data.collection import NEGATIVES_HEADER, QRELS_HEADER
 from encore.data.judgments import Judgment, whole_grade
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_records
@@ -32,6 +32,21 @@ def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], sp
         raise EncoreError(f"{path} has no judgment; give it some, or leave the split out of `splits:`")
     if not is_relevant:
         raise EncoreError(f"{path} has no grade above 0, so nothing is relevant; correct its grades, or see `grades:`")
+
+
+def read_negatives(path: Path) -> Iterator[Judgment]:
+    """The passages that a file of ``query-id``, ``corpus-id`` and ``rank`` lists, with their rank as grade.
+
+    Raises:
+        EncoreError: with file and line, it is no such file.
+    """
+    for number, line in numbered_records(path):
+        place, fields = f"{path}, line {number}", line.split("\t")
+        if number == 1 and line != NEGATIVES_HEADER:
+            raise EncoreError(f"{place}: the header must be query-id, corpus-id and rank, tab-separated; add it")
+        if number > 1:
+            query, document, rank = _columns(place, fields, 3, "tabs")
+            yield Judgment(query, document, whole_grade(rank, f"{place}, rank: "), place)
 
 
 def _lines(path: Path) -> Iterator[Judgment]:

@@ -9,16 +9,18 @@ import json
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import KnownSize, MadeFrom, Split
+from encore.config.datasets import KnownSize, MadeFrom, Split, role_of
 from encore.config.strict import Positive
 from encore.data import qrels as judged
-from encore.data.collection import Judgment, refuse_shared, write_collection
-from encore.data.judgments import JudgedFields
+from encore.data.collection import NEGATIVES, Judgment, refuse_shared, write_collection
+from encore.data.judgments import JudgedFields, not_relevant
+from encore.data.qrels import read_negatives
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.datasets import counting
@@ -99,14 +101,16 @@ class BeirFields(JudgedFields):
         }
 
     def paths(self) -> dict[str, Path]:
-        """The files that are read: ``corpus``, ``queries``, ``qrels of`` each split, and ``answers`` if there are any.
+        """The files that are read: ``corpus``, ``queries``, ``qrels of`` each split, and if there are any ``answers``.
+
+        With ``listed_negatives`` also ``negatives of`` each split that has some.
 
         Without splits there are passages alone, to pre-train on.
 
         Raises:
             EncoreError: one is missing.
         """
-        return _paths(Path(self.path), self._files())
+        return _paths(Path(self.path), self._files(), self.listed_negatives)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: digests of the files that are read, whatever the folder is called.
@@ -136,14 +140,16 @@ class BeirFields(JudgedFields):
         """Check the first document, and all judgments.
 
         Raises:
-            EncoreError: with file and line: there is no document, judgments cannot be read, no query would be left to
-                train on, or one that trains is tested.
+            EncoreError: with file and line: there is no document, judgments or listed negatives cannot be read, no
+                query would be left to train on, or one that trains is tested.
         """
         spec, paths = self.resolve(), self.paths()
         if next(numbered_objects(paths["corpus"]), None) is None:
             raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
         judgments, _ = _judgments(spec, paths)
         judgments |= hold_out(judgments, **spec["held_out"]) if spec["held_out"] else {}
+        for each in _negatives(spec, paths, judgments).values():
+            next(iter(each), None)
         refuse_shared({split: {each.query for each in own} for split, own in judgments.items()}, judgments)
 
     def known_size(self) -> KnownSize:
@@ -168,7 +174,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
             text, repeats an id, or judges what does not exist.
     """
     source = inputs.needed_source()
-    paths = _paths(source, spec["files"])
+    paths = _paths(source, spec["files"], "listed_negatives" in spec)
     refuse_changed(source, contents(paths), spec["content"])
     qrels, other_grades = _judgments(spec, paths)
     if spec["held_out"]:
@@ -181,10 +187,12 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         corpus = without_empty(paths["corpus"], once(corpus, left_out, set()), empty)
         queries = asked(once(queries, left_out, set()), left_out)
     judgments: dict[str, Iterable[Judgment]] = {**qrels}
+    negatives = _negatives(spec, paths, qrels)
     if "windows" in spec:
         parts, (words, stride) = dict[str, list[str]](), spec["windows"]
         corpus = _windows(corpus, words, stride, parts)
         judgments = {split: _of_windows(own, parts) for split, own in qrels.items()}
+        negatives = {split: _of_windows(own, parts) for split, own in negatives.items()}
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
@@ -193,6 +201,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         statistics=ChainMap({"judgments_of_other_grades": other_grades} if other_grades else {}, left_out),
         form=form,
         answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
+        negatives=negatives,
         empty=empty,
         unknown_judgments=spec.get("unknown_judgments", "refuse"),
     )
@@ -208,11 +217,39 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
     return found, dict(left_out)
 
 
-def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
+def _negatives(
+    spec: Mapping[str, Any], paths: Mapping[str, Path], qrels: Mapping[str, list[Judgment]]
+) -> dict[str, Iterable[Judgment]]:
+    """The passages that each training split lists as negatives: in its file, in its judgments, or both.
+
+    Raises:
+        EncoreError: one lists none.
+    """
+    found: dict[str, Iterable[Judgment]] = {}
+    for split in (each for each in spec["files"] if "listed_negatives" in spec and role_of(each) == "train"):
+        path = paths.get(_listed(split))
+        judged_so = not_relevant(qrels[split])
+        if path is None and not judged_so:
+            raise EncoreError(
+                f"{paths[_qrels(split)]} judges nothing as not relevant (0), and there is no negatives/{split}.tsv; "
+                "add one, or leave `listed_negatives` out"
+            )
+        found[split] = chain(read_negatives(path) if path else (), judged_so)
+    return found
+
+
+def _paths(folder: Path, files: dict[str, str], with_negatives: bool) -> dict[str, Path]:
     paths = {name: _data_file(folder, name) for name in ("corpus", "queries") if files or name == "corpus"}
     if any((folder / f"answers.jsonl{packed}").exists() for packed in PACKED):
         paths["answers"] = _data_file(folder, "answers")
+    for split in files if with_negatives else ():
+        packed = (folder / f"{NEGATIVES}/{split}.tsv{end}" for end in PACKED)
+        paths |= {_listed(split): path for path in packed if path.exists()}
     return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
+
+
+def _listed(split: str) -> str:
+    return f"negatives of {split}"
 
 
 def _qrels(split: str) -> str:

@@ -56,7 +56,6 @@ class DprFields(CollectionFields):
     """An entry of the catalogue with ``kind: dpr``."""
 
     only_passages: ClassVar[bool] = True
-    lists_negatives: ClassVar[bool] = True
 
     path: str | None = Field(None, exclude=True, description="the folder of your own files")
     passages: str = Field(description="the file of passages: `source:file`, or a file in `path`")
@@ -70,6 +69,11 @@ class DprFields(CollectionFields):
         counted = {"passages", *(f"{what}.{split}" for what in COUNTED for split in self.splits)}
         source_files.refuse_uncounted(self.expected, counted)
         return self
+
+    @property
+    def lists_negatives(self) -> bool:
+        """True: files of training questions list them."""
+        return True
 
     def files(self) -> list[str]:
         """Every file that is read, by its place."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import KnownSize, MadeFrom, Split
+from encore.config.datasets import KnownSize, MadeFrom, Split, role_of
 from encore.config.languages import ENGLISH, SPOKEN, language_code
 from encore.config.strict import Positive
-from encore.data.collection import Judgment, Row, write_collection
-from encore.data.judgments import JudgedFields
+from encore.data.collection import Judgment, Row, rows_of_answers, write_collection
+from encore.data.judgments import JudgedFields, not_relevant
 from encore.data.text_fields import Form
 from encore.data.validation import says_something
 from encore.datasets.download.ir_datasets import explained, offline
@@ -108,6 +108,10 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
     }
     if spec["held_out"]:
         qrels |= hold_out(qrels, "train", "valid", spec["held_out"])
+    training = [split for split in qrels if "listed_negatives" in spec and role_of(split) == "train"]
+    negatives = {split: not_relevant(qrels[split]) for split in training}
+    if not all(negatives.values()):
+        raise EncoreError(f"{spec['id']} judges nothing as not relevant to train on; leave `listed_negatives` out")
     empty: set[str] = set()
     with explained(spec["id"]):
         names = sorted(form.fields | {"title", "text"})
@@ -119,7 +123,8 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
             _queries(load, spec["splits"].values(), answers),
             qrels,
             form=form,
-            answers=_rows(answers),
+            answers=rows_of_answers(answers),
+            negatives=negatives,
             empty=empty,
             unknown_judgments=spec.get("unknown_judgments", "refuse"),
         )
@@ -174,12 +179,6 @@ def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, l
                 yield {"_id": name, "text": text}
             elif seen[name] != text:
                 raise EncoreError(f"{each['id']}: query {name!r} is another one in another split; give one a `prefix:`")
-
-
-def _rows(answers: Mapping[str, list[str]]) -> Iterator[Row]:
-    """What is read after the queries, which fill ``answers``."""
-    for name, given in answers.items():
-        yield {"_id": name, "answers": given}
 
 
 def _judgments(

@@ -53,13 +53,15 @@ def order(ours: Run, theirs: Run, depth: int) -> RankAgreement:
     the shorter one.
 
     Raises:
-        EncoreError: no query is answered by both.
+        EncoreError: no query is answered by both, or none with a document of both.
     """
     from repro_eval.measure.document_order import KTU, RBO
 
     both = [query for query in theirs if query in ours]
     if not both:
         raise EncoreError("the two runs answer no query in common; name runs over the same queries")
+    if all(set(ours[query].documents).isdisjoint(theirs[query].documents) for query in both):
+        raise EncoreError("the two runs rank no document in common; name runs over the same passages, by the same ids")
     taus, overlaps = [], []
     for query in both:
         count = min(depth, len(ours[query]), len(theirs[query]))

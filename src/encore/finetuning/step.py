@@ -100,7 +100,10 @@ def finetune(
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, weights)
     print(f"{len(task)} training queries", flush=True)
-    validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
+    validate = None
+    if step.validate_every:
+        pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, spec))
+        validate = Validation(step, pool, store)
     done = train(
         task,
         encoder,

@@ -6,9 +6,10 @@ collection and only comparable with each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,7 @@ class Pool:
     queries: np.ndarray  # [Q]
     passages: np.ndarray  # [P]
     positive: np.ndarray  # [Q, P] bool, passages of a query's highest grade
+    left_out: np.ndarray  # [Q, P] bool, neither right nor wrong for a query, as its negatives leave them out
 
 
 class Validation:
@@ -49,14 +51,23 @@ class Validation:
         passages = embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.step.length)
         queries = embed.embed_texts(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
-        scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
-        return MEASURES[self.step.validation_measure](scores.numpy(), self.pool.positive)
+        scores = (torch.from_numpy(queries) @ torch.from_numpy(passages).T).numpy()
+        scores[self.pool.left_out] = -np.inf
+        return MEASURES[self.step.validation_measure](scores, self.pool.positive)
 
 
-def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStore) -> Pool:
+def validation_pool(
+    step: FinetuneStep,
+    collection: Collection,
+    store: TokenStore,
+    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
+) -> Pool:
     """The step's sample of validation queries, their positives, and a sample of the other passages.
 
     The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
+
+    Args:
+        excluded: documents that are no negatives of a query, besides the judged ones (``negatives/excluded.py``).
 
     Raises:
         EncoreError: the validation role judges nothing relevant, or names what the token store does not have.
@@ -77,6 +88,12 @@ def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStor
             queries=np.array([query_rows[name] for name in positives]),
             passages=np.array([rows[document] for document in documents]),
             positive=np.array([[document in best for document in documents] for best in positives.values()]),
+            left_out=np.array(
+                [
+                    [each in excluded.get(name, ()) and each not in best for each in documents]
+                    for name, best in positives.items()
+                ]
+            ),
         )
     except KeyError as error:
         raise EncoreError(f"{error} is judged, but not in the token store; make the tokens again") from error

@@ -535,7 +535,7 @@ def test_copies_are_counted_and_kept_out_of_negatives(bare: Path) -> None:
     twice = [*rows, *({**row, "_id": f"copy-{row['_id']}", "text": row["text"].upper()} for row in rows)]
     (place / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, twice)).encode()))
     said = "40 passages repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
-    assert f"The {said}" in new("own", "--beir", "data/own")
+    assert said in new("own", "--beir", "data/own")
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["ignore_copies"] is True
     plan, _ = planned("config/own.yaml")
     everything_declared(plan)
@@ -644,6 +644,30 @@ def test_files_in_another_form_become_a_folder_and_a_run(bare: Path) -> None:
     assert f"{start}; the others start at 0." in printed
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["path"] == "data/own"
     assert planned("config/own.yaml")[1]["collection"] == 1
+
+
+def test_negatives_that_training_rows_list_replace_bm25s(bare: Path) -> None:
+    """Tevatron's rows, from the file to the steps; where few queries list some, BM25's stay, and it is said."""
+    place = raw(train=0)
+    passages = [{"docid": f"{n:03}", "text": f"Two sentences. They are here {n}"} for n in range(12)]
+    rows = [
+        {"query_id": f"t{n}", "query": f"two words {n}", "positive_passages": [passages[n % 12]]}
+        | {"negative_passages": [passages[(n + 1) % 12]]}
+        for n in range(60)
+    ]
+    (place / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    said = "60 training queries list negatives, which stand in the place of BM25's (listed_negatives)."
+    assert said in new("own", "--from", "raw", "--config", "config/nano.yaml")
+    entry = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]
+    assert entry["listed_negatives"] is True
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["negatives_from_dataset"] == 1
+    trained = [each for each in plan.made.values() if each.stage == "finetune"]
+    stages = {each.spec["step"]["negatives"]: each.inputs["negatives"].stage for each in trained}
+    assert stages == {"bm25": "negatives_from_dataset", "mined": "negatives"}
+    folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)}, "data/few")
+    assert "Only 1 training queries list negatives, so BM25's are drawn;" in new("few", "--beir", "data/few")
+    assert "listed_negatives:" not in Path("config/few.yaml").read_text().partition("datasets:")[2]
 
 
 def test_what_was_made_of_other_files_stays_where_no_run_can_be_written(bare: Path) -> None:

@@ -142,6 +142,53 @@ def many_queries(folder: Path) -> Path:
     return write(folder, queries=queries, test=["q30\td1\t1"], train=[f"q{number}\td1\t1" for number in range(30)])
 
 
+def listing(folder: Path, *lines: str, header: str = "query-id\tcorpus-id\trank") -> Path:
+    (folder / "negatives").mkdir(exist_ok=True)
+    (folder / "negatives/train.tsv.gz").write_bytes(gzip.compress("\n".join([header, *lines, ""]).encode()))
+    return folder
+
+
+def test_listed_negatives_are_read_where_the_entry_says_so(tmp_path):
+    """Those of a file with their ranks, and those that are judged 0; an entry that says nothing stays as it was."""
+    folder = write(tmp_path / "in", train=["q1\td1\t1", "q1\td2\t0"])
+    usual = fields(folder).resolve()
+    assert list(build(folder, tmp_path / "judged", listed_negatives=True).negatives("train")) == [("q1", "d2", 0)]
+    listing(folder, "q1\td2\t3")
+    assert fields(folder).resolve() == usual
+    made = build(folder, tmp_path / "both", listed_negatives=True)
+    assert list(made.negatives("train")) == [("q1", "d2", 3), ("q1", "d2", 0)]
+    assert json.loads((tmp_path / "both/statistics.json").read_text())["splits"]["train"]["negatives"] == 2
+    with pytest.raises(EncoreError, match="lists no negatives of train"):
+        next(build(folder, tmp_path / "none").negatives("train"))
+    changed = fields(folder, listed_negatives=True).resolve()
+    assert changed != fields(listing(folder, "q1\td2\t4"), listed_negatives=True).resolve()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["q1\td9\t1"], "negatives/train.tsv.gz, line 2: document 'd9' is not in the corpus"),
+        (["q9\td1\t1"], "negatives/train.tsv.gz, line 2: query 'q9' is not among the queries"),
+        (["q1\td2"], "negatives/train.tsv.gz, line 2: 2 fields, 3 separated by tabs"),
+        (["q1\td2\tfirst"], "negatives/train.tsv.gz, line 2, rank: grade 'first' is not a whole number"),
+        (None, "train.tsv judges nothing as not relevant (0), and there is no negatives/train.tsv"),
+    ],
+)
+def test_negatives_that_do_not_fit_are_named(tmp_path, lines, said):
+    folder = write(tmp_path / "in")
+    if lines:
+        listing(folder, *lines)
+    with pytest.raises(EncoreError) as caught:
+        build(folder, tmp_path / "out", listed_negatives=True)
+    assert said in str(caught.value)
+    if not lines:
+        with pytest.raises(EncoreError, match="judges nothing as not relevant"):
+            fields(folder, listed_negatives=True).check_files()
+    dropped = {"listed_negatives": True, "unknown_judgments": "drop"}
+    if lines and lines[0].endswith("1"):
+        assert list(build(folder, tmp_path / "out", **dropped).negatives("train")) == []
+
+
 def test_validation_is_held_out_of_training_by_hash(tmp_path):
     splits = {**SPLITS, "valid": {"role": "valid"}}
     collection = build(many_queries(tmp_path / "in"), tmp_path / "out", splits=splits, valid_queries=10)

@@ -200,7 +200,7 @@ def test_training_rows_give_queries_judgments_passages_and_negatives(tmp_path: P
     rows = [tevatron("q1", "lift", ["a"], ["b", "c"]), tevatron("q2", "drag", ["b", "d"], ["a"])]
     (tmp_path / "train.jsonl").write_text(lines(*rows))
     said = convert(tmp_path / "train.jsonl", tmp_path / "made")
-    assert "3 judgments of train, 4 passages, 2 queries, 3 listed negatives from train.jsonl" in said[0]
+    assert "3 judgments of train, 3 listed negatives, 4 passages, 2 queries from train.jsonl" in said[0]
     made = Collection(tmp_path / "made")
     assert [row["_id"] for row in made.corpus()] == ["a", "b", "c", "d"]
     assert made.qrels("train") == {"q1": {"a": 1}, "q2": {"b": 1, "d": 1}}
@@ -235,8 +235,10 @@ def test_dprs_rows_are_numbered_and_passages_come_from_the_corpus_if_there_is_on
     }
     (raw / "nq-dev.json").write_text(json.dumps([row, {**row, "question": "whom"}]))
     said = "\n".join(convert(raw, tmp_path / "made"))
-    assert "not read: answers, negative_ctxs" in said
+    assert "2 queries with answers" in said
+    assert "not read: negative_ctxs" in said
     made = Collection(tmp_path / "made")
+    assert made.answers() == {"dev-1": ["a"], "dev-2": ["a"]}
     assert [(row["_id"], row["text"]) for row in made.corpus()] == [("1", 'a "b"'), ("2", "c")]
     assert made.queries() == {"dev-1": "who", "dev-2": "whom"}
     assert made.qrels("dev") == {"dev-1": {"1": 1}, "dev-2": {"1": 1}}
@@ -318,9 +320,42 @@ def test_drop_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     files = {"corpus.tsv": "1\ta\n2\t \n", "queries.tsv": "1\tx\n", "qrels.txt": "1 0 1 1\n1 0 2 1\n1 0 3 1\n"}
     for name, text in files.items():
         (tmp_path / "raw" / name).write_text(text)
-    convert(tmp_path / "raw", tmp_path / "made", drop=True)
+    with pytest.raises(EncoreError, match=r"or set `empty_documents: drop` \(here: `--drop`\)"):
+        convert(tmp_path / "raw", tmp_path / "made")
+    (tmp_path / "raw/corpus.tsv").write_text(files["corpus.tsv"] + "1\ta\n")
+    (tmp_path / "raw/queries.tsv").write_text(files["queries.tsv"] + "2\t \n1\tx\n")
+    said = convert(tmp_path / "raw", tmp_path / "made", drop=True)
+    assert said[-1] == (
+        "Left out: 1 passages without text, 2 rows that are there again, 1 queries without text, 1 judgments of "
+        "passages without text, 1 judgments of passages that do not exist."
+    )
     made = Collection(tmp_path / "made")
     assert ([row["_id"] for row in made.corpus()], made.qrels("test")) == (["1"], {"1": {"1": 1}})
+    assert list(made.queries()) == ["1"]
+
+
+def test_judgments_of_subtopics_are_counted_as_those_of_their_topic(tmp_path: Path) -> None:
+    """TREC's diversity task names a subtopic in the column that is 0 otherwise."""
+    (tmp_path / "raw").mkdir()
+    for name, text in {**SMALL, "qrels.txt": "1 1 1 1\n1 2 1 1\n"}.items():
+        (tmp_path / "raw" / name).write_text(text)
+    said = convert(tmp_path / "raw", tmp_path / "made")
+    assert "2 judgments of a subtopic, which count for its topic, 2 judgments of test from qrels.txt" in "".join(said)
+    assert said[-1] == "Left out: 1 judgments that are there again."
+    assert Collection(tmp_path / "made").qrels("test") == {"1": {"1": 1}}
+    (tmp_path / "raw/qrels.txt").write_text("1 1 1 1\n1 2 1 0\n")
+    with pytest.raises(EncoreError, match="judged twice, with other grades"):
+        convert(tmp_path / "raw", tmp_path / "again")
+
+
+def test_a_listed_negative_that_is_no_passage_is_refused_with_its_row(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/corpus.tsv").write_text("a\tlift\n")
+    (tmp_path / "raw/train.jsonl").write_text(lines(tevatron("q1", "lift", ["a"], ["b"])))
+    with pytest.raises(EncoreError, match=r"train.jsonl, line 1: document 'b' is not in the corpus"):
+        convert(tmp_path / "raw", tmp_path / "made")
+    said = convert(tmp_path / "raw", tmp_path / "made", drop=True)
+    assert said[-1] == "Left out: 1 listed negatives that do not exist."
 
 
 def test_drop_leaves_empty_passages_out_of_listed_negatives(tmp_path: Path) -> None:
@@ -328,7 +363,7 @@ def test_drop_leaves_empty_passages_out_of_listed_negatives(tmp_path: Path) -> N
     row["negative_passages"][0] |= {"title": "", "text": " "}
     (tmp_path / "train.jsonl").write_text(lines(row))
     said = convert(tmp_path / "train.jsonl", tmp_path / "made", drop=True)
-    assert "1 listed negatives" in said[0]
+    assert said[-1] == "Left out: 1 passages without text, 1 listed negatives without text."
     assert list(Collection(tmp_path / "made").negatives("train")) == [("q1", "c", 2)]
 
 

@@ -40,7 +40,8 @@ def test_the_same_run_is_in_the_same_order_and_the_reverse_is_not() -> None:
     back = order({"q": ranked(*"fedcba")}, run, 100)
     assert back.tau == -1.0
     assert 0 < back.overlap < 1
-    assert order({"q": ranked(*"uvwxyz")}, run, 6).overlap == 0.0
+    other = {"r": ranked(*"abc")}
+    assert order({"q": ranked(*"uvwxyz"), **other}, {**run, **other}, 6).overlap == 0.5, "0 of q, 1 of r"
 
 
 def test_order_is_as_counted_by_hand() -> None:
@@ -94,6 +95,9 @@ def test_a_query_without_an_answer_counts_as_nothing() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     run, other = answers([1, 2, 3, 4, 5, 6]), {"z": ranked("a")}
+    foreign = {query: ranked(*(f"other-{each}" for each in found.documents)) for query, found in run.items()}
+    with pytest.raises(EncoreError, match="no document in common; name runs over the same passages"):
+        order(run, foreign, 10)
     with pytest.raises(EncoreError, match="no query in common"):
         order(run, other, 10)
     with pytest.raises(EncoreError, match="fewer than 2 queries"):

@@ -126,13 +126,16 @@ def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeyp
 def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage(made, monkeypatch, capfd):
     path = made / "collection/negatives/train.tsv.gz"
     path.parent.mkdir()
-    lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q9\td05\t1"]
+    lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q2\td08\t0", "q9\td05\t1"]
     with manifest.record(made / "collection", stage="collection.beir", spec={}, inputs=[]):
         path.write_bytes(gzip.compress(("\n".join([mining.HEADER, *lines]) + "\n").encode()))
+        with (made / "collection/qrels/train.tsv").open("a") as file:
+            file.write("q2\td08\t0\n")
     spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
     code, found = call(monkeypatch, "negatives_from_dataset.py", made / "n", spec, collection=made / "collection")
-    assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)
-    assert mining.read_negatives(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
+    assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 4, 1, 1)
+    judged_so = {"d08": 0}
+    assert mining.read_negatives(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": judged_so | {"d07": 1}}
     few = {**spec, "keep": 1}
     assert call(monkeypatch, "negatives_from_dataset.py", made / "few", few, collection=made / "collection")[0] == 0
     assert all(len(drawn) <= 1 for drawn in mining.read_negatives(made / "few").values())

@@ -7,9 +7,12 @@ import pytest
 import torch
 
 from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.copies import count_copies
+from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
-from tests.support.small_finetuning import Lookup, step, vectors
+from encore.models import embed
+from tests.support.small_finetuning import Lookup, Texts, step, vectors
 
 
 def test_reciprocal_rank_by_hand():
@@ -72,6 +75,31 @@ def test_pool_holds_the_answers_and_a_stable_sample(store, collection):
     larger = validation_pool(step(validation_pool=8), collection, store)
     assert set(pool.passages.tolist()) <= set(larger.passages.tolist())
     assert len(validation_pool(step(validation_queries=2), collection, store).queries) == 2
+
+
+def test_a_copy_of_an_answer_and_the_own_document_are_no_wrong_passages(store, tmp_path):
+    """Of the ranking of q8 the first has the text of the answer, the second is the query's own, the third answers."""
+    names, wanted = list(store.passages.names), step(validation_pool=30)
+    encoder = Lookup().float().requires_grad_(False)
+    vectors = embed.embed_texts(encoder, store.passages, np.arange(30), wanted.length)
+    asked = embed.embed_texts(encoder, store.queries, np.array([8]), wanted.query_length)
+    copy, own, answer = (names[row] for row in np.argsort(-(vectors @ asked[0]))[:3])
+    ids = {own: "q8"}
+    write_collection(
+        tmp_path,
+        [{"_id": ids.get(name, name), "title": "", "text": "a" if name in (copy, answer) else name} for name in names],
+        [{"_id": name, "text": name} for name in store.queries.names],
+        {"train": [Judgment("q0", "d29", 1)], "valid": [Judgment("q8", answer, 1)]},
+    )
+    count_copies(tmp_path)
+    renamed = Texts(list(store.passages), [ids.get(name, name) for name in names])
+    here = SimpleNamespace(passages=renamed, queries=store.queries)
+    values = {}
+    for ignored in ((), ("ignore_copies",), ("ignore_copies", "ignore_identical_ids")):
+        excluded = no_negatives(Collection(tmp_path), "valid", dict.fromkeys(ignored, True))
+        pool = validation_pool(wanted, Collection(tmp_path), here, excluded)
+        values[len(ignored)] = Validation(wanted, pool, here)(encoder, 0)
+    assert values == pytest.approx({0: 1 / 3, 1: 1 / 2, 2: 1})
 
 
 def test_validation_ranks_the_pool(store, collection):

@@ -15,13 +15,15 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from encore.config.languages import ENGLISH
-from encore.data.collection import Collection
+from encore.data.collection import NEGATIVES, Collection, left_out
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
 from encore.data.vocabulary import fewest_pieces, unknown_share
+from encore.datasets.foreign.conversion import naming_drop
 from encore.datasets.kinds import build_collection, load_kind
 from encore.datasets.source_files import chosen_to_validate
 from encore.errors import EncoreError
+from encore.storage.text_files import PACKED
 
 TRAIN, TESTED = "train", ("test", "dev", "dev1", "dev2", "valid", "validation", "val")  # usual names of judgments
 CHANGES = {  # by kind, what else than --zero-shot there is if none tests, none trains, or too few do
@@ -30,6 +32,7 @@ CHANGES = {  # by kind, what else than --zero-shot there is if none tests, none 
 }
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
+ENOUGH = 0.9  # of the training queries, to learn from the negatives that these list
 LOOKED_AT, UNLIKE = 1000, 0.5  # texts, for their script; more of their letters are of another one
 CROSSED = "queries are in another {}: BM25 reads them like passages, and finds only words that both write alike."
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
@@ -107,14 +110,13 @@ def beir_source(
     given = {role: {} if found[name] == f"qrels/{role}.tsv" else {"file": found[name]} for role, name in named.items()}
     fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **language_field(language)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
+    listed = TRAIN in given and any((folder / f"{NEGATIVES}/{TRAIN}.tsv{end}").exists() for end in PACKED)
+    fields |= {"listed_negatives": True} if listed else {}
     with TemporaryDirectory() as place:
         splits = {role: {"role": role, **where} for role, where in given.items()}
         spec = load_kind("beir").fields.model_validate({**fields, "splits": splits}).resolve()
-        try:
+        with naming_drop():
             build_collection("beir", spec, Path(place), source=folder)
-        except EncoreError as error:
-            hint = " (here: `--drop`)" if "drop`" in str(error) else ""
-            raise EncoreError(f"{error}{hint}") from error
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
         _refuse_without_negatives(made, counts["passages"])
@@ -126,6 +128,7 @@ def beir_source(
         source = with_validation(Source(fields, given, counts["passages"], queries, grades, pretrains=pretrain))
         held_out = chosen_to_validate(made.qrels(TRAIN), source.held_out) if source.held_out else ()
         source.overlap = overlap_with_training(made, "test", held_out) if named else NOTHING
+        source.notes = [*left_out(counts), *_listed_negatives(made, source)]
         source.own = own_documents(made)
         closest = _closest(made, language)
         source.pairs_of_sentences, source.closest = closest is not None, closest or 0
@@ -134,12 +137,31 @@ def beir_source(
         source.unknown = unknown_share(made.queries().values(), pieces, language)
         source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
         if (asked := made.queries()) and abs(source.foreign - _foreign(asked.values())) > UNLIKE:
-            source.notes = ["The " + CROSSED.format("script")]
+            source.notes = [*source.notes, "The " + CROSSED.format("script")]
             fields["note"] = f"{folder.name}: {CROSSED.format('script')}"
     source.copies = {name: counts[name] for name in REPEATED if name in counts}
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
     return source
+
+
+def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
+    """Let steps take the negatives that training queries list, if nearly all do; what there is to say of it."""
+    if not source.trains:
+        return
+    judged = made.qrels(TRAIN)
+    if source.fields.pop("listed_negatives", False):
+        listing = len({query for query, *_ in made.negatives(TRAIN)} & judged.keys())
+    else:
+        listing = sum(min(grades.values()) <= 0 < max(grades.values()) for grades in judged.values())
+    if listing >= ENOUGH * sum(max(grades.values()) > 0 for grades in judged.values()):
+        source.fields["listed_negatives"] = True
+        yield f"{listing:,} training queries list negatives, which stand in the place of BM25's (listed_negatives)."
+    elif listing:
+        yield (
+            f"Only {listing:,} training queries list negatives, so BM25's are drawn; with `listed_negatives: true` the "
+            "dataset's entry takes those."
+        )
 
 
 def _refuse_without_negatives(made: Collection, passages: int) -> None:

@@ -2,17 +2,19 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, write_collection
+from encore.data.collection import Judgment, left_out, rows_of_answers, write_collection
 from encore.data.columns import NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
-from encore.data.validation import Located, LocatedFiles, Row
+from encore.data.validation import Located, LocatedFiles, Row, says_something
 from encore.datasets.beir import asked, once, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
-from encore.storage.files import appearing, open_text_writer
+from encore.storage.files import appearing
 from encore.storage.progress import Progress
 
 _SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(?![a-z])")
@@ -51,6 +53,16 @@ class Part:
         named = self.split if self.place == 1 else f"{self.split}-{self.place}"
         for number, row in self.read(self.meaning.asked):
             yield number, row._replace(query={"_id": f"{named}-{number}", **row.query})
+
+    def judged(self) -> Iterator[tuple[int, Judgment]]:
+        """Judgments; those of a subtopic, which the second of TREC's columns may name, are counted."""
+
+        def take(row: Row) -> Judgment:
+            if row.get("iteration", "0").upper() not in ("0", "Q0"):
+                self.counts["judgments of a subtopic, which count for its topic"] += 1
+            return self.meaning.judgment(row)
+
+        return self.read(take)
 
     def listed(self) -> Iterator[tuple[int, Row]]:
         """Every passage that a row lists."""
@@ -124,43 +136,69 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
             f"{source} has no passages (there: {'. '.join([*there, *others.values()][:SHOWN]) or 'nothing'}); a file "
             f"of them has {expected('passages')}, and, where that is only an id and a text, corpus or doc in its name"
         )
-    with appearing(folder) as made:
-        _write_negatives(made, by_kind["training"], _write(made, by_kind, drop))
-    return [*_sentences(source, parts), *([f"Not read: {', '.join([*others][:SHOWN])}."] if others else [])]
+    with appearing(folder) as made, naming_drop():
+        counts = _write(made, by_kind, drop)
+    return [
+        *_sentences(source, parts),
+        *left_out(counts),
+        *([f"Not read: {', '.join([*others][:SHOWN])}."] if others else []),
+    ]
 
 
-def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> set[str]:
-    """Write all but negatives; returns the passages that were left out since they are empty."""
-    empty, left_out, again = set[str](), Counter[str](), (set[bytes](), set[bytes]())
+@contextmanager
+def naming_drop() -> Iterator[None]:
+    """Name the flag where a refusal names a field of an entry."""
+    try:
+        yield
+    except EncoreError as error:
+        hint = " (here: `--drop`)" if "drop`" in str(error) else ""
+        raise EncoreError(f"{error}{hint}") from error
+
+
+def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> dict[str, Any]:
+    """Write the collection; returns its counts."""
+    answers: dict[str, list[str]] = {}
+    empty, dropped, again = set[str](), Counter[str](), (set[bytes](), set[bytes]())
 
     def documents(part: Part) -> Iterator[tuple[int, Row]]:
         listed = part.meaning.what == "training"
         rows = part.listed() if listed else part.read(part.meaning.passage)
-        rows = once(rows, left_out, again[0]) if listed or drop else rows
+        rows = once(rows, dropped, again[0]) if listed or drop else rows
         return without_empty(part.path, rows, empty) if drop else rows
 
     def queries(part: Part) -> Iterator[tuple[int, Row]]:
         training = part.meaning.what == "training"
-        rows = ((number, row.query) for number, row in part.asked()) if training else part.read(part.meaning.query)
-        rows = once(rows, left_out, again[1])  # parts of a set are often published next to the whole
-        return asked(rows, left_out) if drop else rows
+        rows = _asked(part, answers) if training else part.read(part.meaning.query)
+        rows = once(rows, dropped, again[1])  # parts of a set are often published next to the whole
+        return asked(rows, dropped) if drop else rows
 
     corpus, topics = by_kind["passages"] or by_kind["training"], [*by_kind["queries"], *by_kind["training"]]
     texts = [Located(part.path, documents(part), part.form.unit) for part in corpus]
     questions = [Located(part.path, queries(part), part.form.unit) for part in topics]
-    write_collection(
+    counts = write_collection(
         folder,
         LocatedFiles(texts),
         LocatedFiles(questions) if questions else (),
         _judgments(by_kind),
-        statistics=left_out,
+        statistics=dropped,
+        answers=rows_of_answers(answers),
+        negatives=_negatives(by_kind["training"]),
         empty=empty,
         unknown_judgments="drop" if drop else "refuse",
     )
     for what, parts, rows in (("passages", corpus, texts), ("queries", topics, questions)):
         for part, own in zip(parts, rows, strict=True):
             part.counts[what] = own.given
-    return empty
+    return counts
+
+
+def _asked(part: Part, answers: dict[str, list[str]]) -> Iterator[tuple[int, Row]]:
+    """The queries of training rows; their answers, where there are some, go to ``answers``."""
+    for number, row in part.asked():
+        if row.answers and says_something(row.query["text"]):
+            answers.setdefault(row.query["_id"], row.answers)
+            part.counts["queries with answers"] += 1
+        yield number, row.query
 
 
 def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgment]]:
@@ -179,8 +217,7 @@ def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgmen
         place, own = f"{part.path}, {part.form.unit}", found.setdefault(part.split, [])
         before = len(own)
         if part.meaning.what == "judgments":
-            read = part.read(part.meaning.judgment)
-            own += (each._replace(place=f"{place} {number}") for number, each in read)
+            own += (each._replace(place=f"{place} {number}") for number, each in part.judged())
         else:
             own += (
                 Judgment(row.query["_id"], passage["_id"], 1, f"{place} {number}")
@@ -191,18 +228,17 @@ def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgmen
     return found
 
 
-def _write_negatives(folder: Path, training: Sequence[Part], empty: Container[str]) -> None:
-    """Lines ``query-id corpus-id rank`` of the passages listed as negatives, in their order, without ``empty``."""
-    for split in dict.fromkeys(part.split for part in training):
-        with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
-            file.write(NEGATIVES_HEADER + "\n")
-            for part in (each for each in training if each.split == split):
-                for _, row in part.asked():
-                    ranked = [
-                        (rank, each["_id"]) for rank, each in enumerate(row.negatives, 1) if each["_id"] not in empty
-                    ]
-                    part.counts["listed negatives"] += len(ranked)
-                    file.writelines(f"{row.query['_id']}\t{name}\t{rank}\n" for rank, name in ranked)
+def _negatives(training: Sequence[Part]) -> dict[str, Iterator[Judgment]]:
+    """The passages listed as negatives, by split, with their place in the list as the grade."""
+
+    def listed(split: str) -> Iterator[Judgment]:
+        for part in (each for each in training if each.split == split):
+            for number, row in part.asked():
+                part.counts["listed negatives"] += len(row.negatives)
+                for rank, each in enumerate(row.negatives, 1):
+                    yield Judgment(row.query["_id"], each["_id"], rank, f"{part.path}, {part.form.unit} {number}")
+
+    return {split: listed(split) for split in dict.fromkeys(part.split for part in training)}
 
 
 def _sentences(source: Path, parts: Sequence[Part]) -> Iterator[str]:

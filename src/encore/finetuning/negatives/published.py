@@ -19,8 +19,10 @@ def published(
 ) -> tuple[Negatives, Statistics]:
     """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
 
+    Of the judged ones only the relevant are excluded.
+
     Args:
-        excluded: documents that are no negatives of a query, besides the judged ones.
+        excluded: documents that are no negatives of a query, besides the relevant ones.
 
     Raises:
         EncoreError: the collection lists none.
@@ -29,7 +31,9 @@ def published(
     found: dict[str, dict[str, int]] = {query: {} for query in query_ids}
     taken_out = 0
     for query, document, rank in collection.negatives(split):
-        if query in found and ((exclude_judged and document in judged[query]) or document in excluded.get(query, ())):
+        if query in found and (
+            (exclude_judged and judged[query].get(document, 0) > 0) or document in excluded.get(query, ())
+        ):
             taken_out += 1
         elif query in found:
             found[query][intern(document)] = rank  # many questions share one

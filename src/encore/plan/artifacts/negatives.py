@@ -61,7 +61,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
 
 def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:
     """What a step names in place of BM25's negatives of our own run, if anything."""
-    if step.published_negatives:
+    if step.published_negatives or plan.resolve.dataset(step.collection).fields.takes_listed_negatives:
         return _published(plan, step, seed)
     return listed(plan, step, seed) if step.triples else None
 
