@@ -251,8 +251,9 @@ def test_dprs_rows_are_numbered_and_passages_come_from_the_corpus_if_there_is_on
 SMALL = {"corpus.tsv": "1\ta\n", "queries.tsv": "1\tx\n"}
 REFUSED = [
     (
-        {"a.csv": "url,words\nx,y z\n"},
-        "there: raw/a.csv: comma-separated with 2 columns without header is not understood",
+        {"fragen.csv": "Nummer;Frage\n1;Was ist Auftrieb?\n"},
+        "there: raw/fragen.csv: comma-separated with no known header (Nummer, Frage) is not understood; rename its "
+        "columns or the file, or take it away",
     ),
     ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
     ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),

@@ -109,8 +109,11 @@ def _part(path: Path, name: str) -> Part:
     known = meaning(columns, name)
     is_row = "1" not in columns or columns["1"].split() == [columns["1"]]  # prose is not
     if known is None or not is_row:
-        shown = f"{len(columns)} columns without header" if "1" in columns else ", ".join(columns) or "no row"
-        raise EncoreError(f"{path}: {form.name} with {shown} is not understood; rename its columns, or take it away")
+        first_row = ", ".join(map(str, columns.values()))[:60]
+        shown = f"no known header ({first_row})" if "1" in columns else ", ".join(columns) or "no row"
+        raise EncoreError(
+            f"{path}: {form.name} with {shown} is not understood; rename its columns or the file, or take it away"
+        )
     split = next((found for part in reversed(Path(name).parts) if (found := _SPLIT.search(part.lower()))), None)
     return Part(path, form, known, split[2] if split else USES.get(known.what, ""))
 
