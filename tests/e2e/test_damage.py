@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clones import BIN, NANO, Clone, Done
+from tests.support.clones import BIN, NANO, Clone
 from tests.support.nano_jobs import CONFIG, ICT, ICT_MINED, NONE_MINED, PRODUCTS, judged, mined, tuned
+from tests.support.other_user import NOBODY, as_nobody
 
 
 def alter(path: Path) -> None:
@@ -132,15 +133,6 @@ def test_a_full_disk_loses_nothing(nano: Clone, small_disk: Path) -> None:
     assert nano.planned() == set()
 
 
-NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")  # wherever the interpreter lies
-
-
-def as_nobody(clone: Clone, *command: str) -> Done:
-    """Run a command as a user who may read everything and write only what is theirs."""
-    return clone.run(*NOBODY, *READING, *command, env={"HOME": "/tmp"})
-
-
 @pytest.fixture
 def shared(finished: Clone) -> Iterator[Clone]:
     """A finished run in a clone of nobody's; its results belong to root."""
@@ -150,7 +142,7 @@ def shared(finished: Clone) -> Iterator[Clone]:
         shutil.rmtree(root)
         pytest.skip("becoming another user needs root")
     for path in (root, root / ".snakemake", *(root / ".snakemake").rglob("*")):
-        os.chown(path, 65534, 65534)
+        os.chown(path, NOBODY, NOBODY)
     yield clone
     shutil.rmtree(root)
 

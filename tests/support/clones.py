@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from encore.storage.code_digest import HERE
+from encore.storage.files import sha256
 from tests.support import inside, served
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LARGE = 500_000  # bytes
+TELL_TIMES = ("logs", "benchmarks", "report")  # folders of results
+REMEMBERED = ("plan/index.json", "plan/digests.json")
 NANO = ("--profile", "local", "--configfile", "config/nano.yaml")
 
 # Snakemake announces each job, planned or started, with its rule and, four blanks in, its wildcards.
@@ -110,10 +113,10 @@ class Clone:
         done = inside.encore(*arguments, cwd=self.root)
         return Done(done.returncode, done.stdout + done.stderr)
 
-    def start_nano(self) -> "subprocess.Popen[str]":
+    def start_nano(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start nano as a process group of its own, as a terminal does; its output is read line by line."""
         return subprocess.Popen(
-            [str(BIN / "snakemake"), *NANO],
+            [str(BIN / "snakemake"), *arguments, *NANO],
             cwd=self.root,
             env=environment(),
             stdout=subprocess.PIPE,
@@ -142,6 +145,18 @@ class Clone:
         """Every manifest by its place; not the report's, which shows how long each job took."""
         paths = sorted((self.root / "results").rglob("*manifest.json"))
         return {str(path.relative_to(self.root)): path.read_bytes() for path in paths if path.parent.name != "report"}
+
+    def files(self) -> dict[str, str]:
+        """The digest of every file of results by its place, but not of those that differ between equal runs.
+
+        These are logs, benchmarks, ``run.json``, the report, which show times, and what planning remembers.
+        """
+        results, found = self.root / "results", {}
+        for path in filter(Path.is_file, results.rglob("*")):
+            place = path.relative_to(results)
+            if place.parts[0] not in TELL_TIMES and path.name != "run.json" and str(place) not in REMEMBERED:
+                found[str(place)] = sha256(path)
+        return dict(sorted(found.items()))
 
 
 class Done:

@@ -35,6 +35,18 @@ def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[F
 
 
 @pytest.fixture
+def same(finished: Clone, nano: Clone) -> Iterator[Callable[[], bool]]:
+    """Whether all files of results have the bytes of the undisturbed run; asked once more at the end."""
+    expected = finished.files()
+
+    def is_same() -> bool:
+        return nano.files() == expected
+
+    yield is_same
+    assert nano.files() == expected
+
+
+@pytest.fixture
 def count(record_property: Callable[[str, object], None]) -> Count:
     """Count trials: of what suite, of what class, how many, and how many of them held."""
     return lambda suite, kind, tried, held: record_property("trials", [suite, kind, tried, held])

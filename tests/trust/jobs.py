@@ -15,6 +15,12 @@ from tests.support.clones import Clone, environment
 PATIENCE = 60.0  # seconds until a job must have come to the moment that is waited for
 
 
+def folder_of(clone: Clone, kind: str) -> str:
+    """The first artifact of a kind, such as ``models/tiny+control``, below results."""
+    (found, *_) = sorted((clone.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}"))
+    return str(found.parent.relative_to(clone.root / "results"))
+
+
 class Job:
     """A job of a finished run, which is carried out again as its rule did."""
 

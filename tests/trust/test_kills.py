@@ -1,11 +1,8 @@
 """Jobs killed at any moment, trainings above all: no half file, and the same job again ends with the same bytes."""
 
-import contextlib
 import os
 import random
-import re
 import shutil
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +10,10 @@ from pathlib import Path
 import pytest
 from jobs import Job, outputs
 from trials import SEED, Count
+from whole_runs import finished_files, kill_in, planned_jobs, unlock
 
 from encore.storage import manifest
-from tests.support.clones import NANO, Clone
+from tests.support.clones import Clone
 
 TRAININGS = (
     "tiny+ict-s0",
@@ -29,6 +27,7 @@ OTHERS += ("runs/bm25-", "runs/tiny+control", "negatives/tiny+ict+", "scores/bm2
 WHOLE = [*((name, 5) for name in TRAININGS), *((name, 3) for name in OTHERS)]
 SIZES = [pytest.param(name, 2, id=f"sample {name}") for name in ("tiny+ict-s0", "negatives/tiny+ict+")]
 SIZES += [pytest.param(name, times, id=name, marks=pytest.mark.everything) for name, times in WHOLE]
+ROUNDS = 3  # of a kill in each stage: more than fifty
 
 
 def at_work(chance: random.Random, folder: Path) -> Callable[[], bool]:
@@ -94,19 +93,22 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
         count("kills", kind, 1, 1)
 
 
-AGAIN = ["scores/bm25-", *(pytest.param(kind, marks=pytest.mark.everything) for kind in ("models/tiny+", "tokens/"))]
+AGAIN = ["evaluate", *(pytest.param(rule, marks=pytest.mark.everything) for rule in ("finetune", "tokens"))]
 
 
-@pytest.mark.parametrize("kind", AGAIN)
+@pytest.mark.parametrize("rule", AGAIN)
 def test_what_was_killed_while_it_was_made_again_is_missed(
-    finished: Clone, nano: Clone, kind: str, count: Count
+    finished: Clone, nano: Clone, rule: str, count: Count
 ) -> None:
     """Snakemake has removed the job's outputs by then; what was made from them is still there."""
-    (folder, *_) = (path.parent for path in sorted((nano.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}")))
-    for name in ("model.safetensors", manifest.MANIFEST):
-        (folder / name).unlink(missing_ok=True)
-    assert nano.built()
-    assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
+    (job, *_) = (job for job in planned_jobs(nano) if job.rule == rule)
+    chance = random.Random(f"{SEED} {rule} again")
+    while not kill_in(nano, [job], chance.random() * 0.3, "--forcerun", job.manifest, "--until", rule):
+        pass  # it was faster: again
+    unlock(nano)
+    assert not (nano.root / job.manifest).exists()
+    nano.nano().succeeded()
+    assert nano.files() == finished.files()
     count("kills", "a job that made a folder again", 1, 1)
 
 
@@ -115,43 +117,33 @@ def test_what_somebody_removed_is_not_made_again_for_what_is_there(nano: Clone) 
     assert nano.planned() == set()
 
 
-@pytest.mark.parametrize("kills", [pytest.param(50, marks=pytest.mark.everything)])
-def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
-    finished: Clone, nano: Clone, count: Count, kills: int
+@pytest.mark.everything
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_a_run_that_is_killed_in_every_stage_ends_with_the_same_bytes(
+    finished: Clone, nano: Clone, count: Count, round_: int
 ) -> None:
-    """From nothing: Snakemake, the process that forks and all jobs at once; a run that got through loses artifacts."""
-    chance, hit = random.Random(f"{SEED} whole runs"), []
+    """From nothing: the same command goes on after each kill, until it is killed in the next stage.
+
+    A stage that was too fast for a kill is done again, with all that was made from it.
+    """
+    chance, jobs, expected = random.Random(f"{SEED} stages {round_}"), planned_jobs(nano), finished.files()
     for path in (nano.root / "results").glob("[!.]*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    while len(hit) < kills:
-        nano.nano("--unlock").succeeded()
-        if rule := killed_in(nano, chance):
-            hit.append(rule)
-            continue
-        assert nano.manifests() == finished.manifests()
-        made = sorted(path.parent for path in (nano.root / "results").rglob(manifest.MANIFEST))
-        for folder in chance.sample([path for path in made if path.name != "report"], 3):
-            shutil.rmtree(folder)
-        nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
-    nano.nano("--unlock").succeeded()
+    hit = []
+    for rule in dict.fromkeys(job.rule for job in jobs):
+        killed, delay = None, chance.random() * chance.choice([0.1, 1, 3])
+        mine = [job for job in jobs if job.rule == rule]
+        while killed is None:
+            if all((nano.root / job.manifest).exists() for job in mine):
+                (nano.root / mine[-1].manifest).unlink()
+            killed = kill_in(nano, mine, delay)
+            delay /= 2
+            unlock(nano)
+        present = finished_files(nano)
+        assert present == {name: expected.get(name) for name in present}, f"after a kill in {killed.manifest}"
+        hit.append(killed.rule)
     nano.nano_as_typed().succeeded()
-    assert (nano.manifests(), nano.table()) == (finished.manifests(), finished.table())
-    assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
+    assert nano.files() == expected
+    assert len(hit) == len({job.rule for job in jobs}) > 15
     for rule in hit:
         count("kills", f"a whole run, in {rule}", 1, 1)
-
-
-def killed_in(clone: Clone, chance: random.Random) -> str:
-    """Start nano and kill all of it some time after a job has begun; its rule, or nothing where the run got through."""
-    process, jobs_until, rules = clone.start_nano(), chance.choice([1, 1, 2, 2, 3, 4]), []
-    for line in process.stdout or []:
-        rules += re.findall(r"^(?:local)?rule (\w+):", line)
-        if len(rules) == jobs_until:
-            time.sleep(chance.random() * chance.choice([0.3, 2, 6]))
-            break
-    was_at_work = process.poll() is None and len(rules) == jobs_until
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    time.sleep(0.5)  # jobs notice that the process that forks is gone
-    return rules[-1] if was_at_work else ""

@@ -1,23 +1,17 @@
-"""What happens around a run: odd paths, a stray environment, files that vanish or are shared; then equal bytes."""
+"""What happens around a run: odd paths, a stray environment, no room for temporary files, a clock; then equal bytes."""
 
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from jobs import Job, outputs
+from jobs import folder_of
 from trials import Count
 
-from encore.storage import lock, manifest
-from encore.storage.files import remembered_contents, sha256
-from tests.support.clones import BIN, NANO, Clone, environment
+from encore.storage import manifest
+from tests.support.clones import BIN, NANO, Clone
 
 TABLE = "results/tables/table1.csv"
 PATHS = {
@@ -31,24 +25,6 @@ STRAY = {"RANK": "x", "WORLD_SIZE": "abc", "LOCAL_RANK": "7", "ENCORE_KEEP_VECTO
 BARE = {"LC_ALL": "POSIX", "LANG": "C", "TZ": "Pacific/Chatham"}
 BARE |= {"PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
 ENVIRONMENTS = {"stray variables": STRAY, "a bare system": BARE}
-
-
-@pytest.fixture
-def same(finished: Clone, nano: Clone) -> Iterator[Callable[[], bool]]:
-    """Whether all manifests and the table have the bytes of the undisturbed run; asked once more at the end."""
-    expected = finished.manifests(), finished.table()
-
-    def is_same() -> bool:
-        return (nano.manifests(), nano.table()) == expected
-
-    yield is_same
-    assert is_same()
-
-
-def folder_of(clone: Clone, kind: str) -> str:
-    """The first artifact of a kind, such as ``models/tiny+control``, below results."""
-    (found, *_) = sorted((clone.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}"))
-    return str(found.parent.relative_to(clone.root / "results"))
 
 
 @pytest.mark.parametrize("kind", PATHS)
@@ -98,20 +74,33 @@ def test_whatever_the_environment_says_changes_nothing(
     count("surroundings", kind, 1, 1)
 
 
-def test_a_second_run_in_one_clone_is_refused_and_the_first_goes_on(
-    nano: Clone, same: Callable[[], bool], count: Count
+@pytest.fixture
+def small(nano: Clone, tmp_path: Path) -> Iterator[Path]:
+    """A folder for two files of 4 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if nano.run("mount", "-t", "tmpfs", "-o", "size=8k,nr_inodes=3", "tmpfs", str(folder)).code != 0:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    nano.run("umount", "--lazy", str(folder)).succeeded()
+
+
+@pytest.mark.parametrize("files", [2, 1])
+def test_a_full_folder_for_temporary_files_is_passed_over_or_one_line(
+    nano: Clone, small: Path, files: int, same: Callable[[], bool], count: Count
 ) -> None:
-    (nano.root / "results" / folder_of(nano, "models/tiny+control") / manifest.MANIFEST).unlink()
-    first = nano.start_nano()
-    assert first.stdout is not None
-    assert any(re.match(r"(?:local)?rule (?:pretrain|finetune):", line) for line in first.stdout)
-    second = nano.nano_as_typed()
-    said, _ = first.communicate()
-    assert (first.returncode, second.code) == (0, 1), said + second.output
-    assert "Directory cannot be locked" in second.output
-    assert "Traceback" not in second.output
+    """Python takes another folder where it cannot write a first, small file; with room for that alone it does not."""
+    for number in range(files):
+        (small / str(number)).write_bytes(bytes(4096))
+    (nano.root / TABLE).unlink()
+    done = nano.run(str(BIN / "snakemake"), TABLE, *NANO, env={"TMPDIR": str(small)})
+    if files == 2:
+        done.succeeded()
+    else:
+        assert "No space left on device; set TMPDIR to a folder with room, then repeat" in done.error()
+        nano.nano(TABLE).succeeded()
     assert same()
-    count("surroundings", "a second run in one clone", 1, 1)
+    count("surroundings", "a full folder for temporary files", 1, 1)
 
 
 def test_a_clock_that_was_set_back_loses_nothing(nano: Clone, same: Callable[[], bool], count: Count) -> None:
@@ -148,120 +137,3 @@ def test_results_that_cannot_be_written_are_refused_and_go_on_once_they_can(
     nano.nano(TABLE).succeeded()
     assert same()
     count("surroundings", "results that cannot be written", 1, 1)
-
-
-@pytest.mark.parametrize("change", ["vanishes", "is cut short"])
-def test_a_file_that_changes_between_planning_and_job_is_one_line(
-    nano: Clone, change: str, same: Callable[[], bool], count: Count
-) -> None:
-    """The scores of a table; the job was planned with them, and made again they are the same."""
-    job = Job(nano, folder_of(nano, "scores/bm25-"))
-    read = Path(job.command[job.command.index("--run") + 1]).parent
-    path = sorted(path for path in (nano.root / read).rglob("*") if path.name not in ("run.json", manifest.MANIFEST))[
-        -1
-    ]
-    kept = path.rename(nano.root / "kept")
-    if change == "is cut short":
-        path.write_bytes(kept.read_bytes()[:-100])
-    said = job.finish()
-    kept.replace(path)
-    assert said.startswith(f"error: {path.relative_to(nano.root)} ")
-    assert said.count("\n") == 1
-    assert job.finish() == ""
-    shutil.rmtree(job.before)
-    assert same()
-    count("surroundings", f"a file that {change} before a job", 1, 1)
-
-
-def test_a_parquet_file_that_was_cut_short_is_found_pruned_and_made_again(
-    nano: Clone, same: Callable[[], bool], count: Count
-) -> None:
-    scores = nano.root / "results" / folder_of(nano, "scores/bm25-") / "scores.parquet"
-    content = scores.read_bytes()
-    scores.unlink()
-    scores.write_bytes(content[: len(content) // 2])
-    (nano.root / TABLE).unlink()
-    assert f"scores.parquet has {len(content) // 2} bytes" in nano.nano(TABLE).output
-    nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
-    nano.nano().succeeded()
-    assert scores.read_bytes() == content
-    assert same()
-    count("surroundings", "parquet cut short", 1, 1)
-
-
-def named(pid: int, folder: Path) -> bool:
-    """True once a process has said in the folder's lock that it is its owner."""
-    path = folder / lock.LOCK
-    return path.is_file() and str(pid) in path.read_text()
-
-
-def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
-    nano: Clone, same: Callable[[], bool], count: Count, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever wants the same folder meanwhile waits, then is told who has it."""
-    job = Job(nano, folder_of(nano, "negatives/bm25-"))
-    impatient = "import sys; from encore.storage import lock; lock.PATIENCE = 0.1; import runpy; del sys.argv[0]; "
-    impatient += "runpy.run_path(sys.argv[0], run_name='__main__')"
-    environ = environment() | {"PYTHONPATH": str(nano.root / "src")}
-    settings = {"cwd": nano.root, "env": environ, "text": True}
-    first = subprocess.Popen([sys.executable, *job.command], start_new_session=True, **settings)  # type: ignore[call-overload]
-    while not named(first.pid, job.folder) and first.poll() is None:
-        time.sleep(0.001)
-    os.killpg(first.pid, signal.SIGSTOP)
-    stopped = first.poll() is None and not (job.folder / manifest.MANIFEST).exists()
-    second = (
-        subprocess.run([sys.executable, "-c", impatient, *job.command], capture_output=True, check=False, **settings)
-        if stopped
-        else None
-    )
-    os.killpg(first.pid, signal.SIGCONT)
-    assert first.wait() == 0
-    assert second is not None
-    assert f"is being made by process {first.pid} on" in second.stderr, second.stderr
-    assert {path.name: path.read_bytes() for path in outputs(job.folder)} == {
-        path.name: path.read_bytes() for path in outputs(job.before)
-    }
-    shutil.rmtree(job.before)
-    assert same()
-    count("surroundings", "a job that is stopped", 1, 1)
-
-
-def test_a_large_file_that_was_edited_in_the_middle_is_seen(
-    tmp_path: Path, count: Count, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Above 64 MiB by its time of change; below, every byte counts whatever the time says."""
-    monkeypatch.chdir(tmp_path)
-    path, held = tmp_path / "corpus.jsonl", 0
-    for size in (70_000_000, 60_000_000):
-        seen = []
-        for change in (b"", b"edited"):
-            with path.open("r+b" if change else "wb") as file:
-                file.truncate(size)
-                file.seek(size // 2)
-                file.write(change)
-            seen += [remembered_contents({"corpus": path})["corpus"]]
-            assert remembered_contents({"corpus": path})["corpus"] == seen[-1] == sha256(path)
-        held += len(set(seen)) == 2
-    assert held == 2
-    count("surroundings", "a large file that grew", 1, 1)
-
-
-def test_two_clones_may_share_one_folder_of_results(
-    nano: Clone, same: Callable[[], bool], tmp_path: Path, count: Count
-) -> None:
-    """Both at once: each folder is made by one of them; what is read while it is replaced is one line, and goes on."""
-    other = Clone.fresh(tmp_path / "another clone")
-    shutil.rmtree(other.root / "results")
-    (other.root / "results").symlink_to(nano.root / "results")
-    for kind in ("scores/bm25-", "scores/tiny+control"):
-        shutil.rmtree(nano.root / "results" / folder_of(nano, kind))
-    (nano.root / TABLE).unlink()
-    with ThreadPoolExecutor() as pool:
-        done = [*pool.map(lambda clone: clone.nano(TABLE), (nano, other))]
-    assert 0 in [each.code for each in done], done[0].output + done[1].output
-    for each in done:
-        assert each.code == 0 or "Traceback" not in each.output, each.output
-    for clone in (nano, other):
-        clone.nano(TABLE).succeeded()
-    assert same()
-    count("surroundings", "two clones with one folder of results", 1, 1)

@@ -10,7 +10,10 @@ from encore.products.declared import PLANS, is_written, plan_file, read_plan, wr
 from encore.storage.files import canonical
 
 SLICES = {}
-DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
+try:
+    DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
+except OSError as error:
+    refuse(f"{error.filename}: {error.strerror}; set TMPDIR to a folder with room, then repeat")
 
 
 wildcard_constraints:

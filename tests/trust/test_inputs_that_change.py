@@ -1,0 +1,147 @@
+"""Files that change while nobody looks: between planning and job, in the middle, cut short; then equal bytes."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jobs import Job, folder_of
+from trials import Count
+
+from encore.storage import manifest
+from encore.storage.files import remembered_contents, sha256
+from tests.support.clones import NANO, Clone, exact_jobs
+
+TABLE = "results/tables/table1.csv"
+MEASURES = ", ".join(f'"{name}": "{name}"' for name in ("RR@10", "R@100", "R@1000", "nDCG@10"))
+OWN = f"""
+datasets:
+  mine:
+    kind: beir
+    path: data/mine
+    splits:
+      test: {{role: test, measures: {{{MEASURES}}}}}
+      graded: {{role: test, file: qrels/test.tsv, measures: {{{MEASURES}}}}}
+"""
+
+
+@pytest.fixture
+def own(clone: Clone) -> Path:
+    """The user's passages, by the clone's run; BM25 alone searches them."""
+    folder = clone.root / "data/mine"
+    (folder / "qrels").mkdir(parents=True)
+    rows = (f'{{"_id": "d{number}", "title": "", "text": "a text of {number}"}}\n' for number in range(9))
+    (folder / "corpus.jsonl").write_text("".join(rows))
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a text"}\n')
+    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    clone.replace("config/nano.yaml", "titles: pydocs-stdlib", "titles: mine")
+    clone.replace("config/nano.yaml", '[bm25, none, "BM25 negatives: control", ict]', "[bm25]")
+    with (clone.root / "config/nano.yaml").open("a") as file:
+        file.write(OWN)
+    return folder / "corpus.jsonl"
+
+
+def collection(clone: Clone) -> str:
+    """The manifest of the user's collection, as a run plans it."""
+    (job,) = (job for job in exact_jobs(clone.nano("-n").succeeded()) if job.startswith("collection mine"))
+    return f"results/collections/{job.split()[1]}/manifest.json"
+
+
+CHANGES = {"vanishes": "path.unlink()", "is cut short": "path.write_bytes(path.read_bytes()[:-20])"}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_of_the_users_that_changes_between_planning_and_job_is_one_line(
+    clone: Clone, own: Path, change: str, count: Count
+) -> None:
+    """The job itself changes it, before it reads it and after Snakemake has planned."""
+    made = collection(clone)
+    clone.nano(made).succeeded()
+    expected, texts, program = clone.files(), own.read_bytes(), "workflow/scripts/collection.py"
+    shutil.rmtree((clone.root / made).parent)
+    before = "from pathlib import Path\n"
+    clone.replace(program, before, f"{before}\npath = Path('data/mine/corpus.jsonl')\n{CHANGES[change]}\n")
+    assert clone.nano(made).error().startswith("error: data/mine")
+    assert not (clone.root / made).exists()
+    own.write_bytes(texts)
+    clone.replace(program, f"{CHANGES[change]}\n", "")
+    clone.nano(made).succeeded()
+    assert clone.files() == expected
+    count("surroundings", f"a file of the user's that {change} before a job", 1, 1)
+
+
+def test_a_large_corpus_that_is_edited_in_the_middle_is_another_collection(
+    clone: Clone, own: Path, count: Count
+) -> None:
+    """Above 64 MiB, as a run plans it; edited back it is the first one."""
+    row = f'{{"_id": "%d", "title": "", "text": "{"a text " * 150_000}"}}\n'
+    own.write_text("".join(row % number for number in range(67)))
+    assert own.stat().st_size > 64 * 2**20
+    planned, middle = [collection(clone)], own.stat().st_size // 2
+    before = own.read_bytes()[middle : middle + 1]
+    for text in (b"z", before):
+        with own.open("r+b") as file:
+            file.seek(middle)
+            file.write(text)
+        planned.append(collection(clone))
+    assert planned[0] == planned[2] != planned[1]
+    count("surroundings", "a large corpus that was edited in the middle", 1, 1)
+
+
+@pytest.mark.parametrize("change", ["vanishes", "is cut short"])
+def test_a_file_that_changes_between_planning_and_job_is_one_line(
+    nano: Clone, change: str, same: Callable[[], bool], count: Count
+) -> None:
+    """The scores of a table; the job was planned with them, and made again they are the same."""
+    job = Job(nano, folder_of(nano, "scores/bm25-"))
+    read = Path(job.command[job.command.index("--run") + 1]).parent
+    path = sorted(path for path in (nano.root / read).rglob("*") if path.name not in ("run.json", manifest.MANIFEST))[
+        -1
+    ]
+    kept = path.rename(nano.root / "kept")
+    if change == "is cut short":
+        path.write_bytes(kept.read_bytes()[:-100])
+    said = job.finish()
+    kept.replace(path)
+    assert said.startswith(f"error: {path.relative_to(nano.root)} ")
+    assert said.count("\n") == 1
+    assert job.finish() == ""
+    shutil.rmtree(job.before)
+    assert same()
+    count("surroundings", f"a file that {change} before a job", 1, 1)
+
+
+def test_a_parquet_file_that_was_cut_short_is_found_pruned_and_made_again(
+    nano: Clone, same: Callable[[], bool], count: Count
+) -> None:
+    scores = nano.root / "results" / folder_of(nano, "scores/bm25-") / "scores.parquet"
+    content = scores.read_bytes()
+    scores.unlink()
+    scores.write_bytes(content[: len(content) // 2])
+    (nano.root / TABLE).unlink()
+    assert f"scores.parquet has {len(content) // 2} bytes" in nano.nano(TABLE).output
+    nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
+    nano.nano().succeeded()
+    assert scores.read_bytes() == content
+    assert same()
+    count("surroundings", "parquet cut short", 1, 1)
+
+
+def test_a_large_file_that_was_edited_in_the_middle_is_seen(
+    tmp_path: Path, count: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above 64 MiB by its time of change; below, every byte counts whatever the time says."""
+    monkeypatch.chdir(tmp_path)
+    path, held = tmp_path / "corpus.jsonl", 0
+    for size in (70_000_000, 60_000_000):
+        seen = []
+        for change in (b"", b"edited"):
+            with path.open("r+b" if change else "wb") as file:
+                file.truncate(size)
+                file.seek(size // 2)
+                file.write(change)
+            seen += [remembered_contents({"corpus": path})["corpus"]]
+            assert remembered_contents({"corpus": path})["corpus"] == seen[-1] == sha256(path)
+        held += len(set(seen)) == 2
+    assert held == 2
+    count("surroundings", "a large file that grew", 1, 1)
