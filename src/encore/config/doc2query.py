@@ -51,9 +51,7 @@ class T5(Expansion):
     sample: int = Field(0, ge=0, description="which sample of that size")
     checkpoint: str | None = Field(None, description="Hugging Face id or folder of a T5; its own vocabulary")
     backbone: str | None = Field(None, description="without a checkpoint: the backbone whose vocabulary it reads")
-    layers: Positive = Field(
-        2, description="of the encoder and of the decoder, without a checkpoint; as the next three"
-    )
+    layers: Positive = Field(2, description="of the encoder and the decoder, without a checkpoint; as the next three")
     hidden: Positive = 64
     heads: Positive = 2
     intermediate: Positive = 128

@@ -52,9 +52,7 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
         ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
     )
     if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
-        raise EncoreError(
-            f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
-        )
+        raise EncoreError(f"{', '.join(folder.name for _, folder in parts)} are no shards of one division; give those")
     return [open_shard(folder) for _, folder in parts]
 
 

@@ -49,9 +49,7 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
             verify(remote, target)
             return
         if not remote.urls:
-            raise EncoreError(
-                f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put the file there"
-            )
+            raise EncoreError(f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put it there")
         _bring(remote, PartialFile(target), pause)
 
 
