@@ -26,15 +26,7 @@ from encore.data.judgments import Judging, Judgment, Unknown, unjudged
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, write_rows
 from encore.errors import EncoreError
-from encore.storage.files import (
-    chosen_rows,
-    open_text,
-    open_text_writer,
-    read_jsonl,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from encore.storage import files
 from encore.storage.processes import in_background
 
 USES = {"train": "train", "valid": "validate"}  # what queries are used for before they are tested, by role
@@ -78,11 +70,11 @@ class Collection:
 
     def corpus(self) -> Iterator[dict[str, str]]:
         """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
-        return read_jsonl(self.folder / "corpus.jsonl.gz")
+        return files.read_jsonl(self.folder / "corpus.jsonl.gz")
 
     def documents(self, wanted: Container[str]) -> Iterator[dict[str, str]]:
         """The rows of ``wanted`` ids, in file order; no other is held, or even read as JSON."""
-        return chosen_rows(self.folder / "corpus.jsonl.gz", wanted)
+        return files.chosen_rows(self.folder / "corpus.jsonl.gz", wanted)
 
     def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each document's id and what is read of it, in file order: one text, or a pair."""
@@ -126,7 +118,7 @@ class Collection:
         if not path.is_file():
             raise EncoreError(f"{self.folder} has no split {split!r}; it has {', '.join(self.splits()) or 'none'}")
         judged: dict[str, dict[str, int]] = {}
-        with open_text(path) as file:
+        with files.open_text(path) as file:
             next(file, None)  # the header
             for line in file:
                 query, document, grade = line.rstrip("\n").split("\t")
@@ -150,7 +142,7 @@ class Collection:
         path = self.folder / NEGATIVES / f"{split}.tsv.gz"
         if not path.is_file():
             raise EncoreError(f"{self.folder} lists no negatives of {split}; let the step draw BM25's")
-        with open_text(path) as file:
+        with files.open_text(path) as file:
             next(file, None)  # the header
             for line in file:
                 query, document, rank = line.rstrip("\n").split("\t")
@@ -168,7 +160,7 @@ class Collection:
                 f"{self.folder} has no {ANSWERS}, so nothing says which passages answer a question; let the step have "
                 f"`positives: judged` and `exclude_answers: false`, or give its source an {ANSWERS}"
             )
-        return {row["_id"]: row["answers"] for row in read_jsonl(path)}
+        return {row["_id"]: row["answers"] for row in files.read_jsonl(path)}
 
     def has_articles(self) -> bool:
         """True if the collection has articles, which pre-training objectives read."""
@@ -176,15 +168,15 @@ class Collection:
 
     def articles(self) -> Iterator[Row]:
         """Articles in file order; none when the collection has passages only."""
-        return read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
+        return files.read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
 
     def query_rows(self) -> Iterator[Row]:
         """Queries as stored: id, text and perhaps metadata."""
-        return read_jsonl(self.folder / "queries.jsonl.gz")
+        return files.read_jsonl(self.folder / "queries.jsonl.gz")
 
     def answer_rows(self) -> Iterator[Row]:
         """Right answers as stored; none if the queries are not questions."""
-        return read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
+        return files.read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
 
 
 def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
@@ -258,7 +250,7 @@ def write_collection(
         counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
         for split, judgments in qrels.items():
             grades, counts["splits"][split] = judging.judged(split, judgments)
-            with open_text_writer(folder / "qrels" / f"{split}.tsv") as file:
+            with files.open_text_writer(folder / "qrels" / f"{split}.tsv") as file:
                 file.write(QRELS_HEADER + "\n")
                 file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
             topics_of[split] = grades.keys()
@@ -267,7 +259,7 @@ def write_collection(
         for split, named in (questions or {}).items():
             if strange := [name for name in named if name not in known]:
                 raise EncoreError(f"question {strange[0]!r} of split {split!r} is not among the queries; add it there")
-            write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
+            files.write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
             topics_of[split] = named
             counts["splits"][split] = {"queries": len(named)}
         others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
@@ -275,7 +267,7 @@ def write_collection(
         refuse_shared(topics_of, qrels)
         counts |= _write_answers(folder, answers, known)
         counts |= article_counts()
-    write_json(folder / "statistics.json", counts)
+    files.write_json(folder / "statistics.json", counts)
     return counts
 
 
@@ -323,7 +315,7 @@ def _write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -
         seen[name] = given
     if not seen:
         return {}
-    write_jsonl(path, ({"_id": name, "answers": given} for name, given in seen.items()))
+    files.write_jsonl(path, ({"_id": name, "answers": given} for name, given in seen.items()))
     return {"answered": len(seen)}
 
 

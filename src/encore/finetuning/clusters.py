@@ -8,7 +8,7 @@ import numpy as np
 
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.training.randomness import generator, number
+from encore.training.randomness import generator, in_batches, number
 
 if TYPE_CHECKING:
     from encore.models.encoder import Encoder
@@ -50,11 +50,9 @@ def order_by_cluster(clusters: np.ndarray, batch: int, seed: int, epoch: int) ->
     Args:
         clusters: of each example, int64 [n].
     """
-    batch, chance = min(batch, len(clusters)), generator(seed, "order", epoch)
+    chance = generator(seed, "order", epoch)
     shuffled = chance.permutation(len(clusters))
     turn = chance.permutation(clusters.max() + 1)
     ordered = shuffled[np.argsort(turn[clusters[shuffled]], kind="stable")]
-    rows = -(-len(clusters) // batch)
-    batches = np.append(ordered, ordered[: rows * batch - len(clusters)]).reshape(rows, batch)
-    found: np.ndarray = chance.permutation(batches)
+    found: np.ndarray = chance.permutation(in_batches(ordered, batch))
     return found

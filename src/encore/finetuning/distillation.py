@@ -211,12 +211,11 @@ class DualDistillation(BatchDistillation):
 
     def _scored(self, query: Query) -> Query | None:
         """A query with those of its passages that every teacher of pairs scored; None if nothing is left to learn."""
-        passages = np.array([[*query.positives, *query.negatives]])
-        known = set(
-            passages[0, np.all([each.has(query.row, passages[0]) for each in self.pairs.scores], axis=0)].tolist()
+        passages = np.array([*query.positives, *query.negatives])
+        known = set(passages[np.all([each.has(query.row, passages) for each in self.pairs.scores], axis=0)].tolist())
+        positives, negatives = (
+            tuple(each for each in own if each in known) for own in (query.positives, query.negatives)
         )
-        kept = (tuple(each for each in own if each in known) for own in (query.positives, query.negatives))
-        positives, negatives = kept
         return replace(query, positives=positives, negatives=negatives) if positives and negatives else None
 
     def example(self, index: int, rng: np.random.Generator) -> Example:

@@ -45,10 +45,8 @@ class LateInteraction(Contrastive):
             return F.pad(vectors, (0, 0, 0, missing)), F.pad(counted, (0, missing))
 
         step = self.step
-        asked, known = (
-            (step.query_length, "queries", step.query_vectors),
-            (step.length, "passages", step.passage_vectors),
-        )
+        asked = step.query_length, "queries", step.query_vectors
+        known = step.length, "passages", step.passage_vectors
         queries, counted_queries = tokens(encoder.query_tower, "query_{}", *asked)
         embedded = [tokens(encoder, f"passage_{{}}_{i}", *known) for i in part_numbers(batch, "passage")]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
@@ -67,18 +65,11 @@ class LateInteraction(Contrastive):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
-        names = ["query_ids", *(f"passage_ids_{i}" for i in part_numbers(batch, "passage"))]
-        shapes = [batch[name].shape for name in names]
-        forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
-        width, passages = self.step.token_dimension, batch["passages"].size
-        asked, known = (
-            self.step.query_vectors or self.step.query_length,
-            self.step.passage_vectors or self.step.length,
-        )
-        most = {"query_ids": asked}
-        tokens = sum(
-            rows * min(length, most.get(name, known)) for name, (rows, length) in zip(names, shapes, strict=True)
-        )
+        step, width, passages = self.step, self.step.token_dimension, batch["passages"].size
+        asked, known = step.query_vectors or step.query_length, step.passage_vectors or step.length
+        most = {"query_ids": asked} | {f"passage_ids_{i}": known for i in part_numbers(batch, "passage")}
+        forward = sum(flops.forward(encoder.config, *batch[name].shape) for name in most)
+        tokens = sum(len(batch[name]) * min(batch[name].shape[1], least) for name, least in most.items())
         mapped = flops.product(tokens, encoder.config.hidden, width)
         scores = flops.product(len(batch["query_ids"]) * asked, width, passages * known)
         return flops.TRAINING * (forward + mapped + scores)

@@ -26,7 +26,11 @@ def epoch_order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     contrast has as many negatives as the others and no example is twice in a batch. With fewer examples than a batch
     holds, a batch is all of them.
     """
-    batch = min(batch, length)
-    permutation = generator(seed, "order", epoch).permutation(length)
-    rows = -(-length // batch)
-    return np.append(permutation, permutation[: rows * batch - length]).reshape(rows, batch)
+    return in_batches(generator(seed, "order", epoch).permutation(length), batch)
+
+
+def in_batches(order: np.ndarray, batch: int) -> np.ndarray:
+    """Examples [n] in their order as [batches, batch], the last batch filled up from the beginning."""
+    batch = min(batch, len(order))
+    rows = -(-len(order) // batch)
+    return np.append(order, order[: rows * batch - len(order)]).reshape(rows, batch)

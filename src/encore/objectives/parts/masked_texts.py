@@ -10,15 +10,8 @@ from pydantic import Field
 from encore.config.strict import Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, blank
+from encore.objectives.parts import masking
 from encore.objectives.parts.chunks import TextFields, Texts
-from encore.objectives.parts.masking import (
-    Masked,
-    choose_pieces,
-    choose_words,
-    corrupt,
-    count_to_mask,
-    places,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +32,7 @@ class MaskedText(NamedTuple):
     """An example: the pieces of a text, and the text after masking."""
 
     ids: np.ndarray
-    masked: Masked
+    masked: masking.Masked
 
 
 BITS = 16  # that a piece fits into, as tokens are stored
@@ -56,12 +49,12 @@ class MaskedTexts(Texts[F]):
     def text(self, index: int, rng: np.random.Generator) -> MaskedText:
         """A text, masked by ``rng``."""
         ids = self.chunks.read(self.usable[index], rng)
-        count = count_to_mask(len(ids), self.fields.mask_ratio)
+        count = masking.count_to_mask(len(ids), self.fields.mask_ratio)
         if self.fields.whole_word:
-            chosen = choose_words(self.store.word_starts(ids), len(ids), count, rng)
+            chosen = masking.choose_words(self.store.word_starts(ids), len(ids), count, rng)
         else:
-            chosen = choose_pieces(len(ids), count, rng)
-        return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+            chosen = masking.choose_pieces(len(ids), count, rng)
+        return MaskedText(ids, masking.corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def collate(self, examples: list[Any]) -> Arrays:
         """The masked texts.
@@ -71,7 +64,7 @@ class MaskedTexts(Texts[F]):
         """
         masked = [example.masked for example in examples]
         ids, mask = inputs.pad([text.ids for text in masked], self.fields.length, self.store.special)
-        return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
+        return {"ids": ids, "mask": mask, **masking.places(masked, ids.shape[1])}
 
     def outline(self, length: int, query_length: int) -> Arrays:
         """``ids`` [B, L] and ``masked`` [M], the masked positions."""

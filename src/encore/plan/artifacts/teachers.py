@@ -34,10 +34,11 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
     found = [_published(plan, lineage, step)] if step.teacher_scores else []
     if step.loss == "residual":
         return {
-            f"teacher{number}": _listed(plan, lineage, name, seed, negatives)
+            f"teacher{number}": _listed(plan, lineage, step, name, seed, negatives)
             for number, name in enumerate(step.teachers)
         }
-    found += [_outputs(plan, lineage, teacher_of(plan, lineage, name), seed, negatives, form) for name, form in wanted]
+    for name, form in wanted:
+        found.append(_outputs(plan, lineage, step, teacher_of(plan, lineage, name), seed, negatives, form))
     return {f"teacher{number}": made for number, made in enumerate(found)}
 
 
@@ -75,11 +76,15 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
 
 
 def _outputs(
-    plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None, form: str
+    plan: Planner,
+    lineage: Lineage,
+    step: FinetuneStep,
+    teacher: Lineage,
+    seed: int,
+    negatives: Artifact | None,
+    form: str,
 ) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
-    step = plan.resolve.step(lineage.steps[-1])
-    assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}, teachers"
     if tokenizer(plan, plan.resolve.backbone(teacher)) is not tokenizer(plan, plan.resolve.backbone(lineage)):
         raise EncoreError(
@@ -92,17 +97,17 @@ def _outputs(
         )
     model, topics = plan.model(teacher, seed), Topics(step.train_split, 0, step.queries, step.sample_of(seed))
     about: Spec = {"form": form, "numerics": plan.numerics()}
-    return _scored(plan, lineage, model.name, {"model": model}, topics, negatives, about)
+    return _scored(plan, lineage, step, model.name, {"model": model}, topics, negatives, about)
 
 
-def _listed(plan: Planner, lineage: Lineage, name: str, seed: int, negatives: Artifact | None) -> Artifact:
+def _listed(
+    plan: Planner, lineage: Lineage, step: FinetuneStep, name: str, seed: int, negatives: Artifact | None
+) -> Artifact:
     """The scores of a step's pairs in a run of BM25's over its training queries.
 
     Raises:
         EncoreError: the teacher is not such a system.
     """
-    step = plan.resolve.step(lineage.steps[-1])
-    assert isinstance(step, FinetuneStep)
     if name not in plan.catalogue.systems or plan.resolve.has_chance(name) or negatives is None:
         raise EncoreError(
             f"step {lineage.steps[-1].name!r}, teachers: a residual is of what a system without training leaves, and "
@@ -110,12 +115,13 @@ def _listed(plan: Planner, lineage: Lineage, name: str, seed: int, negatives: Ar
         )
     topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     run = plan.run(name, None, step.collection, topics)
-    return _scored(plan, lineage, run.owner, {"run": run}, topics, negatives, {"form": "listed"})
+    return _scored(plan, lineage, step, run.owner, {"run": run}, topics, negatives, {"form": "listed"})
 
 
 def _scored(
     plan: Planner,
     lineage: Lineage,
+    step: FinetuneStep,
     owner: str,
     teacher: dict[str, Artifact],
     topics: Topics,
@@ -123,8 +129,6 @@ def _scored(
     about: Spec,
 ) -> Artifact:
     """What a teacher, a model or a run, says of the step's queries with their passages."""
-    step = plan.resolve.step(lineage.steps[-1])
-    assert isinstance(step, FinetuneStep)
     inputs = {**teacher, "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
     spec = {

@@ -4,17 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from encore.evaluation.significance import SIGNIFICANT
+from encore.products.claims import entries
 from encore.products.claims.contrasts import Address, Contrast, Tables, copied_from, source_of
-from encore.products.claims.entries import (
-    AlikeTest,
-    AnyTest,
-    Claim,
-    NoWinnerTest,
-    NumberTest,
-    PictureTest,
-    StatedTest,
-    number_tests,
-)
 from encore.products.claims.estimates import Cells, Printed, Shares, estimate, unpaired
 from encore.products.claims.verdict import (
     PREMISE,
@@ -101,17 +92,17 @@ class Judgement:
         return max((one.detectable(SIGNIFICANT) for one in known), default=None)
 
 
-def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
+def judge_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement:
     """Judge a claim by what was run; ``verdict.py`` has the statistics and their sources.
 
     Raises:
         EncoreError: a test names what no table has, or rows share no seed.
     """
-    if any(isinstance(test, PictureTest) for test in claim.tests):
+    if any(isinstance(test, entries.PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
-    if stated := next((test for test in claim.tests if isinstance(test, StatedTest)), None):
+    if stated := next((test for test in claim.tests if isinstance(test, entries.StatedTest)), None):
         return Judgement(UNTESTED, why=f"the paper prints no number of it, and nothing here measures {stated.needs}")
-    if runs.proxy_data and any(test.is_amount for test in number_tests(claim.tests)):
+    if runs.proxy_data and any(test.is_amount for test in entries.number_tests(claim.tests)):
         return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
@@ -133,9 +124,9 @@ def _unmet(premise: Sequence[EvaluatedTest]) -> str:
     return f"{held}; the weakest is {contrast}: {found.mean:.3g} (p {found.difference.p:.2g})"
 
 
-def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
+def _skipped(claim: entries.Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
     """How many comparisons of a claim were left out, and the first reason; nothing for none."""
-    count = sum(len(test.contrasts(runs.tables)) for test in number_tests(claim.tests))
+    count = sum(len(test.contrasts(runs.tables)) for test in entries.number_tests(claim.tests))
     judged = sum(len(one.estimates) for one in tested)
     if judged == count:
         return ""
@@ -143,7 +134,7 @@ def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> 
     return f"{count - judged} of {count} comparisons left out" + (f": {reasons[0]}" if reasons else "")
 
 
-def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
+def judge_control_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement | None:
     """Whether a gain survives the control; None where the claim names no test against it.
 
     Raises:
@@ -154,14 +145,14 @@ def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
     )
 
 
-def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
+def _tested(tests: Sequence[entries.AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
     """The evidence on each test, or why they cannot be judged.
 
     On proxy data, comparisons without a value here are left out, and tests of which none is left, as long as others
     remain. A test of which too few are left for what it says makes the claim untestable.
     """
     found, untestable = [], ""
-    for test in number_tests(tests):
+    for test in entries.number_tests(tests):
         one = _one(test, runs, len(tests))
         if isinstance(one, EvaluatedTest):
             found.append(one)
@@ -174,7 +165,7 @@ def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | 
     return untestable if untestable and not found else found
 
 
-def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untestable:
+def _one(test: entries.NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untestable:
     inequalities, known, skipped = [], [], []
     for each in test.contrasts(runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
@@ -200,7 +191,7 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
     )
 
 
-def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
+def _may_skip(test: entries.NumberTest, contrast: Contrast, runs: RunValues) -> bool:
     """Whether a comparison can be left out: on proxy data, where a cell has no data here or was copied."""
     return (runs.proxy_data and test.by_comparison) and any(
         copied_from(address, runs.tables) or runs.missing.get(address) not in (None, *LEFT_OUT)
@@ -235,10 +226,12 @@ def _without_value(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     return f"{contrast} has no value here"
 
 
-def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs: RunValues, tests: int) -> Evidence:
-    if isinstance(test, NoWinnerTest):
+def _evidence(
+    test: entries.NumberTest, estimates: Sequence[Estimate], count: int, runs: RunValues, tests: int
+) -> Evidence:
+    if isinstance(test, entries.NoWinnerTest):
         return of_no_winner(estimates, tests)
-    if isinstance(test, AlikeTest):
+    if isinstance(test, entries.AlikeTest):
         size = len(estimates) // (2 * len(test.columns_in(runs.tables)))  # pairs of a setting under a column
         halves = [estimates[start : start + size] for start in range(0, len(estimates), size)]
         return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests, test.tau)

@@ -9,17 +9,8 @@ from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from encore.products.claims import entries
 from encore.products.claims.contrasts import Address, Tables, table_of
-from encore.products.claims.entries import (
-    CLAIMS,
-    DATASETS,
-    PRINTED,
-    SPREAD,
-    Claim,
-    number_tests,
-    products_of,
-    read_claims,
-)
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
 from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import ColumnEntry, Table
@@ -41,8 +32,8 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
     Raises:
         EncoreError: a claim is wrong, or the run names an unknown one.
     """
-    claims = chosen_claims(plan, read_claims(PAPERS))
-    about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
+    claims = chosen_claims(plan, entries.read_claims(PAPERS))
+    about = list(dict.fromkeys(name for _, claim in claims.values() for name in entries.products_of(claim)))
     known = run_shapes(plan)
     tables: dict[str, Any] = {}
     figures: dict[str, Any] = {}
@@ -65,7 +56,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             for name, points in figures.items()
         }
     return {
-        "name": CLAIMS,
+        "name": entries.CLAIMS,
         "claims": {
             name: {"paper": paper, "claim": claim.model_dump(exclude_defaults=True)}
             for name, (paper, claim) in claims.items()
@@ -86,7 +77,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             **{name: _checkpoints_of_lines(plan, name) for name in figures},
         },
         "unavailable": unavailable,
-        "spread": read_yaml(PAPERS / SPREAD)["shares"],
+        "spread": read_yaml(PAPERS / entries.SPREAD)["shares"],
         "missing": [
             {**at._asdict(), "why": why} for name in (*tables, *figures) for at, why in gap_reasons(plan, name).items()
         ],
@@ -100,20 +91,20 @@ def printed_plan(catalogue: Catalogue) -> dict[str, Any]:
     Raises:
         EncoreError: a claim is wrong, or a table's printed numbers are missing.
     """
-    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(PAPERS).items()}
+    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in entries.read_claims(PAPERS).items()}
     tables = catalogue.tables
     reported = (reported_path(PAPERS, name, table.reported) for name, table in tables.items() if table.reported)
-    datasets = read_datasets(PAPERS.parent / DATASETS)
+    datasets = read_datasets(PAPERS.parent / entries.DATASETS)
     expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
     return {
-        "name": PRINTED,
+        "name": entries.PRINTED,
         "claims": {name: full_digest(claim) for name, claim in claims.items()},
         "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
         "figures": {
             name: full_digest(axes.names()) for name, entry in catalogue.figures.items() if (axes := entry.axes())
         },
         "reported": {str(path.relative_to(PAPERS)): sha256(path) for path in sorted(set(reported))},
-        "spread": full_digest(read_yaml(PAPERS / SPREAD)),
+        "spread": full_digest(read_yaml(PAPERS / entries.SPREAD)),
         "expected": full_digest(expected),
     }
 
@@ -152,10 +143,10 @@ def refuse_unknown_claims(plan: Plan) -> None:
         EncoreError: as ``chosen_claims``.
     """
     if plan.config.claims != "all":
-        chosen_claims(plan, read_claims(PAPERS))
+        chosen_claims(plan, entries.read_claims(PAPERS))
 
 
-def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
+def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -> dict[str, tuple[str, entries.Claim]]:
     """Those that the run judges, in their own order.
 
     Raises:
@@ -186,9 +177,9 @@ def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> di
     return {**table, "rows": rows}
 
 
-def cells_of(claim: Claim, shapes: Tables) -> list[Address]:
+def cells_of(claim: entries.Claim, shapes: Tables) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
-    tests = number_tests([*claim.premise, *claim.tests, *claim.control])
+    tests = entries.number_tests([*claim.premise, *claim.tests, *claim.control])
     found = (at for test in tests for one in test.contrasts(shapes) for at, _ in (*one.terms, *one.printed))
     return list(dict.fromkeys(found))
 

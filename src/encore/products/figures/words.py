@@ -6,15 +6,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from encore.config.strict import Positive
-from encore.products.figures import style
+from encore.products.figures import inspected, style
 from encore.products.figures.base import DRAWN, FigureContent, FigureKind
-from encore.products.figures.inspected import (
-    ExampleEntry,
-    InspectedEntry,
-    InspectionsSlice,
-    inspected_texts,
-    without_head,
-)
 from encore.products.figures.style import BAND, INK, SOFT
 from encore.storage.csv_rows import number
 
@@ -34,17 +27,17 @@ COLUMNS = DRAWN | {
 COLUMN, STEP = 1.75, 0.2  # inches
 
 
-class WordsFigure(InspectedEntry):
+class WordsFigure(inspected.InspectedEntry):
     """An entry of a figure of first pieces."""
 
     kind: Literal["words"]
     length: Positive = 144
-    example: ExampleEntry = ExampleEntry()
+    example: inspected.ExampleEntry = inspected.ExampleEntry()
     top: Positive = 20
     head: Literal["start", "own"] = "start"
 
 
-class WordsSlice(InspectionsSlice):
+class WordsSlice(inspected.InspectionsSlice):
     """What the figure is drawn from."""
 
     top: int
@@ -53,7 +46,7 @@ class WordsSlice(InspectionsSlice):
 def plan_words(plan: Plan, figure: WordsFigure) -> FigureContent:
     """Every system under the first seed."""
     what = {"top": figure.top, "head": figure.head, **figure.example.rule()}
-    return inspected_texts(plan, figure, what, plan.config.seeds[:1], top=figure.top)
+    return inspected.inspected_texts(plan, figure, what, plan.config.seeds[:1], top=figure.top)
 
 
 def draw_words(figure: WordsSlice) -> tuple[list[list[str]], Page]:
@@ -69,7 +62,7 @@ def draw_words(figure: WordsSlice) -> tuple[list[list[str]], Page]:
     titles = [textwrap.wrap(row.label, 22) for row in figure.rows]
     longest = max(map(len, titles))
     table, width = STEP * (figure.top + 1.2 + longest), max(COLUMN * len(found) + 0.3, 6.5)
-    page = style.page(width, table, figure.title, figure.caption(says, without_head(figure, found)))
+    page = style.page(width, table, figure.title, figure.caption(says, inspected.without_head(figure, found)))
     height = page.figure.get_figheight()
     for place, (result, title) in enumerate(zip(found, titles, strict=True)):
         span = 1 / len(found)

@@ -8,15 +8,7 @@ from typing import Any
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.tables.entries import (
-    ColumnEntry,
-    RowEntry,
-    RowFields,
-    Table,
-    fill_vars,
-    has_own_value,
-    printed_as,
-)
+from encore.products.tables import entries
 from encore.products.tables.grid import CellRequest, Origin
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 
@@ -27,12 +19,12 @@ FROM_RELEASED: Origin = "run from released weights"
 class PlannedCell:
     """A row under a column, with its names filled and the folders that it reads."""
 
-    row: RowEntry
-    column: ColumnEntry
+    row: entries.RowEntry
+    column: entries.ColumnEntry
     request: CellRequest
 
 
-def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[PlannedCell]:
+def cells(plan: Plan, name: str, table: entries.Table, rows: list[entries.RowEntry]) -> list[PlannedCell]:
     """Every cell of some rows, rows before columns.
 
     Raises:
@@ -45,12 +37,12 @@ def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Pla
     return found
 
 
-def row_plan(plan: Plan, row: RowEntry, own: list[PlannedCell]) -> dict[str, Any]:
+def row_plan(plan: Plan, row: entries.RowEntry, own: list[PlannedCell]) -> dict[str, Any]:
     """A row in the form of its table's slice."""
     requests = {cell.column.id: cell.request for cell in own}
     came = origin(plan, row, requests.values())
     return (
-        row.model_dump(include=set(RowFields.model_fields))
+        row.model_dump(include=set(entries.RowFields.model_fields))
         | ({"origin": came} if came != "run" else {})
         | {
             "system": _called(plan, row.system) if "{" not in row.system else row.system,
@@ -62,7 +54,7 @@ def row_plan(plan: Plan, row: RowEntry, own: list[PlannedCell]) -> dict[str, Any
     )
 
 
-def origin(plan: Plan, row: RowEntry, requests: Iterable[CellRequest]) -> Origin:
+def origin(plan: Plan, row: entries.RowEntry, requests: Iterable[CellRequest]) -> Origin:
     """How a row's numbers come about in this run."""
     if row.reported_only:
         return "printed only"
@@ -70,11 +62,13 @@ def origin(plan: Plan, row: RowEntry, requests: Iterable[CellRequest]) -> Origin
     return FROM_RELEASED if any(map(plan.resolve.starts_released, run)) else "run"
 
 
-def _request(plan: Plan, name: str, table: Table, row: RowEntry, column: ColumnEntry) -> CellRequest:
+def _request(
+    plan: Plan, name: str, table: entries.Table, row: entries.RowEntry, column: entries.ColumnEntry
+) -> CellRequest:
     """What a cell shows and the paper's name for it, with what it reads where it is run."""
-    fill, run = partial(fill_vars, row=row, column=column), has_own_value(row, column)
+    fill, run = partial(entries.fill_vars, row=row, column=column), entries.has_own_value(row, column)
     value = getattr(column, column.source)
-    known: dict[str, Any] = {"reported": printed_as(row, column)} if table.reported is not None else {}
+    known: dict[str, Any] = {"reported": entries.printed_as(row, column)} if table.reported is not None else {}
     if why := row.not_applicable.get(column.id):
         known["not_applicable"] = why
     request = CellRequest(
@@ -101,7 +95,7 @@ def _called(plan: Plan, system: str) -> str:
     return plan.resolve.canonical(system) if system else ""
 
 
-def _refuse_unequal_queries(name: str, table: Table, found: list[PlannedCell]) -> None:
+def _refuse_unequal_queries(name: str, table: entries.Table, found: list[PlannedCell]) -> None:
     """Refuse rows that would be tested against comparators of their setting on other queries."""
     if table.significance is None:
         return
@@ -115,7 +109,7 @@ def _refuse_unequal_queries(name: str, table: Table, found: list[PlannedCell]) -
             )
 
 
-def means(columns: Iterable[ColumnEntry], cells: Iterable[PlannedCell]) -> dict[str, list[str]]:
+def means(columns: Iterable[entries.ColumnEntry], cells: Iterable[PlannedCell]) -> dict[str, list[str]]:
     """The columns that each mean is over, by its id: those that are not absent, or all of them if all are."""
     taken = {each.id: each.mean_of for each in columns if each.mean_of}
     gone = {cell.column.id for cell in cells if cell.request.absent}
@@ -124,7 +118,7 @@ def means(columns: Iterable[ColumnEntry], cells: Iterable[PlannedCell]) -> dict[
     return {name: [part for part in parts if part not in gone] or parts for name, parts in taken.items()}
 
 
-def partial_means(columns: Iterable[ColumnEntry], over: Mapping[str, list[str]]) -> Iterator[str]:
+def partial_means(columns: Iterable[entries.ColumnEntry], over: Mapping[str, list[str]]) -> Iterator[str]:
     """A sentence about each mean that is not over all that the paper's is over."""
     for column in columns:
         if len(over.get(column.id, [])) < len(column.mean_of):

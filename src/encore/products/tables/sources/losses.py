@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 from encore.errors import EncoreError
 from encore.products.tables.grid import CellRequest, Column, Grid
-from encore.products.tables.sources.base import (
-    CellSource,
-    CellValues,
-    Parts,
-    before_finetuning,
-    by_seed,
-    last_pretrained,
-    optional,
-)
+from encore.products.tables.sources import base
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
@@ -25,13 +17,13 @@ if TYPE_CHECKING:
 HELD_OUT, MASKED = "held_out.tsv", "loss.json"
 
 
-class HeldOutLoss(CellSource):
+class HeldOutLoss(base.CellSource):
     """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
 
     Not ranked: a step that keeps most of its budget for other terms is not worse for it.
     """
 
-    field = optional(str, "the named term of the last pre-training step's loss on held-out texts, at its end.")
+    field = base.optional(str, "the named term of the last pre-training step's loss on held-out texts, at its end.")
     needs = ("system",)
     files = (HELD_OUT,)
     name = "held-out {value}"
@@ -39,26 +31,26 @@ class HeldOutLoss(CellSource):
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The models that the system's last pre-training step ends with; nothing where it has none."""
-        last = last_pretrained(plan, request)
+        last = base.last_pretrained(plan, request)
         return request.reading((seed, plan.model(last, seed)) for seed in plan.config.seeds) if last else request
 
-    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
         """The last recorded value of a loss term, for each seed's model.
 
         Raises:
             EncoreError: a record of losses is missing or damaged, or lacks the term.
         """
-        return by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
+        return base.by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """When and on which texts the losses of each column were measured."""
         return [f"{one.label}: at the end of the last pre-training step, on its own held-out texts." for one in own]
 
 
-class MaskedLoss(CellSource):
+class MaskedLoss(base.CellSource):
     """The MLM loss, for each seed; nothing for a model without a head that tells words. The lowest is the best."""
 
-    field = optional(str, "the MLM loss on the dataset's passages, masked for all models as the named step masks.")
+    field = base.optional(str, "the MLM loss on the dataset's passages, masked for all models as the named step masks.")
     needs = ("system", "dataset")
     best = "lowest"
     name = "masked loss as {value}"
@@ -67,13 +59,13 @@ class MaskedLoss(CellSource):
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
         """The loss of the system's last pre-trained model, or of its start, on masked passages of the dataset."""
-        last = before_finetuning(plan, request)
+        last = base.before_finetuning(plan, request)
         if last is None:
             return request
         found = ((seed, plan.masked_loss(last, seed, request.dataset, request.value)) for seed in plan.config.seeds)
         return request.reading(found, plan.collection(request.dataset))
 
-    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
         """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head.
 
         Raises:
@@ -82,7 +74,9 @@ class MaskedLoss(CellSource):
         found = [_loss(Path(read.folder) / MASKED) for read in request.reads]
         losses = [loss for loss in found if loss is not None]
         return (
-            CellValues([read.seed for read in request.reads], losses) if losses and len(losses) == len(found) else None
+            base.CellValues([read.seed for read in request.reads], losses)
+            if losses and len(losses) == len(found)
+            else None
         )
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:

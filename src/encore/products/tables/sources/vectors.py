@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from encore.products.tables.grid import CellRequest, Column, Grid
-from encore.products.tables.sources.base import (
-    CellSource,
-    CellValues,
-    Parts,
-    before_finetuning,
-    by_seed,
-    number_in,
-    optional,
-)
+from encore.products.tables.sources import base
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -26,10 +18,10 @@ MEANING = {
 }
 
 
-class Vectors(CellSource):
+class Vectors(base.CellSource):
     """A number of a model's vectors, for each seed. None is the best: a model whose vectors spread may be bad."""
 
-    field = optional(
+    field = base.optional(
         Literal[
             "cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"
         ],
@@ -46,19 +38,19 @@ class Vectors(CellSource):
         Raises:
             EncoreError: the model is a bag of words, which has no states.
         """
-        last = before_finetuning(plan, request)
+        last = base.before_finetuning(plan, request)
         if last is None:
             return request
         found = ((seed, plan.inspect_vectors(last, seed, request.dataset)) for seed in plan.config.seeds)
         return request.reading(found, plan.collection(request.dataset))
 
-    def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
+    def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
         """The number of each seed's model.
 
         Raises:
             EncoreError: an inspection is missing or damaged.
         """
-        return by_seed(request, lambda folder: number_in(folder / FILE, request.value))
+        return base.by_seed(request, lambda folder: base.number_in(folder / FILE, request.value))
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """What each column is, and when it was measured."""
