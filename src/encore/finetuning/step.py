@@ -19,7 +19,7 @@ from encore.finetuning import clusters
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.excluded import no_negatives
-from encore.finetuning.queries import training_queries
+from encore.finetuning.queries import Query, training_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
@@ -83,14 +83,7 @@ def finetune(
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     excluded = no_negatives(judged, step.train_split, spec)
     queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], excluded)
-    if step.is_distillation:
-        task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
-    elif step.negatives == "index":
-        assert index is not None
-        task = WholeIndex(step, queries, store, index(store, encoder.dimension))
-    else:
-        task = task_class(step)(step, queries, store)
-    task.reading = encoder.config
+    task = _task(step, queries, store, encoder, teacher_outputs, index)
     if step.clusters:
         assert clusterer is not None
         rows = np.array([query.row for query in task.queries])
@@ -120,8 +113,6 @@ def finetune(
     done.counts = {"queries": len(queries)}
     if not launch.leads():
         return done
-    counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
-    normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     checkpoint.save_model(
         encoder,
         heads | own.state_dict(),
@@ -129,12 +120,39 @@ def finetune(
         store.tokenizer_folder,
         step.length,
         step.query_length,
-        {"kind": step.scorer, **normalised},
+        _how_it_scores(step),
     )
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:
         write_record(output / "validation.tsv", done.validations, step.validation_measure)
     return done
+
+
+def _task(
+    step: FinetuneStep,
+    queries: list[Query],
+    store: TokenStore,
+    encoder: Encoder,
+    teacher_outputs: Sequence[Path],
+    index: Callable[[TokenStore, int], np.ndarray] | None,
+) -> RetrievalTask:
+    """What the step learns, from these queries: of teachers, against the whole index, or from judgments."""
+    if step.is_distillation:
+        task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
+    elif step.negatives == "index":
+        assert index is not None
+        task = WholeIndex(step, queries, store, index(store, encoder.dimension))
+    else:
+        task = task_class(step)(step, queries, store)
+    task.reading = encoder.config
+    return task
+
+
+def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
+    """What a model's folder says of the scores of pairs that it was trained for."""
+    counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
+    normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
+    return {"kind": step.scorer, **normalised}
 
 
 def query_tower_alone(encoder: Encoder) -> Encoder:
