@@ -43,11 +43,7 @@ def main() -> None:
 
 
 def _answer(words: list[str]) -> int:
-    """The exit status of a command line.
-
-    Raises:
-        EncoreError: the run's file is missing, or as the command does.
-    """
+    """The exit status of a command line."""
     parser = argparse.ArgumentParser(prog="encore", description="Inspect, check and plan runs of Encore.")
     parser.add_argument("--version", action="version", version=f"encore {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -75,11 +71,7 @@ def _add(command: argparse.ArgumentParser, name: str) -> None:
 
 
 def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
-    """The run that made the table or figure that a command is about, or the default one.
-
-    Raises:
-        EncoreError: the file that records which run made it is damaged.
-    """
+    """The run that made the table or figure that a command is about, or the default one."""
     from encore.plan import index
     from encore.storage.program_files import CATALOGUE
     from encore.storage.typed import DEFAULT_RUN

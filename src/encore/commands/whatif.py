@@ -104,11 +104,7 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
 
 
 def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
-    """The plan of the changed configuration, and what its ledger still says of an old value, or lacks.
-
-    Raises:
-        EncoreError: a change names nothing, or makes the configuration wrong; as if the files were changed.
-    """
+    """The plan of the changed configuration, and what its ledger still says of an old value, or lacks."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             catalogue, own = changed(CATALOGUE, run, changes, Path(folder))

@@ -102,11 +102,7 @@ class Judging:
                 yield each
 
     def _left_out(self, judgment: Judgment) -> str | None:
-        """Why a judgment is left out, if it is.
-
-        Raises:
-            EncoreError: it is of what does not exist, and such are refused.
-        """
+        """Why a judgment is left out, if it is."""
         if judgment.query not in self._queries:
             return self._unknown(judgment, "query", "among the queries", judgment.query, self._queries)
         if judgment.document in self._documents or self._keeps:
@@ -158,11 +154,7 @@ def unjudged(queries: int, splits: Iterable[Iterable[str]]) -> int:
 
 
 def _repeats(judgment: Judgment, grades: Grades) -> bool:
-    """Enter a judgment, unless the same one was there.
-
-    Raises:
-        EncoreError: one with another grade was there.
-    """
+    """Enter a judgment, unless the same one was there."""
     given = grades.setdefault(judgment.query, {})
     if judgment.document not in given:
         given[judgment.document] = judgment.grade

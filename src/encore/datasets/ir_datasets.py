@@ -158,11 +158,7 @@ def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts:
 
 
 def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, list[str]]) -> Iterator[Row]:
-    """Every query once; what answers it, where that is known, goes to ``answers``.
-
-    Raises:
-        EncoreError: two sets have different queries of one id.
-    """
+    """Every query once; what answers it, where that is known, goes to ``answers``."""
     seen: dict[str, str] = {}
     for each in sets:
         for query in load(each["id"]).queries_iter():

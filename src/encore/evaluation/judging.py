@@ -99,9 +99,6 @@ def _grades_by_answers(run: Run, collection: Collection, questions: Sequence[str
 
     Nobody judged the passages of such a split: DPR's top-k accuracy is Success@k on these grades. Every question of the
     split counts, whether or not anything was retrieved for it (Karpukhin et al. 2020, section 4).
-
-    Raises:
-        EncoreError: a question has no answers, or a retrieved document is not in the collection.
     """
     depths = [measure.cutoff for measure in wanted]
     deepest = max((depth for depth in depths if depth is not None), default=None) if all(depths) else None

@@ -145,11 +145,7 @@ def _entries(path: Path, read: Callable[[Any], T], content: dict[str, Any] | Non
 
 
 def _of_papers(folder: Path, file: str, read: Callable[[Any], T]) -> dict[str, T]:
-    """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it.
-
-    Raises:
-        EncoreError: one is wrong, or has a name that no target can have.
-    """
+    """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it."""
     found: dict[str, T] = {}
     for path in sorted((folder / "papers").glob(f"*/{file}")):
         prefix = "" if path.parent.name == "encore" else f"{path.parent.name}/"

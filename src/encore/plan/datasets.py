@@ -166,11 +166,7 @@ def _inheriting(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_their_language(name: str, fields: Any, origins: list[Any]) -> Any:
-    """The fields with the language of what the dataset is derived from, unless they have one.
-
-    Raises:
-        EncoreError: it is joined from texts of several languages.
-    """
+    """The fields with the language of what the dataset is derived from, unless they have one."""
     languages = sorted({each.language for each in origins})
     if not languages or "language" in fields.model_fields_set:
         return fields

@@ -155,11 +155,7 @@ def _gradients(
 
 
 def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:
-    """The terms as numbers.
-
-    Raises:
-        EncoreError: the loss or its gradient is infinite or not a number; the checkpoints stay as they were.
-    """
+    """The terms as numbers."""
     named = {**terms, "gradient norm": norm}
     numbers = torch.stack([value.detach().double() for value in named.values()]).tolist()  # one wait for the device
     values = dict(zip(named, numbers, strict=True))

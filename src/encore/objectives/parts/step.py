@@ -99,11 +99,7 @@ def _warm_heads(
     state: Path,
     workers: int,
 ) -> float:
-    """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps.
-
-    Raises:
-        EncoreError: the objective has no such module.
-    """
+    """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps."""
     if not len(heads):
         raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
     warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
@@ -125,11 +121,7 @@ def _vocabulary_head(heads: nn.ModuleDict, weights: Path) -> dict[str, float]:
 
 
 def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
-    """The modules to save of those that are trained.
-
-    Raises:
-        EncoreError: the step keeps a module that the objective does not train.
-    """
+    """The modules to save of those that are trained."""
     kept = set(heads) if step.save_heads is None else set(step.save_heads)
     if unknown := sorted(kept - set(heads)):
         raise EncoreError(

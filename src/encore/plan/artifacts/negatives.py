@@ -67,11 +67,7 @@ def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact |
 
 
 def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives that a collection was published with.
-
-    Raises:
-        EncoreError: it was published without.
-    """
+    """Negatives that a collection was published with."""
     if not plan.resolve.dataset(step.collection).fields.lists_negatives:
         raise EncoreError(
             f"dataset {plan.resolve.dataset(step.collection).name!r} lists no negatives; let the step have "

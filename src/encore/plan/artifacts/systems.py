@@ -89,11 +89,7 @@ def _rerank(plan: Planner, system: str, fields: Rerank, seed: int, dataset: str,
 
 
 def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
-    """All passages in the order of a ranker that compares them by the vectors of their tokens.
-
-    Raises:
-        EncoreError: it has none.
-    """
+    """All passages in the order of a ranker that compares them by the vectors of their tokens."""
     if (scorer := plan.resolve.scorer(ranker)) != "late-interaction":
         raise EncoreError(
             f"{ranker} is a {scorer} scorer, and only one with vectors of tokens ranks a whole collection; name a "
@@ -199,9 +195,6 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
     """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
 
     If several splits exist, they are those of the draw that ``requested`` belongs to.
-
-    Raises:
-        EncoreError: the dataset has no such queries, or does not know the measure.
     """
     splits = plan.resolve.dataset(dataset).fields.splits
     choosing = {

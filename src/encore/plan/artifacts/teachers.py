@@ -103,11 +103,7 @@ def _outputs(
 def _listed(
     plan: Planner, lineage: Lineage, step: FinetuneStep, name: str, seed: int, negatives: Artifact | None
 ) -> Artifact:
-    """The scores of a step's pairs in a run of BM25's over its training queries.
-
-    Raises:
-        EncoreError: the teacher is not such a system.
-    """
+    """The scores of a step's pairs in a run of BM25's over its training queries."""
     if name not in plan.catalogue.systems or plan.resolve.has_chance(name) or negatives is None:
         raise EncoreError(
             f"step {lineage.steps[-1].name!r}, teachers: a residual is of what a system without training leaves, and "

@@ -109,11 +109,7 @@ def _curve(line: CurveLine, panel: CurvePanel) -> Curve:
 
 
 def _place(point: CurvePoint, panel: CurvePanel) -> float:
-    """The place of a point on the x axis.
-
-    Raises:
-        EncoreError: a model did not say what it cost.
-    """
+    """The place of a point on the x axis."""
     if point.seed is None:
         return 0.0
     match panel.over:

@@ -25,11 +25,7 @@ def read_entry(fields: dict[str, Any]) -> FigureEntry:
 
 
 def _typed(content: Any) -> FigureSlice:
-    """A figure's slice of the plan with the types of its kind.
-
-    Raises:
-        ValueError: its kind is unknown.
-    """
+    """A figure's slice of the plan with the types of its kind."""
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in KINDS:
         raise ValueError(f"figures of kind {kind!r} cannot be drawn")

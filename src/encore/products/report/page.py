@@ -202,11 +202,7 @@ def _verify(record: Path) -> None:
 
 
 def _build(folder: Path, site: ReportSlice, products: Path) -> str:
-    """Write the page, and the records of jobs that it shows.
-
-    Raises:
-        EncoreError: a product is missing or was altered.
-    """
+    """Write the page, and the records of jobs that it shows."""
     for record in site.others(folder):
         _verify(record)
     page = read_content(site, read_run)

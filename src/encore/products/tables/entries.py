@@ -235,11 +235,7 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
 
 
 def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
-    """The placeholders in some texts, and those within their values.
-
-    Raises:
-        ValueError: a placeholder is filled with itself.
-    """
+    """The placeholders in some texts, and those within their values."""
     found: set[str] = set()
     waiting: dict[str, tuple[str, ...]] = {name: (name,) for text in texts if text for name in _NAME.findall(text)}
     while waiting:

@@ -70,11 +70,7 @@ def _parts(folder: Path) -> dict[int, dict[int, Path]]:
 
 
 def _joined(folder: Path, parts: dict[int, dict[int, Path]], count: int | None) -> Iterator[Line]:
-    """Every passage's samples, part by part; as many files are open as samples are taken.
-
-    Raises:
-        EncoreError: a part or a sample is missing, or a file of a part is shorter or longer than its others.
-    """
+    """Every passage's samples, part by part; as many files are open as samples are taken."""
     samples = range(count if count is not None else 1 + max(max(files) for files in parts.values()))
     for part in range(1 + max(parts)):
         missing = [sample for sample in samples if sample not in parts.get(part, {})]

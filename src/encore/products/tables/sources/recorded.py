@@ -79,11 +79,7 @@ class Recorded(CellSource):
 
 @cache
 def _read(path: Path) -> Any:
-    """A record.
-
-    Raises:
-        EncoreError: it is missing, or says neither on which machine nor how it was measured.
-    """
+    """A record."""
     try:
         record = json.loads(path.read_text())
         record["machine"]["processor"], record["setting"]["batch"]
