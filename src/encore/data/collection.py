@@ -274,7 +274,7 @@ def write_collection(
 def _write_negatives(folder: Path, split: str, listed: Iterable[Judgment], judging: Judging) -> dict[str, int]:
     """Write lines ``query-id corpus-id rank`` and count them, and those that are left out."""
     left_out, counts = Counter[str](), Counter(negatives=0)
-    with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
+    with files.open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
         file.write(NEGATIVES_HEADER + "\n")
         for each in judging.known(listed, left_out):
             file.write(f"{each.query}\t{each.document}\t{each.grade}\n")
