@@ -76,7 +76,7 @@ picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms 
 	python docs/draw.py
 
 docs: $(TOOLS) ## Build the site of the documentation in site/; a broken link or any other warning fails
-	@NO_MKDOCS_2_WARNING=1 .tools/bin/mkdocs --quiet build --strict
+	@NO_MKDOCS_2_WARNING=1 .tools/bin/mkdocs build --strict
 
 spelling: $(TOOLS) ## Look for misspelt words
 	@.tools/bin/codespell

@@ -1,5 +1,6 @@
-"""The site's links: to its own pages as they are, to other files in the repository, and to nothing that is missing."""
+"""The site: all pages are in its menu, and links lead to pages, to other files in the repository, or are refused."""
 
+import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,3 +38,15 @@ def test_a_link_leads_to_a_page_or_to_the_repository(link: str, expected: str) -
 def test_a_link_to_nothing_is_refused() -> None:
     with pytest.raises(FileNotFoundError, match=r"docs/scales\.md links to nowhere\.md"):
         written("[it](nowhere.md)")
+
+
+def test_the_menu_has_every_page_once() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"[\w-]+\.md", menu)) == sorted(path.name for path in ROOT.glob("docs/*.md"))
+
+
+def test_the_site_is_built_with_warnings_since_strict_counts_those_that_are_logged() -> None:
+    recipe = re.search(r"mkdocs .*", (ROOT / "Makefile").read_text())
+    assert recipe is not None
+    assert "--strict" in recipe[0]
+    assert not re.search(r"--quiet|-q\b", recipe[0])
