@@ -17,6 +17,8 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 TEMPLATES = "__use_yte__"
 SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")  # in the order of Snakemake
 BUILT_IN = ("local", "dryrun", "touch")
+GPU = re.compile(r"""^__variables__:\n(?:  .*\n)*?  gpu: *(["']?)(.*?)\1 *(?:#.*)?$""", re.MULTILINE)
+FORMS = re.compile(r"gres=gpu(:\S+)?|gpus(=\S+)?")  # of that line of profiles/slurm: how SLURM is asked for one
 CLOUDS = ("kubernetes", "aws-batch", "azure-batch", "googlebatch", "tes")  # whose jobs share no files
 
 
@@ -65,15 +67,23 @@ def refuse(path: Path) -> None:
 def refuse_executor(executor: str | None, profile: Path | None) -> None:
     """Refuse an executor, or that of a profile, which is not installed or has no files that its jobs share.
 
+    So is another form of the line of SLURM's profile that says how GPUs are asked for.
+
     Raises:
         EncoreError: with what to install or to take instead.
     """
     from encore.errors import EncoreError
 
     lines = profile / "config.yaml" if profile else None
-    if executor is None and lines is not None and lines.is_file():
-        named = re.search(r"^executor: *([\w-]+)", lines.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-        executor = named[1] if named else None
+    if lines is not None and lines.is_file():
+        text = lines.read_text(encoding="utf-8", errors="replace")
+        named = re.search(r"^executor: *([\w-]+)", text, re.MULTILINE)
+        executor = executor or (named[1] if named else None)
+        asked = GPU.search(text)
+        if asked and not FORMS.fullmatch(asked[2]):
+            raise EncoreError(
+                f"{lines}: gpu: {asked[2]} is none of gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE; correct it"
+            )
     if executor in CLOUDS:
         raise EncoreError(
             f"--executor {executor}: Encore's jobs share files, and there they share none; take --profile local, slurm "

@@ -1,5 +1,6 @@
 """A run's file is looked at before Snakemake reads it, which would execute what stands in one."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -52,6 +53,30 @@ def test_an_executor_that_cannot_be_used_is_one_line_with_what_to_install(
     monkeypatch.setattr(sys, "argv", ["snakemake", "-s", str(REPOSITORY / "workflow/Snakefile"), *words.split()])
     with pytest.raises(SystemExit, match=f"^error: {says}$"):
         plugin.main()
+
+
+def slurm_with(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at Encore's SLURM profile with another line for its GPUs."""
+    text = (REPOSITORY / "profiles/slurm/config.yaml").read_text()
+    assert text.count("  gpu: gres=gpu  ") == 1
+    (folder / "config.yaml").write_text(text.replace("  gpu: gres=gpu  ", f"  gpu: {line}  "))
+    words = ["-s", str(REPOSITORY / "workflow/Snakefile"), "--profile", str(folder)]
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    plugin.main()
+
+
+@pytest.mark.parametrize("line", ["gpu:a100", "gres", "'--gpus'", "gpus=", "gres=gpu:", ""])
+def test_another_form_of_slurms_line_for_gpus_is_one_line(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = re.escape(f"gpu: {line.strip(chr(39))} is none of gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE; correct it")
+    with pytest.raises(SystemExit, match=f"^error: {re.escape(str(tmp_path))}/config.yaml: {says}$"):
+        slurm_with(line, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("line", ["gres=gpu", "gres=gpu:a100", "gpus", "'gpus=a100'", '"gres=gpu:h100_nvl"'])
+def test_its_forms_are_taken(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm_with(line, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("words", ["--executor slurm", "--profile profiles/slurm", "--profile local", "-e dryrun", ""])
