@@ -21,6 +21,7 @@ class Hub:
         self.requests: list[str] = []
         self.agents: set[str] = set()  # what programs said of themselves
         self.secrets: set[str | None] = set()  # and by what token they named their user
+        self.refuses: int | None = None  # the status that answers every question of what there is
         self.damaged = False  # whether large files are other than the published ones
         owner = self
 
@@ -43,7 +44,10 @@ class Hub:
         if path.startswith("/api/models/"):
             revision = path.rsplit("/", 1)[1]
             known = revision in ("main", self.commit) and not path.startswith("/api/models/no-one/")
-            self._give(request, json.dumps(self.listing()).encode()) if known else request.send_error(404)
+            if self.refuses or not known:
+                request.send_error(self.refuses or 404)
+                return
+            self._give(request, json.dumps(self.listing()).encode())
             return
         _, commit, name = path.rsplit("/", 2)
         if commit != self.commit or not (self.folder / name).is_file():

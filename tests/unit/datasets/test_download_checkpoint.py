@@ -94,6 +94,24 @@ def test_a_pinned_commit_is_what_is_asked_for(hub: Hub, tmp_path: Path, capsys: 
         fetch("someone/bert", "0" * 40, tmp_path / "data", tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (409, "closed public access to the file; put its files at "),
+        (429, "too much was requested from this server; run the same command again later, or put its files at "),
+        (451, "withheld for legal reasons, perhaps in this country alone; put its files at "),
+        (503, "the hub is out of order; run the same command again later, or put its files at "),
+    ],
+)
+def test_a_refusal_that_is_no_matter_of_the_name_advises_no_other_name(
+    status: int, says: str, hub: Hub, tmp_path: Path
+) -> None:
+    hub.refuses = status
+    with pytest.raises(EncoreError, match=rf"answers {status}: .*{says}") as refused:
+        fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
+    assert "correct" not in str(refused.value)
+
+
 def test_nothing_is_told_of_the_machine_and_nothing_written_elsewhere(hub: Hub, tmp_path: Path) -> None:
     """With a token in the home folder, which stays there."""
     token = tmp_path / "home/.cache/huggingface/token"

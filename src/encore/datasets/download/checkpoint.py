@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from encore.config import checkpoints
 from encore.config.sources import DIGEST, Remote
 from encore.config.strict import Positive, Strict
 from encore.config.validation import checked
-from encore.datasets.download.answers import AGENT
+from encore.datasets.download.answers import AGENT, REFUSALS
 from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
@@ -25,6 +26,7 @@ from encore.storage.files import write_json
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
+CLOSED = (HTTPStatus.CONFLICT, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)  # whatever name is asked for
 SECONDS = 60.0  # for the hub to say what it has of a checkpoint
 
 
@@ -119,6 +121,10 @@ def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, An
         return {"commit": found.sha, "licence": (licences or ["not stated"])[0], "files": files}
     except HfHubHTTPError as error:
         status = error.response.status_code
+        if status in CLOSED or status >= HTTPStatus.TOO_MANY_REQUESTS:
+            later = "" if status in CLOSED else "run the same command again later, or "
+            reason = REFUSALS.get(status, "the hub is out of order")
+            raise EncoreError(f"{about} answers {status}: {reason}; {later}put its files at {place}") from error
         raise EncoreError(f"{about} answers {status}: the hub does not give {checkpoint!r}; {fix}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EncoreError(f"{about} does not answer as Hugging Face's hub does; {fix}") from error
