@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.strict import Positive, Share, Strict
+from encore.config.strict import Commit, Positive, Share, Strict
 from encore.config.validation import by_kind
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents
@@ -50,6 +50,7 @@ class T5(Expansion):
     queries: Positive | None = Field(None, description="size of the sample of them; all without")
     sample: int = Field(0, ge=0, description="which sample of that size")
     checkpoint: str | None = Field(None, description="Hugging Face id or folder of a T5; its own vocabulary")
+    revision: Commit | None = Field(None, description="its commit on the hub; without it the first one fetched is kept")
     backbone: str | None = Field(None, description="without a checkpoint: the backbone whose vocabulary it reads")
     layers: Positive = Field(2, description="of the encoder and the decoder, without a checkpoint; as the next three")
     hidden: Positive = 64
@@ -70,6 +71,8 @@ class T5(Expansion):
     def _read_one_vocabulary(self) -> "T5":
         if (self.checkpoint is None) == (self.backbone is None):
             raise ValueError("give either `checkpoint` or the `backbone` whose vocabulary it reads")
+        if self.revision and self.checkpoint is None:
+            raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
         return self
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.strict import Length, Positive, Share, Strict
+from encore.config.strict import Commit, Length, Positive, Share, Strict
 
 LARGEST_BATCH = 1_000_000  # examples
 
@@ -35,10 +35,8 @@ class Backbone(Strict):
         description="The checkpoint of `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or "
         "a folder.",
     )
-    revision: str | None = Field(
-        None,
-        pattern="^[0-9a-f]{40}$",
-        description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept.",
+    revision: Commit | None = Field(
+        None, description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept."
     )
     sha256: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = Field(
         {},

@@ -11,6 +11,7 @@ from encore.config.validation import UNKNOWN
 
 Positive = Annotated[int, Field(gt=0)]
 Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
+Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

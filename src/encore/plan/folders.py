@@ -139,7 +139,7 @@ def _checkpoints(plan: Planner) -> Iterator[tuple[str, str | None]]:
             yield backbone.checkpoint, backbone.revision
     for expansion in plan.catalogue.doc2query.values():
         if getattr(expansion, "checkpoint", None) is not None:
-            yield expansion.checkpoint, None
+            yield expansion.checkpoint, expansion.revision
 
 
 def _alternatives(names: Iterable[str]) -> str:

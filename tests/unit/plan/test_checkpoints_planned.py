@@ -1,6 +1,7 @@
 """What plans say of checkpoints: which commit, which folder or source, and what a model without a step reads."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.shapes import shape_of
 from encore.commands.show_config import config_text
 from encore.config import checkpoints
+from encore.config.doc2query import T5, read_expansion
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
 from encore.plan.artifacts.collections import FETCHED
+from encore.plan.artifacts.doc2query import doc2query_model
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
@@ -91,6 +94,31 @@ def test_another_commit_is_another_model(catalogue: Catalogue) -> None:
     models = [begun(plan, name) for name in ("free", "one", "two")]
     assert len({model.inputs["tokenizer"].name for model in models}) == 3
     assert len({model.name.rpartition("-")[2] for model in models}) == 3
+
+
+def test_the_commit_of_a_t5_is_that_of_its_download_alone(catalogue: Catalogue) -> None:
+    def model(**given: str) -> Artifact:
+        said = {"kind": "t5", "collection": "msmarco-passage", "steps": 1, "batch": 1, "learning_rate": 1}
+        fields = read_expansion(said | given)
+        assert isinstance(fields, T5)
+        return doc2query_model(plan_of(catalogue), "t5-base", fields)
+
+    free, pinned = model(checkpoint="a/b"), model(checkpoint="a/b", revision="1" * 40)
+    assert pinned.inputs["checkpoint"].spec["revision"] == "1" * 40
+    assert free.inputs["checkpoint"].spec["revision"] is None
+    assert "revision" not in free.spec["expansion"] | pinned.spec["expansion"]
+    assert free.name != pinned.name
+    with pytest.raises(ValueError, match="`revision:` is the commit of a `checkpoint:`, and there is none"):
+        model(backbone="tiny", revision="1" * 40)
+
+
+def test_every_checkpoint_of_the_hub_has_a_commit_or_words_of_why_not() -> None:
+    """In the files as they are written: the comment above a part of entries says it of all of them."""
+    text = (ROOT / "config/backbones.yaml").read_text() + (ROOT / "config/doc2query.yaml").read_text()
+    parts = [part for part in re.split(r"\n\n(?=# )", text) if "commit is named" not in part]
+    entries = [entry for part in parts for entry in part.split("\n\n") if "checkpoint: " in entry]
+    assert len(entries) > 5
+    assert [entry for entry in entries if "revision: " not in entry] == []
 
 
 def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, tmp_path: Path) -> None:

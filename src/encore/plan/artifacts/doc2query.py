@@ -62,11 +62,11 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     inputs = {"collection": collection(plan, fields.collection)}
     if fields.backbone is not None:
         inputs["tokenizer"] = tokenizer(plan, plan.resolve.named_backbone(plan.resolve.backbone_name(fields.backbone)))
-    learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
+    learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "revision", "seed", *SAMPLING})
     spec = {"impl": plan.impl("train_doc2query"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
     folder = f"doc2query_models/{plan.resolve.doc2query_name(name)}"
     if fields.checkpoint is None:
         return plan.make("train_doc2query", folder, spec, inputs)
-    given = checkpoint_files(plan, fields.checkpoint)
+    given = checkpoint_files(plan, fields.checkpoint, fields.revision)
     del learning["checkpoint"]  # what it is called decides nothing
     return plan.make("train_doc2query", folder, spec | given.spec, inputs | given.inputs, given.folder)
