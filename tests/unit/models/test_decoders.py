@@ -1,13 +1,11 @@
 """The decoders against the released ones, their masks against loops, and their operations as torch counts them."""
 
-import math
-import zlib
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import decoders, flops
@@ -15,6 +13,7 @@ from encore.models.config import EncoderConfig
 from encore.models.decoders import causal
 from tests.support import transformer_oracles as plain
 from tests.support.small_objective import batch_of, encoder, heads_of, make
+from tests.support.waves import filled, wave
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
 SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
@@ -23,19 +22,6 @@ REAL = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
 
 
 # The released decoders, run once with these weights and inputs (transformers 5.23, eager attention, float64)
-
-
-def wave(*size: int, key: str) -> Tensor:
-    """Numbers that look drawn but can be had anywhere."""
-    places = torch.arange(math.prod(size), dtype=torch.float64)
-    return torch.sin(0.7 * places + zlib.crc32(key.encode()) % 1000).reshape(size)
-
-
-def filled(module: nn.Module) -> Any:
-    for name, parameter in module.named_parameters():
-        one = 1.0 if "norm" in name and name.endswith("weight") else 0.0
-        parameter.data = 0.3 * wave(*parameter.shape, key=name) + one
-    return module.double()
 
 
 def measured(states: Tensor, h: Tensor, real: Tensor | None = None) -> list[float]:

@@ -15,6 +15,7 @@ from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
 from tests.support.small_decoding import TEXTS, Drawn, assert_gradient, encoded, numbers, plant
 from tests.support.small_objective import encoder, make
+from tests.support.waves import READ, loss_and_slope
 
 PAIRED = [
     [[[20, 21, 80, 22], [23, 24, 90, 25, 26], [27, 28]]],
@@ -80,6 +81,22 @@ def test_condensers_loss_and_gradient_are_those_of_the_formula(fields: dict[str,
 @pytest.mark.parametrize("fields", [{}, {"contrast_weight": 0.5, "mlm_weight": 0.0, "length": 10}])
 def test_cocondensers_loss_and_gradient_are_those_of_the_formula(fields: dict[str, Any]) -> None:
     Case("cocondenser", **fields).agrees()
+
+
+@pytest.mark.parametrize(
+    ("name", "released"),
+    [
+        ("condenser", [4.46661941653862, -0.8939231984805864]),
+        ("cocondenser", [5.568445044027308, -0.9686072868032454]),
+    ],
+)
+def test_the_loss_is_that_of_the_released_model(name: str, released: list[float]) -> None:
+    """luyug/Condenser at 74880ab, both models for pre-training with `--late_mlm`, from the first of two layers.
+
+    Run once with these weights and inputs (transformers 5.23, eager attention, float64).
+    """
+    fields = {"texts": PAIRED, "length": 8} if name == "cocondenser" else {}
+    assert loss_and_slope(name, READ, **fields) == pytest.approx(released, rel=1e-12)
 
 
 @pytest.mark.parametrize("mistake", ["sign", "temperature", "mask"])

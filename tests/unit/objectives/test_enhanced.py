@@ -10,6 +10,7 @@ from encore.models.word_masks import visible
 from encore.objectives.parts.masking import count_to_mask
 from encore.training.randomness import generator
 from tests.support import transformer_oracles as plain
+from tests.support import waves
 from tests.support.small_decoding import Case, reads, seen, seen_in
 from tests.support.small_objective import STEP, batch_of, make
 
@@ -24,6 +25,18 @@ def test_the_other_reading_is_found() -> None:
     terms, _ = case.terms(case.hidden)
     case.objective.fields = case.objective.fields.model_copy(update={"variant": "paper"})
     assert terms["loss"].item() != pytest.approx(case.expected(case.hidden), rel=1e-3)
+
+
+def test_the_loss_is_that_of_the_released_model() -> None:
+    """staoxiao/RetroMAE at ee37587, RetroMAEForPretraining, given the masks that ours draws.
+
+    Run once with these weights and inputs (transformers 5.23, eager attention, float64).
+    """
+    words = [[-1, 0, 0, 1, 2, -1], [-1, 0, 1, 2, -1, -1], [-1, 0, 1, -1, -1, -1], [-1, 0, 1, -1, -1, -1]]
+    own = {"text": waves.TEXT, "words": torch.tensor(words), "numbers": torch.arange(11, 15)}
+    batch = {**waves.READ, **waves.REBUILT, **own, "budgets": torch.tensor([2, 2, 1, 1])}
+    released = [4.651795509089498, -0.11923026028052264]
+    assert waves.loss_and_slope("enhanced", batch) == pytest.approx(released, rel=1e-12)
 
 
 def test_defaults_are_the_released_code() -> None:

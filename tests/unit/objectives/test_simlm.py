@@ -10,7 +10,7 @@ from torch import nn
 from encore.models import replacing
 from encore.models.replacing import Generator
 from encore.training.randomness import generator
-from tests.support import oracles, small_store
+from tests.support import oracles, small_store, waves
 from tests.support import transformer_oracles as plain
 from tests.support.small_decoding import TEXTS, assert_gradient, draw, encoded, numbers, plant
 from tests.support.small_objective import batch_of, encoder, make
@@ -74,6 +74,22 @@ class Case:
 @pytest.mark.parametrize("fields", [{}, {"decoder_layers": 1, "mask_ratio": 0.6, "decoder_mask_ratio": 0.9}])
 def test_the_loss_is_that_of_the_formula(fields: dict[str, Any], pooling: str) -> None:
     Case(pooling, **fields).agrees()
+
+
+def test_the_loss_is_that_of_the_released_model() -> None:
+    """microsoft/unilm at 63435c6, ReplaceLM of simlm/src/models/rlm.py, given the pieces that ours draws.
+
+    Run once with these weights and inputs (transformers 5.23, eager attention, float64).
+    """
+    replaced = {
+        "replaced_0": torch.tensor([2, 8, 13]),
+        "chance_0": torch.tensor([0.1, 0.5, 0.9]).double(),
+        "replaced_1": torch.tensor([2, 3, 8, 9, 13, 20]),
+        "chance_1": torch.tensor([0.1, 0.3, 0.5, 0.6, 0.7, 0.9]).double(),
+    }
+    batch = {"ids": waves.TEXT, "mask": waves.TEXT != 0, **waves.REBUILT, **replaced}
+    released = [5.130226336987031, 1.302449114548609]
+    assert waves.loss_and_slope("simlm", batch) == pytest.approx(released, rel=1e-12)
 
 
 @pytest.mark.parametrize("mistake", ["sign", "temperature", "mask"])
