@@ -1,5 +1,8 @@
 """What difference so many queries could have shown: its formula, against simulation, and where queries are counted."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,6 +96,9 @@ def test_premises_and_copied_rows_are_told(lines):
     assert {line["premise"] for line in lines.values()} == {"", "holds"}
     assert "Qu et al. 2020" in lines["C88"]["reported_only"]
     assert lines["C38"]["reported_only"] == lines["C43"]["reported_only"] == ""  # whose rivals run
+    page = (Path(__file__).parents[4] / "docs/claims.md").read_text()
+    told = re.search(r"Comparisons with such rows, .*? are in (.*?)\.\n", page, re.DOTALL)
+    assert re.findall(r"C\d+", told[1]) == [name for name, line in lines.items() if line["reported_only"]]
 
 
 def test_claims_on_one_run_under_two_names_know_each_other(lines):
