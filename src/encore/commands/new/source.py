@@ -226,7 +226,8 @@ def _judged_files(folder: Path) -> dict[str, str]:
         EncoreError: two files are of one split.
     """
     found: dict[str, str] = {}
-    for path in sorted((*folder.glob("qrels/*"), *folder.glob("qrels.*"))):
+    in_layout = any(folder.glob("corpus.jsonl*"))  # else its files are of another form
+    for path in sorted((*folder.glob("qrels/*"), *(folder.glob("qrels.*") if in_layout else ()))):
         name = path.relative_to(folder).as_posix()
         if split := _JUDGED.fullmatch(name):
             other = found.setdefault(split[1], name)
