@@ -1,5 +1,7 @@
 """Encore's workflow on a study in another folder, by ``--directory`` and as a module; and other workflows."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,24 @@ def test_the_workflow_is_a_module_of_a_study_s_own(clone: Clone, study: Clone) -
     assert (study.root / "theirs.txt").exists()
     assert "their own start" in done.output
     assert "Mine: what was requested is made" in done.output
+
+
+@pytest.mark.slow
+def test_a_workflow_that_snakedeploy_deployed_comes_from_its_repository(clone: Clone, study: Clone) -> None:
+    """That is: a Snakefile with a repository's address, and the repository's ``config/`` to change."""
+    shutil.copytree(clone.root, study.root / "repository", symlinks=True, ignore=shutil.ignore_patterns("results"))
+    git = ("git", "-C", "repository", "-c", "user.name=x", "-c", "user.email=x@example.org")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "All"]):
+        assert study.run(*git, *words).code == 0
+    shutil.copytree(study.root / "repository/config", study.root / "config")
+    (study.root / "config/config.yaml").write_text((study.root / RUN).read_text())
+    (study.root / "workflow").mkdir()
+    address = MODULE.replace('"{snakefile}"', 'gitfile("repository", path="workflow/Snakefile", ref="HEAD")')
+    (study.root / "workflow/Snakefile").write_text(address.replace(RUN, "config/config.yaml"))
+    wanted = target(study)
+    assert made_in(study, study.run(SNAKEMAKE, wanted, "--cores", "2")) == wanted
+    planned = study.run(SNAKEMAKE, "results/tables/table1.csv", "-n", "--cores", "2", "--quiet", "rules")
+    assert re.search(r"^table +1$", planned.output, re.MULTILINE), planned.output
 
 
 def test_a_study_without_a_run_is_told_to_name_one(clone: Clone, tmp_path: Path) -> None:
