@@ -121,6 +121,24 @@ def test_a_python_or_platform_without_packages_is_refused_in_one_line(tmp_path: 
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(("words", "lock"), [([], "cpu"), (["GPU=1"], "gpu")])
+def test_make_installs_the_lock_for_gpus_where_it_is_told_to_and_from_then_on(
+    tmp_path: Path, words: list[str], lock: str
+) -> None:
+    for place in ("Makefile", "envs", "pyproject.toml"):
+        (tmp_path / place).symlink_to(ROOT / place)
+
+    def installed(*words: str) -> list[str]:
+        command = ["make", "env", "--dry-run", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return re.findall(r"^bash envs/install\.sh (\w+)$", done.stdout, re.M)
+
+    assert installed(*words) == [lock]
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/.gpu").touch()
+    assert installed() == ["gpu"]
+
+
 @pytest.mark.parametrize("found", ["nowhere", "unsupported"])
 def test_make_without_a_python_that_it_can_use_names_what_to_install(tmp_path: Path, found: str) -> None:
     for place in ("Makefile", "envs", "pyproject.toml"):

@@ -1,5 +1,6 @@
 """No child outlives its parent, and a pool says in one line when one of its processes was killed."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.storage.processes import in_background, process_pool
+from encore.storage import processes
+from encore.storage.processes import in_background, in_order, process_pool, shared_in_order
 from tests.support.processes import ends, is_running
 
 POOL = """
@@ -54,13 +56,30 @@ def test_what_is_done_beside_comes_back_from_another_process_or_from_this_one() 
         assert (result() == os.getpid()) is (not sys.platform.startswith("linux"))
 
 
+def test_where_nothing_is_forked_this_process_does_what_was_shared_and_others_are_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on macOS, on which a started process gets its work by the name of a function."""
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_FORK", None)
+        assert list(shared_in_order(lambda _: os.getpid(), range(3), 2)) == [os.getpid()] * 3
+        with in_background(os.getpid, 2) as result:
+            assert result() == os.getpid()
+        patch.setattr(multiprocessing.context._default_context, "_actual_context", multiprocessing.get_context("spawn"))
+        assert list(in_order(abs, [-1, -2], 2)) == [1, 2]
+        with process_pool(1) as pool:
+            assert pool.submit(os.getpid).result() != os.getpid()
+    if sys.platform.startswith("linux"):
+        assert os.getpid() not in list(shared_in_order(lambda _: os.getpid(), range(3), 2))
+
+
 def refuse() -> None:
     raise EncoreError("nothing there; name another")
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_what_is_refused_beside_is_said_where_its_result_is_asked_for(processes: int) -> None:
-    with in_background(refuse, processes) as result, pytest.raises(EncoreError, match="nothing there; name another"):
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_is_refused_beside_is_said_where_its_result_is_asked_for(number: int) -> None:
+    with in_background(refuse, number) as result, pytest.raises(EncoreError, match="nothing there; name another"):
         result()
 
 
