@@ -14,14 +14,20 @@ for lock in cpu gpu; do
     [[ -z $missing ]] || { echo "error: envs/$lock.txt lacks ${missing//$'\n'/, }; make the locks anew with envs/lock.sh" >&2 && exit 1; }
     echo "envs/$lock.txt: $(wc -l <"$work/needed") packages, whole on every Python and platform"
 done
-while read -r lock platform minors; do
-    for minor in $minors; do
+while read -r lock platform minors compiled; do
+    sources=("${built[@]}" $compiled)
+    for minor in ${minors//,/ }; do
         MACOSX_DEPLOYMENT_TARGET=14.0 resolve --python-version "3.$minor" --python-platform "$platform" \
-            --only-binary :all: "${built[@]/#/--no-binary=}" "$lock.txt" >"$work/resolved"
-        echo "envs/$lock.txt: a wheel for each on Python 3.$minor, $platform"
+            --only-binary :all: "${sources[@]/#/--no-binary=}" "$lock.txt" >"$work/resolved"
+        echo "envs/$lock.txt: a wheel for each on Python 3.$minor, $platform${compiled:+, but for $compiled}"
     done
 done <<END
-cpu x86_64-manylinux_2_28 11 12 13
-cpu aarch64-apple-darwin 11 12 13
-gpu x86_64-manylinux_2_28 11 12 13
+cpu x86_64-manylinux_2_28 11,12,13
+cpu x86_64-manylinux_2_28 14 immutables mwparserfromhell
+cpu aarch64-manylinux_2_28 11,12,13 pytrec-eval-terrier
+cpu aarch64-manylinux_2_28 14 immutables mwparserfromhell pytrec-eval-terrier
+cpu aarch64-apple-darwin 11,12,13
+cpu aarch64-apple-darwin 14 immutables mwparserfromhell
+gpu x86_64-manylinux_2_28 11,12,13
+gpu x86_64-manylinux_2_28 14 immutables mwparserfromhell
 END
