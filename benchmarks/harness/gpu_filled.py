@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -17,7 +18,8 @@ from encore.finetuning.scoring.scorer import Scorer
 from encore.models import cross_encoder, embed, late_interaction, transfer
 from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
-from encore.models.memory import MicroBatch
+from encore.models.memory import MicroBatch, PartSize
+from encore.objectives.parts import attention
 from encore.retrieval.doc2query import model as doc2query
 from encore.retrieval.doc2query import sampling
 from encore.training import machine as numerics
@@ -86,23 +88,51 @@ def predicting(sizes: Facts) -> Facts:
 
 
 def memory(sizes: Facts) -> Facts:
-    """Encoding with less memory than it took: the tokens at once that it goes on with, and its time over the first."""
+    """Encoding, scoring and reading attention with less memory than each took.
+
+    Returns:
+        For each the tokens at once that it goes on with, and its time over the first.
+    """
     setting = setting_of(sizes, LENGTH, full=False)
     numerics.prepare(setting.numerics())
-    on_gpu = device().type == "cuda"
     with tempfile.TemporaryDirectory() as place, numerics.precision(setting.numerics(), device()):
         store, _ = texts.write_judged(Path(place), sizes["texts"] // 8, LENGTH, QUERY, VOCABULARY, full=False)
-        encoder, rows = Encoder(setting.shape(LENGTH)).eval().to(device()), np.arange(len(store.passages))
+        shape, rows = setting.shape(LENGTH + QUERY), np.arange(len(store.passages))
+        encoder, head = Encoder(shape).eval().to(device()), cross_encoder.score_head(shape).state_dict()
+        scorer = CrossEncoderScorer(encoder, head, ModelUse(LENGTH, QUERY, {}), store).to(device())
 
-        def encoded(at_once: MicroBatch) -> float:
-            return timing.time_of(lambda: embed.embed_texts(encoder, store.passages, rows, LENGTH, at_once)).wall
+        def scored(at_once: MicroBatch) -> None:
+            scorer.at_once = at_once
+            scorer.score(rows // 2, rows)
 
-        whole, little = (MicroBatch(embed.PASS[device().type]) for _ in range(2))
-        encoded(whole)
-        usual = encoded(whole)
-        if on_gpu:
-            share = LITTLE * torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1]
-            torch.cuda.empty_cache()
-            torch.cuda.set_per_process_memory_fraction(min(share, 1.0))
-        encoded(little)
-        return {"tokens_at_once": little.size.tokens, "time": rounded(encoded(little) / usual)}
+        def attended(at_once: MicroBatch) -> None:
+            with mock.patch("encore.models.memory.MicroBatch", return_value=at_once):
+                attention.text_attention(encoder, [store.passages[row] for row in rows], LENGTH)
+
+        def encoded(at_once: MicroBatch) -> None:
+            embed.embed_texts(encoder, store.passages, rows, LENGTH, at_once)
+
+        most = embed.PASS[device().type]
+        return {
+            "encoding": _with_little(encoded, most),
+            "scoring": _with_little(scored, most),
+            "attention": _with_little(attended, PartSize(attention.TOGETHER)),
+        }
+
+
+def _with_little(work: Callable[[MicroBatch], None], most: PartSize) -> Facts:
+    whole, little = MicroBatch(most), MicroBatch(most)
+    on_gpu = device().type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    work(whole)
+    usual = timing.time_of(lambda: work(whole)).wall
+    if on_gpu:
+        share = LITTLE * torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1]
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(min(share, 1.0))
+    work(little)
+    time = timing.time_of(lambda: work(little)).wall
+    if on_gpu:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    return {"tokens_at_once": little.size.tokens, "time": rounded(time / usual)}
