@@ -170,6 +170,18 @@ def test_further_positives_are_those_that_the_model_retrieved(make):
     assert left_out.folder == both.inputs["bm25"].folder
 
 
+def test_positives_that_nothing_retrieves_are_refused(make, triples):
+    """A list in the place of BM25's run has none; mined ones keep theirs."""
+    answers = {"positives": "answers", "triples": str(triples)}
+    with pytest.raises(EncoreError, match=r"answers` are retrieved, .* is a list \(.*triples\.tsv\); let the step have"):
+        negatives_of(make(steps={"marco-bm25": answers}))
+    with pytest.raises(EncoreError, match=r"is a list \(the dataset\)"):
+        negatives_of(make(steps={"bow-qa-1": {"positives": "answers"}}), "bert-base+bow-qa-1")
+    both = negatives_of(make(steps={"marco-hn": {"negatives": "bm25+mined", **answers}}), ICT)
+    assert both.inputs["bm25"].stage == "negatives_from_file"
+    assert both.inputs["mined"].spec["answers"] == "positives"
+
+
 def test_a_window_of_ranks_is_in_the_negatives_name(make):
     plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
     specs = [plan.model(plan.resolve.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]

@@ -60,10 +60,20 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
 
 
 def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:
-    """What a step names in place of BM25's negatives of our own run, if anything."""
-    if step.published_negatives or plan.resolve.dataset(step.collection).fields.takes_listed_negatives:
-        return _published(plan, step, seed)
-    return listed(plan, step, seed) if step.triples else None
+    """What a step names in place of BM25's negatives of our own run, if anything.
+
+    Raises:
+        EncoreError: its further positives would be of that run, or what is named cannot be had.
+    """
+    published = step.published_negatives or plan.resolve.dataset(step.collection).fields.takes_listed_negatives
+    if not (published or step.triples):
+        return None
+    if step.positives == "answers":
+        raise EncoreError(
+            "`positives: answers` are retrieved, and what stands in the place of BM25's negatives is a list "
+            f"({'the dataset' if published else step.triples}); let the step have `positives: judged`, or mine"
+        )
+    return _published(plan, step, seed) if published else listed(plan, step, seed)
 
 
 def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
@@ -121,7 +131,7 @@ def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
 def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifact:
     """BM25's and mined negatives together; further positives are those of the mined."""
     judged = _judged_positives(step)
-    bm25 = _listed_for_bm25(plan, step, seed) or sampled_negatives(plan, BM25, judged, seed)
+    bm25 = _listed_for_bm25(plan, judged, seed) or sampled_negatives(plan, BM25, judged, seed)
     inputs = {"bm25": bm25, "mined": sampled_negatives(plan, miner, step, seed)}
     spec = {"impl": plan.impl("merged_negatives"), **names(inputs), "from": [each.owner for each in inputs.values()]}
     folder = f"negatives/bm25+mined-{digest(spec)}/{bm25.name.rsplit('-', 1)[0]}"
