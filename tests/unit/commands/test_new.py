@@ -79,6 +79,16 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     assert downloads(plan) == []
 
 
+def test_a_folder_of_no_named_language_is_said_to_be_read_as_english(bare: Path) -> None:
+    """German has the letters of English, so only the user can tell."""
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="Der Hund läuft über die Straße. Kinder spielen")
+    said = "The texts are read as English, since no --language is named."
+    assert said in new("own", "--beir", "data/own").splitlines()
+    assert f"# {said}" in Path("config/own.yaml").read_text().splitlines()
+    for language in ("de", "en"):
+        assert said not in new(f"own-{language}", "--beir", "data/own", "--language", language)
+
+
 def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: Path) -> None:
     folder({"train": judged(0, 200), "dev": judged(200, 250), "test": [*judged(250, 300, 2), *judged(300, 350)]})
     assert "50 to validate with, 100 to test with; judgments of several grades" in new("own", "--beir", "data/own")

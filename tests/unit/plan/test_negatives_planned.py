@@ -173,7 +173,7 @@ def test_further_positives_are_those_that_the_model_retrieved(make):
 def test_positives_that_nothing_retrieves_are_refused(make, triples):
     """A list in the place of BM25's run has none; mined ones keep theirs."""
     answers = {"positives": "answers", "triples": str(triples)}
-    with pytest.raises(EncoreError, match=r"answers` are retrieved, .* is a list \(.*triples\.tsv\); let the step have"):
+    with pytest.raises(EncoreError, match=r"answers` are retrieved, .* is a list \(.*triples\.tsv\); let the"):
         negatives_of(make(steps={"marco-bm25": answers}))
     with pytest.raises(EncoreError, match=r"is a list \(the dataset\)"):
         negatives_of(make(steps={"bow-qa-1": {"positives": "answers"}}), "bert-base+bow-qa-1")

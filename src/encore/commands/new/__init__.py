@@ -80,6 +80,8 @@ def answer(arguments: argparse.Namespace) -> int:
     else:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
     refuse_unnamed_language(found, arguments.language)
+    if arguments.language is None and folder:  # no program guesses it, and other Latin letters look like English
+        found.notes = ["The texts are read as English, since no --language is named.", *found.notes]
     encoder = None
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256
