@@ -204,7 +204,7 @@ BAD = [
     (
         {"train": judged(0, 300)},
         (),
-        "qrels/train.tsv, queries.jsonl.gz) has no judgments to test on, only train; name them test",
+        "qrels/train.tsv, queries.jsonl.gz) has no judgments to test on, only train; move some to a test.tsv",
     ),
 ]
 

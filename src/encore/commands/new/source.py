@@ -27,7 +27,7 @@ from encore.storage.text_files import PACKED
 
 TRAIN, TESTED = "train", ("test", "dev", "dev1", "dev2", "valid", "validation", "val")  # usual names of judgments
 CHANGES = {  # by kind, what else than --zero-shot there is if none tests, none trains, or too few do
-    "beir": ("name them test", "add a train.tsv, or ", "give {enough}, move some to a dev.tsv, or "),
+    "beir": ("move some to a test.tsv", "add a train.tsv, or ", "give {enough}, move some to a dev.tsv, or "),
     "ir-datasets": ("name another id", "", ""),
 }
 LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train

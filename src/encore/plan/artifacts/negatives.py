@@ -70,8 +70,9 @@ def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact |
         return None
     if step.positives == "answers":
         raise EncoreError(
-            "`positives: answers` are retrieved, and what stands in the place of BM25's negatives is a list "
-            f"({'the dataset' if published else step.triples}); let the step have `positives: judged`, or mine"
+            "`positives: answers` are retrieved, and what stands in the place of BM25's negatives is a list ("
+            f"{'the dataset' if published else step.triples}); let the step have `positives: judged`, or "
+            "`negatives: mined`"
         )
     return _published(plan, step, seed) if published else listed(plan, step, seed)
 
