@@ -50,9 +50,11 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     assert len(again) > 4, "enough for forks, if they were allowed"
     assert "a fork: False" in log_of(clone, "evaluate")
     nano.nano().succeeded()
-    assert clone.table() == nano.table()
-    local = nano.manifests()
-    assert clone.manifests() == {name: local[name] for name in clone.manifests()}
+    made, local = clone.files(), nano.files()
+    for files in (made, local):
+        files.pop("root.json")  # which covers the other rows too that nano has
+    assert "tables/table1.csv" in made
+    assert made == {name: local.get(name) for name in made}
 
 
 def log_of(clone: Clone, rule: str) -> str:

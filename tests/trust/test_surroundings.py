@@ -42,6 +42,15 @@ def test_a_clone_that_was_moved_goes_on_wherever_it_lies(
     count("surroundings", f"a path with {kind}", 1, 1)
 
 
+@pytest.mark.everything
+def test_a_run_begins_and_ends_in_a_path_with_all_of_these(finished: Clone, tmp_path: Path, count: Count) -> None:
+    """From raw texts, as it is typed: Java and the process that starts jobs too."""
+    clone = Clone.fresh(tmp_path / " ".join(PATHS.values()))
+    clone.nano_as_typed().succeeded()
+    assert clone.files() == finished.files()
+    count("surroundings", "a whole run in a path with all of these", 1, 1)
+
+
 @pytest.mark.parametrize("name", ["a {x} b", "a{", "}"])
 def test_a_path_with_braces_is_refused_in_one_line(
     nano: Clone, name: str, same: Callable[[], bool], count: Count

@@ -64,7 +64,7 @@ class Form:
             return cls()
         try:
             return cls(_segments(json.loads(path.read_text(encoding="utf-8"))["segments"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EncoreError(f"{path} is damaged ({error}); make the collection again") from error
 
 

@@ -76,10 +76,23 @@ def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Itera
 
 def add_statistics(folder: Path, source: Path, counts: dict[str, Any]) -> dict[str, Any]:
     """The counts of a written collection, with others that its source states; also in its ``statistics.json``."""
-    if (source / STATISTICS).is_file():
-        counts = {**json.loads((source / STATISTICS).read_text(encoding="utf-8")), **counts}
+    if others := stated(source):
+        counts = {**others, **counts}
         write_json(folder / STATISTICS, counts)
     return counts
+
+
+def stated(source: Path) -> dict[str, Any]:
+    """What a folder's ``statistics.json`` says; nothing without that file.
+
+    Raises:
+        EncoreError: it is no JSON object.
+    """
+    path = source / STATISTICS
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise EncoreError(f"{path} is not a JSON object ({error}); correct or remove it") from error
 
 
 def _located(path: str) -> Path:

@@ -4,18 +4,19 @@ The folder is one that ``data/collection.py`` describes, such as those in ``resu
 packed (``.gz``) or not. Every row and judgment is checked as those of other kinds are.
 """
 
-import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from encore.config.datasets import KnownSize
 from encore.data.collection import NEGATIVES, Collection, Row, write_collection
 from encore.data.text_fields import Form
-from encore.datasets.archives import STATISTICS, FolderFields, add_statistics, opened
+from encore.data.validation import Located
+from encore.datasets.archives import FolderFields, add_statistics, opened, stated
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.storage.files import read_jsonl
+from encore.errors import EncoreError
+from encore.storage.text_files import numbered_objects
 
 
 class PreparedFields(FolderFields):
@@ -32,11 +33,11 @@ class PreparedFields(FolderFields):
     def known_size(self) -> KnownSize:
         """The counts that a folder's ``statistics.json`` has; nothing of an archive, or without that file."""
         try:
-            counts = json.loads(Path(self.path, self.folder, STATISTICS).read_text(encoding="utf-8"))
+            counts = stated(Path(self.path, self.folder))
             queries = {split: float(each["queries"]) for split, each in counts["splits"].items()}
-            articles, sections = counts.get("articles"), counts.get("sections")
-            return KnownSize(counts["passages"], articles=articles, sections=sections, queries=queries)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            articles, sections = (float(counts[name]) if name in counts else None for name in ("articles", "sections"))
+            return KnownSize(float(counts["passages"]), articles=articles, sections=sections, queries=queries)
+        except (EncoreError, ValueError, KeyError, TypeError, AttributeError):
             return KnownSize()  # what is wrong is said when the collection is built
 
 
@@ -65,12 +66,12 @@ def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> d
         return add_statistics(folder, source, counts)
 
 
-def _rows(source: Path, name: str) -> Iterator[Row]:
+def _rows(source: Path, name: str) -> Iterable[Row]:
     """Rows of a file, packed or not; none if there is no such file."""
     for path in (source / f"{name}.jsonl", source / f"{name}.jsonl.gz"):
         if path.is_file():
-            yield from read_jsonl(path)
-            return
+            return Located(path, numbered_objects(path))
+    return ()
 
 
 KIND = Kind(PreparedFields, build_prepared)

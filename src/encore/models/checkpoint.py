@@ -127,7 +127,7 @@ def _description(folder: Path) -> dict[str, Any]:
         raise EncoreError(f"{path} is missing: {folder} is not a model folder of ours; make the model again")
     try:
         return dict(json.loads(path.read_text()))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise _damaged(folder, error) from error
 
 

@@ -109,8 +109,28 @@ def test_preflight_takes_the_counts_of_a_folder_and_nothing_of_an_archive(tmp_pa
     assert (known.passages, known.articles) == (3, 1)
     assert known.queries == {"train": 1, "test": 1, "graded": 0, "asked": 1}
     assert fields(archived(tmp_path / "a.tar.xz", one=tmp_path / "one")).known_size() == KnownSize()
-    (tmp_path / "one/statistics.json").write_text('{"passages": 1}')
-    assert fields(tmp_path / "one").known_size() == KnownSize()
+    for text in ('{"passages": 1}', '{"passages": "x", "splits": {}}', "[]", "{", "[" * 100_000):
+        (tmp_path / "one/statistics.json").write_text(text)
+        assert fields(tmp_path / "one").known_size() == KnownSize()
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "articles.jsonl", "answers.jsonl"])
+@pytest.mark.parametrize("text", ["[" * 100_000, "7", "{"])
+def test_rows_of_another_form_are_one_line_with_their_place(name: str, text: str, tmp_path: Path) -> None:
+    one = write_one(tmp_path / "one")
+    (one / f"{name}.gz").unlink()
+    (one / name).write_text(text)
+    with pytest.raises(EncoreError, match=rf"{name}, line 1: (not JSON that can be read|needs an object)"):
+        build(tmp_path / "out", fields(one))
+
+
+@pytest.mark.parametrize("name", ["statistics.json", "form.json"])
+@pytest.mark.parametrize("text", ["[" * 100_000, "7", "{"])
+def test_a_file_next_to_them_that_is_no_object_is_one_line(name: str, text: str, tmp_path: Path) -> None:
+    one = write_one(tmp_path / "one")
+    (one / name).write_text(text)
+    with pytest.raises(EncoreError, match=rf"{name} is (not a JSON object|damaged) \("):
+        build(tmp_path / "out", fields(one))
 
 
 def test_what_is_missing_changed_or_damaged_is_refused(tmp_path: Path) -> None:
