@@ -285,7 +285,7 @@ def test_one_file_of_a_source_is_read_as_ever(tmp_path: Path) -> None:
     write(tmp_path / "predictions.txt.gz", "one two\nthree\n")
     assert list(published.predicted(tmp_path, ["a", "b"])) == [("a", ["one two"]), ("b", ["three"])]
     write(tmp_path / "more.txt", "x\n")
-    with pytest.raises(EncoreError, match=r"needs one file .*, has more.txt, predictions.txt.gz"):
+    with pytest.raises(EncoreError, match=r"needs one file .* and has more.txt, predictions.txt.gz"):
         list(published.predicted(tmp_path, ["a", "b"]))
 
 
