@@ -61,7 +61,7 @@ def test_the_files_that_are_read_come_once_after_the_terms(
     said = capsys.readouterr().out
     assert said.index("licence: apache-2.0") < said.index("config.json")
     assert "terms: https://huggingface.co/someone/bert" in said
-    assert f"no commit is pinned; this one, the newest when asked for, is kept: `revision: {COMMIT}`" in said
+    assert f"no commit is pinned; this one, the newest when it was asked for, is kept: `revision: {COMMIT}`" in said
     assert names(tmp_path / "made") == READ
     assert found["commit"] == COMMIT
     assert found["files"]["model.safetensors"]["digest"] == f"sha256:{sha256(published / 'model.safetensors')}"

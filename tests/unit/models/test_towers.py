@@ -204,5 +204,5 @@ def test_a_projector_stays_in_further_steps_and_is_never_exchanged() -> None:
     for kind in ("none", "linear"):
         project(encoder, kind, heads_of_costa("linear"), seed=0)
         assert torch.equal(encoder.state_dict()["projector.weight"], before)
-    with pytest.raises(EncoreError, match="has a linear projector, the step a nonlinear one"):
+    with pytest.raises(EncoreError, match="has a linear projector, the step wants a nonlinear one"):
         project(encoder, "nonlinear", {}, seed=0)

@@ -100,7 +100,7 @@ def test_k_means_draws_from_the_seed(data):
 def test_shards_that_are_no_whole_division_are_refused(data, tmp_path):
     three, two = shards(data, tmp_path / "a", 3), shards(data, tmp_path / "b", 2)
     for given in (three[:2], [*three, three[0]], [three[0], two[1], three[2]]):
-        with pytest.raises(EncoreError, match="no shards of one division"):
+        with pytest.raises(EncoreError, match="not the shards of one division"):
             indexing.gather(given)
 
 
