@@ -12,7 +12,9 @@ from encore.errors import EncoreError
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a folder of results/runs/")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write <system>/<queries>/run.trec.gz there")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="write FOLDER/<system>/<queries>/run.trec.gz for each"
+    )
 
 
 def answer(arguments: argparse.Namespace) -> int:

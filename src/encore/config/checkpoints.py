@@ -109,7 +109,9 @@ def given(spec: dict[str, Any], fetched: Path | None, own: Path | None) -> Path 
         EncoreError: the user's is not the one that ``spec`` was planned with, or a file is not the pinned one.
     """
     if own is not None and content(own) != spec.get("content"):
-        raise EncoreError(f"{own} is not what was planned with: it was changed, or is missing; run snakemake again")
+        raise EncoreError(
+            f"{own} is not what was planned with: it has changed since, or is missing; run snakemake again"
+        )
     if fetched is None:
         return own
     refuse_changed(found := inside(fetched), spec.get("sha256", {}))

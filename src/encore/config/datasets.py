@@ -185,7 +185,9 @@ class CollectionFields(Strict):
     note: str | None = Field(
         None, exclude=True, description="a sentence for tables that use it, e.g. which withdrawn dataset it replaces"
     )
-    access: str = Field("", exclude=True, description="how to get files that no rule fetches; shown if missing")
+    access: str = Field(
+        "", exclude=True, description="how to get files that no rule fetches; shown where they are missing"
+    )
     licence: str = Field("", exclude=True, description="in a few words")
     terms: str = Field("", exclude=True, description="the address of the page that offers it and has its terms")
     source: str = Field("", exclude=True, description="where these values come from; part of no digest")

@@ -52,7 +52,9 @@ class T5(Expansion):
     checkpoint: str | None = Field(None, description="Hugging Face id or folder of a T5; its own vocabulary")
     revision: Commit | None = Field(None, description="its commit on the hub; without it the first one fetched is kept")
     backbone: str | None = Field(None, description="without a checkpoint: the backbone whose vocabulary it reads")
-    layers: Positive = Field(2, description="of the encoder and the decoder, without a checkpoint; as the next three")
+    layers: Positive = Field(
+        2, description="of the encoder and of the decoder, without a checkpoint; as the next three"
+    )
     hidden: Positive = 64
     heads: Positive = 2
     intermediate: Positive = 128

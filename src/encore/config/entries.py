@@ -93,7 +93,9 @@ class Backbone(Strict):
     @model_validator(mode="after")
     def _give_each_start_and_architecture_what_it_needs(self) -> "Backbone":
         if self.checkpoint is not None and self.start != "checkpoint":
-            raise ValueError(f"`start: {self.start}` reads no `checkpoint:`; leave it out or write `start: checkpoint`")
+            raise ValueError(
+                f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
+            )
         if self.lineage is not None and self.start != "lineage":
             raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
         if self.revision and self.checkpoint is None:
@@ -110,7 +112,9 @@ class Backbone(Strict):
         if self.architecture == "bow-mlp" and (
             self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
         ):
-            raise ValueError("bow-mlp needs `projection_dim`, `pooling: content`, and `start: random` or `lsa`")
+            raise ValueError(
+                "architecture bow-mlp needs `projection_dim`, `pooling: content`, and `start: random` or `lsa`"
+            )
         return self
 
 

@@ -49,7 +49,9 @@ class FinetuneStep(Step):
         "teachers, the divergence from their scores over the batch or over such pairs, the squared difference of "
         "margins, or, with BM25 for a teacher, the margin that it leaves.",
     )
-    temperature: float = Field(1.0, gt=0, description="What the model's own scores are divided by in the loss.")
+    temperature: float = Field(
+        1.0, gt=0, description="The number that the model's own scores are divided by in the loss."
+    )
     teachers: tuple[str, ...] = Field(
         (),
         description="Lineages whose mean scores are learned in place of judgments; `parent` is the lineage "
@@ -72,7 +74,9 @@ class FinetuneStep(Step):
         description="The bins of equal width of a query's margins by its teachers, one of which is drawn before a "
         "negative in it; without it, all negatives are drawn alike.",
     )
-    teacher_temperature: float = Field(1.0, gt=0, description="What the teachers' scores are divided by in the loss.")
+    teacher_temperature: float = Field(
+        1.0, gt=0, description="The number that the teachers' scores are divided by in the loss."
+    )
     queries: Positive | None = Field(
         None, description="The number of training queries in a random sample; without it, all are used."
     )
@@ -101,8 +105,12 @@ class FinetuneStep(Step):
         description="For `negatives: systems`, a JSON-lines file of each query's candidates with a "
         "cross-encoder's scores.",
     )
-    margin: float = Field(3.0, description="For `negatives: systems`, how far a negative is below the worst positive.")
-    per_system: Positive = Field(5, description="For `negatives: systems`, the negatives taken from each system.")
+    margin: float = Field(
+        3.0, description="For `negatives: systems`, how far a negative must score below the worst positive."
+    )
+    per_system: Positive = Field(
+        5, description="For `negatives: systems`, the number of negatives taken from each system."
+    )
     mined_by: str | None = Field(
         None, description="The lineage or system whose run negatives are mined from; without it, the parent."
     )
@@ -115,7 +123,9 @@ class FinetuneStep(Step):
     )
     first_rank: Positive = Field(1, description="The best rank of a run that negatives are taken from.")
     depth: Positive = Field(200, description="The last rank of a run that negatives are taken from.")
-    negatives_kept: Positive = Field(30, description="The negatives that are sampled once and kept for each query.")
+    negatives_kept: Positive = Field(
+        30, description="The number of negatives that are sampled once and kept for each query."
+    )
     per_query: Positive = Field(
         7, description="The number of negatives of each query in a batch, sampled again from those kept for each batch."
     )
@@ -220,12 +230,16 @@ class FinetuneStep(Step):
     @model_validator(mode="after")
     def _say_nothing_idle(self) -> "FinetuneStep":
         if self.in_batch_group and self.batch % self.in_batch_group:
-            raise ValueError(f"in_batch_group {self.in_batch_group} does not divide the batch of {self.batch} queries")
+            raise ValueError(
+                f"in_batch_group is {self.in_batch_group}, which does not divide the batch of {self.batch} queries"
+            )
         if self.in_batch_group and self.loss in ("pairwise", "lambda"):
             raise ValueError("a pairwise loss contrasts no passages of other queries; leave `in_batch_group` out")
         alone = self.scorer != "cross-encoder" and (self.in_batch_group or self.batch) < 2
         if self.loss in ("contrastive", "pairwise-in-batch") and alone and not self.negatives_per_query:
-            raise ValueError("batch: other passages of a batch are the only negatives, so one query teaches nothing")
+            raise ValueError(
+                "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
+            )
         if self.batch_teachers and alone:
             raise ValueError("batch: `batch_teachers` compare with passages of other queries; let it be 2 or more")
         if self.loss == "pairwise" and self.negatives == "none":
@@ -282,7 +296,9 @@ class FinetuneStep(Step):
                 "published scores are read line by line; leave `clusters` and `margin_bins` out, or add batch teachers"
             )
         if self.loss == "residual" and self.teacher_scores:
-            raise ValueError("a residual is of a system's scores; name it in `teachers`, leave `teacher_scores` out")
+            raise ValueError(
+                "a residual is of a system's scores; name it in `teachers`, and leave `teacher_scores` out"
+            )
         if any(len({*named}) < len(named) for named in (self.teachers, self.batch_teachers)):
             raise ValueError("a teacher is twice in one list, whose scores are averaged; name each once")
         return self
@@ -298,5 +314,7 @@ class FinetuneStep(Step):
         if self.scorer != "vector":
             for field in ("loss", "projector", "pooling", "similarity", "validate_every"):
                 if getattr(self, field) not in (type(self).model_fields[field].default, "pointwise"):
-                    raise ValueError(f"`{field}` is of a text's vector, and scorer {self.scorer} has none; remove it")
+                    raise ValueError(
+                        f"`{field}` is about a text's vector, and scorer {self.scorer} has none; remove it"
+                    )
         return self

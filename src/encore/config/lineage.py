@@ -79,10 +79,14 @@ def parse(text: str) -> Lineage:
                 f"lineage {text!r}: {part!r} is not `step` or `step~key=value`, in letters a-z, digits and _ . - only"
             )
     if not _BACKBONE.fullmatch(backbone):
-        raise EncoreError(f"lineage {text!r}: {backbone!r} is not the name of a backbone (a-z, digits, _ . - only)")
+        raise EncoreError(
+            f"lineage {text!r}: {backbone!r} is not the name of a backbone (letters a-z, digits and _ . - only)"
+        )
     lineage = Lineage(backbone, tuple(_canonical_step(part, text) for part in steps))
     if str(lineage) != text:
-        raise EncoreError(f"lineage {text!r} must be spelled {str(lineage)!r}: keys in order, shortest numbers")
+        raise EncoreError(
+            f"lineage {text!r} must be spelled {str(lineage)!r}: keys in order, numbers in their shortest form"
+        )
     return lineage
 
 

@@ -89,11 +89,15 @@ class Scale(Strict):
         description="Fields that replace those of single steps, after those of its kind, by step or by several of "
         "them: `{ae,ar}`, `costa-no-*`.",
     )
-    systems: dict[str, dict[str, Any]] = Field({}, description="Fields that replace those of systems, by system.")
+    systems: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single systems, by system."
+    )
     indexes: dict[str, dict[str, Any]] = Field(
         {}, description="Fields that replace those of single index types, by type, for a smaller collection."
     )
-    figures: dict[str, dict[str, Any]] = Field({}, description="Fields that replace those of figures, by figure.")
+    figures: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single figures, by figure."
+    )
 
 
 class Latency(Strict):
@@ -196,7 +200,9 @@ class Limits(Strict):
         None, gt=0, description="The most gigabytes of disk at the peak, beyond what is in use already."
     )
     gpu_hours: float | None = Field(None, gt=0, description="The most hours of all jobs on GPUs together.")
-    gpu_memory_gb: float | None = Field(None, gt=0, description="The most gigabytes of a job's memory on each GPU.")
+    gpu_memory_gb: float | None = Field(
+        None, gt=0, description="The most gigabytes of GPU memory of one job, on each GPU."
+    )
     ram_gb: float | None = Field(None, gt=0, description="The most gigabytes of main memory of one job.")
 
 
@@ -231,8 +237,12 @@ class RunConfig(Strict):
     depth: Positive = Field(1000, description="The ranks of every reported run.")
     scale: Scale = Scale()
     datasets: dict[str, dict[str, Any]] = Field({}, description="Datasets of your own, in the form of datasets.yaml.")
-    backbones: dict[str, dict[str, Any]] = Field({}, description="Backbones of your own, as in backbones.yaml.")
-    sources: dict[str, dict[str, Any]] = Field({}, description="Files of your own to fetch, as in sources.yaml.")
+    backbones: dict[str, dict[str, Any]] = Field(
+        {}, description="Backbones of your own, in the form of backbones.yaml."
+    )
+    sources: dict[str, dict[str, Any]] = Field(
+        {}, description="Files of your own to fetch, in the form of sources.yaml."
+    )
     lineages: list[str] = Field([], description="Lineages to train and evaluate in addition to those of the tables.")
     latency: Latency = Latency()
     records: dict[str, str] = Field(

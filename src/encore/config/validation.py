@@ -113,7 +113,9 @@ def _refuse_expansion(root: yaml.Node | None, name: str) -> None:
         if id(node) not in counted:
             counted[id(node)] = being_counted
             if any(counted.get(id(each)) == being_counted for each in inner):
-                raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a value holds itself; write it out")
+                raise EncoreError(
+                    f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds"
+                )
             waiting += inner
         elif counted[id(waiting.pop())] == being_counted:
             sizes, levels = zip((1, 0), *(counted[id(each)] for each in inner), strict=True)

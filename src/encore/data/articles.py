@@ -130,7 +130,9 @@ class _Checked:
 
 
 def _lost(source: str, to: str, section: int) -> EncoreError:
-    return EncoreError(f"article {source!r} has a link with a section that is missing, {section} of {to!r}; remove it")
+    return EncoreError(
+        f"article {source!r} has a link from or to a section that does not exist, {section} of {to!r}; remove it"
+    )
 
 
 TOGETHER = 256  # rows of a member

@@ -98,7 +98,9 @@ class Meaning:
     def _id(self, row: Row, name: str) -> str:
         found = row.get(self.columns[name])
         if not isinstance(found, str | int) or isinstance(found, bool):
-            raise EncoreError(f"{self.columns[name]} is {quoted(found)}, no id; make ids texts (pandas: `dtype=str`)")
+            raise EncoreError(
+                f"{self.columns[name]} is {quoted(found)}, no id; give ids as texts (pandas: `dtype=str`)"
+            )
         return str(found)
 
     def _text(self, row: Row, name: str) -> str | None:

@@ -71,5 +71,7 @@ def _lines(path: Path) -> Iterator[Judgment]:
 
 def _columns(place: str, fields: list[str], count: int, between: str) -> list[str]:
     if len(fields) != count:
-        raise EncoreError(f"{place}: {len(fields)} fields, {count} separated by {between} are expected; fix the line")
+        raise EncoreError(
+            f"{place}: {len(fields)} fields, {count} separated by {between} are expected; fix or remove the line"
+        )
     return fields

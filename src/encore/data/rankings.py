@@ -244,7 +244,9 @@ class RunMatrices(Mapping[str, Ranking]):
         if not rows.size:
             return
         if rows.min() < -1 or rows.max() >= len(self.documents):
-            raise EncoreError(f"rows are from {rows.min()} to {rows.max()}, of {len(self.documents)} documents")
+            raise EncoreError(
+                f"rows are from {rows.min()} to {rows.max()}, but there are {len(self.documents)} documents"
+            )
         found = rows >= 0
         if not np.isfinite(scores[found]).all():
             raise EncoreError("a score is not a finite number")

@@ -274,7 +274,9 @@ def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
 def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:
     number = numbers.get(article, -1)
     if number < 0 or not 0 <= section < firsts[number + 1] - firsts[number]:
-        raise EncoreError(f"a link names section {section} of article {article!r}, which does not exist; remove it")
+        raise EncoreError(
+            f"a link names section {section} of article {article!r}, which does not exist; remove the link"
+        )
     return firsts[number] + section
 
 

@@ -176,7 +176,9 @@ def _read_by_line(path: Path) -> pa.Table:
         try:
             scores.append(float(columns[4]))
         except ValueError:
-            raise EncoreError(f"{path}, line {number}: score {columns[4]!r} is no number; write it again") from None
+            raise EncoreError(
+                f"{path}, line {number}: the score {columns[4]!r} is not a number; write the run again"
+            ) from None
         queries.append(columns[0])
         documents.append(columns[2])
     names = (pa.array(column, pa.string()).dictionary_encode() for column in (queries, documents))
@@ -196,4 +198,6 @@ def _numbered(path: Path) -> Iterable[tuple[int, str]]:
         with gzip.open(path, "rt", encoding="utf-8") if _packed(path) else path.open(encoding="utf-8") as file:
             yield from enumerate(file, 1)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise EncoreError(f"run {path} is damaged ({error}); delete it, and make it again") from error
+        raise EncoreError(
+            f"run {path} is damaged ({error}); delete it and run the command that makes it again"
+        ) from error

@@ -23,7 +23,9 @@ def file(folder: Path, endings: Sequence[str]) -> Path:
     found = [path for path in files(folder) if path.name.endswith(tuple(endings))]
     if len(found) != 1:
         names = ", ".join(path.name for path in files(folder)) or "nothing"
-        raise EncoreError(f"{folder} needs one file ending in {' or '.join(endings)}, has {names}; name another source")
+        raise EncoreError(
+            f"{folder} needs one file that ends in {' or '.join(endings)}, and has {names}; name another source"
+        )
     return found[0]
 
 

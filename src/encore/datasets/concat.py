@@ -59,7 +59,9 @@ def named_parts(names: Iterable[str], parts: Iterable[Collection]) -> dict[str, 
         if not part.has_articles():
             raise EncoreError(f"{part.folder} has no articles, which pre-training reads; leave {name!r} out of `of`")
         if Form.read(part.folder) != Form():
-            raise EncoreError(f"{part.folder} has other fields than a title and a text; leave {name!r} out of `of`")
+            raise EncoreError(
+                f"{part.folder} has documents of other fields than a title and a text; leave {name!r} out of `of`"
+            )
     return named
 
 

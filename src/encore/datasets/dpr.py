@@ -203,7 +203,9 @@ def with_answers(path: Path) -> Iterator[DprQuestion]:
     for number, row in columns(path):
         place = f"{path}, line {number}"
         if len(row) != 2:
-            raise EncoreError(f"{place}: {len(row)} columns, a question, a tab and its answers are expected")
+            raise EncoreError(
+                f"{place}: {len(row)} columns, a question and its answers separated by a tab are expected"
+            )
         try:
             answers = ast.literal_eval(row[1])
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:

@@ -27,7 +27,9 @@ Load = Callable[[str], Any]
 class IrDatasetsSplit(Split):
     """One set of queries and judgments of ir_datasets."""
 
-    id: str | None = Field(None, description="as ir_datasets names it; else the collection's, if nothing is held out")
+    id: str | None = Field(
+        None, description="as ir_datasets names it; without, the collection's, if nothing is held out"
+    )
     prefix: str = Field("", pattern=r"^\S*$", description="of its queries' ids, where two splits number alike")
     grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
 
@@ -52,7 +54,9 @@ class IrDatasetsFields(JudgedFields):
     @model_validator(mode="after")
     def _know_where_validation_comes_from_and_what_is_counted(self) -> "IrDatasetsFields":
         if self.valid_queries and ("train" not in self.splits or "valid" not in self.splits or self.splits["valid"].id):
-            raise ValueError("valid_queries holds out training queries: it needs `train`, and `valid` without an id")
+            raise ValueError(
+                "valid_queries holds out training queries: it needs a split `train`, and `valid` without an id"
+            )
         counted = {"passages"} | {f"{what}.{split}" for what in ("queries", "judgments") for split in self._sets()}
         refuse_uncounted(self.expected, counted)
         return self

@@ -38,7 +38,9 @@ def nq_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[Sourc
             try:
                 found = _paragraph(row, counts)
             except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-                raise EncoreError(f"{path}, line {number}: no row of Natural Questions ({error!r}); fix it") from error
+                raise EncoreError(
+                    f"{path}, line {number}: no row of Natural Questions ({error!r}); fix or remove it"
+                ) from error
             if found is not None:
                 yield found
 

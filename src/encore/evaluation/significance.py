@@ -163,7 +163,9 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
         of_seeds = of_seeds + deviations.sum(axis=0)
         own_effective = float(sizes.sum() ** 2 / (sizes**2).sum())
         if own_effective < LEAST_CLUSTERS:
-            raise EncoreError("a significance test needs several clusters, and one has most queries; use more queries")
+            raise EncoreError(
+                "a significance test needs several clusters, and one has nearly all queries; use more queries"
+            )
         effective = min(effective, own_effective)
     components = [Component(of_clusters, effective - 1)]
     if seeds > 1:

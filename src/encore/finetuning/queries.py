@@ -90,10 +90,14 @@ def judged_queries(
             for name in names
         ]
     except KeyError as error:
-        raise EncoreError(f"{error} is judged or a negative, and not in the token store; make that again") from error
+        raise EncoreError(
+            f"{error} is judged or a negative, but not in the token store; make the tokens again"
+        ) from error
     found = [query for query in found if query.positives and len(query.judged) < len(store.passages)]
     if not found:
-        raise EncoreError(f"no query of {collection.folder} has a relevant passage to train on; nothing to learn")
+        raise EncoreError(
+            f"no query of {collection.folder} has a relevant passage in the training role; nothing to learn"
+        )
     return found
 
 

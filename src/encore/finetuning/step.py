@@ -177,7 +177,9 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
     if kind in ("none", present):
         return
     if present != "none":
-        raise EncoreError(f"the model has a {present} projector, the step a {kind} one; write `projector: {present}`")
+        raise EncoreError(
+            f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
+        )
     torch.manual_seed(number(seed, "projector"))
     made = projector(kind, encoder.config.hidden)
     trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}

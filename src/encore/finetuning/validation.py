@@ -76,7 +76,9 @@ def validation_pool(
     names = topics(collection, step.valid_split, queries=step.validation_queries)
     positives = {name: found for name in names if (found := highest_graded(judgments[name]))}
     if not positives:
-        raise EncoreError(f"no query of {collection.folder} has a relevant passage in `{step.valid_split}`; judge some")
+        raise EncoreError(
+            f"no query of {collection.folder} has a relevant passage in the split `{step.valid_split}`; judge some"
+        )
     needed = set().union(*positives.values())
     sample = smallest((name for name in store.passages.names if name not in needed), step.validation_pool, "pool")
     documents = sorted(needed.union(sample))

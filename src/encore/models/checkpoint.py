@@ -171,7 +171,9 @@ def fill_weights(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> 
         encoder.load_state_dict(tensors, assign=True)
     except RuntimeError as error:
         reason = " ".join(str(error).split()[:40])
-        raise EncoreError(f"the weights in {source} do not fit its shape ({reason}…); make the model again") from error
+        raise EncoreError(
+            f"the weights in {source} do not fit its shape ({reason} ...); make the model again"
+        ) from error
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:

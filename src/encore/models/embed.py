@@ -85,7 +85,9 @@ def embed_blocks(
         found = np.empty((len(order), encoder.dimension), dtype=np.float32)
         found[order] = vectors.numpy()
         if not np.isfinite(found).all():
-            raise EncoreError("vectors are not finite, since the model's training diverged; lower the learning rate")
+            raise EncoreError(
+                "the model gives vectors that are not finite; its training diverged, lower the learning rate"
+            )
         yield found
 
 

@@ -84,7 +84,9 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
     positions, which are added, hide them. Pieces without one (those that no text has) keep their random embedding.
     """
     if store.vocabulary != encoder.config.vocabulary:
-        raise EncoreError(f"{store.folder} has another vocabulary than the backbone; make tokens with its tokenizer")
+        raise EncoreError(
+            f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
+        )
     known, rows = lsa.embeddings(store, encoder.config.hidden, POWER, seed)
     with torch.no_grad():
         encoder.word_embeddings[torch.from_numpy(known)] = encoder.row_length * torch.from_numpy(rows).float()

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 class ContrastFields(Strict):
     """Fields that B-PROP's word sets depend on besides the texts and the parent's weights."""
 
-    skip_below: int = Field(200, ge=0, description="The word pieces below which `skip_share` skips documents.")
+    skip_below: int = Field(
+        200, ge=0, description="The number of word pieces below which documents are skipped, by `skip_share`."
+    )
     saturation: float = Field(0.01, gt=0, description="The constant k of the saturated attention v / (v + k).")
     largest_contrast: float = Field(100.0, gt=0, description="The largest weight of a word.")
-    set_temperature: float = Field(1.0, gt=0, description="Of the softmax over the weights of a document's words.")
+    set_temperature: float = Field(
+        1.0, gt=0, description="The temperature of the softmax over the weights of a document's words."
+    )
     least_words: Positive = Field(10, description="The fewest different words of a document that is used.")
     drawn_words: Literal["letters", "content"] = Field(
         "letters", description="Which words are sampled: those of letters alone (released code), or all but stop-words."

@@ -95,7 +95,9 @@ class CpdaeFields(MaskingFields):
     rec_reduction: Literal["sum", "mean_pos", "mean_vocab"] = Field(
         "sum", description="How the reconstruction is reduced: a sum, over the text's pieces, or over the vocabulary."
     )
-    output_bias: float = Field(-5.0, description="The decoder's initial bias; at 0 each piece has probability 1/2.")
+    output_bias: float = Field(
+        -5.0, description="The initial bias of the decoder; at 0 each piece has probability 1/2."
+    )
 
 
 class Views(NamedTuple):

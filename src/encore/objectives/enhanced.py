@@ -28,8 +28,12 @@ class EnhancedFields(DecodingFields):
     """Fields of enhanced decoding (RetroMAE; BoW paper, Eq. 9)."""
 
     objective: Literal["enhanced"]
-    decoder_mask_ratio: Share = Field(0.50, description="The share of tokens that each mask hides from the decoder.")
-    visible_masks: Positive = Field(256, description="The most masks sampled for a text; each position uses one.")
+    decoder_mask_ratio: Share = Field(
+        0.50, description="The share of a text's tokens that each mask hides from the decoder."
+    )
+    visible_masks: Positive = Field(
+        256, description="The most masks sampled for a text; each position uses one of them."
+    )
     variant: Literal["code", "paper"] = Field(
         "code",
         description="Whether the decoder adds its query to what attention gives (`code`) or not (`paper`, Eq. 9).",

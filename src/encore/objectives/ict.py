@@ -13,7 +13,9 @@ class IctFields(PairFields):
     """Fields of the inverse cloze task (Lee et al. 2019; Chang et al. 2020)."""
 
     objective: Literal["ict"]
-    keep_sentence: Share = Field(0.0, description="The share of documents with the query's sentence; 0.1 in ORQA.")
+    keep_sentence: Share = Field(
+        0.0, description="The share of the documents that keep the query's sentence; 0.1 in ORQA."
+    )
 
 
 class Ict(Pairs[IctFields]):

@@ -27,7 +27,9 @@ class SeedFields(DecodingFields):
 
     objective: Literal["seed"]
     decoder_layers: Positive = Field(3, description="The number of layers of the decoder.")
-    attention_window: Positive = Field(2, description="Tokens the decoder sees besides the first, its own included.")
+    attention_window: Positive = Field(
+        2, description="The tokens that the decoder sees besides the first, its own included."
+    )
     mlm_weight: float = Field(0.5, ge=0, description="The weight of the encoder's MLM loss.")
     decoder_weight: float = Field(0.5, ge=0, description="The weight of the decoder's loss.")
 

@@ -33,7 +33,9 @@ class SimcseFields(TextFields):
     save_heads: tuple[str, ...] | None = Field(
         (), description="The modules that are saved: none, since the layer behind the pooling is for training only."
     )
-    dropout: float = Field(0.1, gt=0, lt=1, description="Dropout of the encoder in this step, not the backbone's.")
+    dropout: float = Field(
+        0.1, gt=0, lt=1, description="The encoder's dropout rate in this step, in place of the backbone's."
+    )
 
 
 class Simcse(Texts[SimcseFields]):

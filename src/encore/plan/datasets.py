@@ -107,7 +107,9 @@ class Datasets:
         """
         replacement = self._config.scale.datasets.get(name, name)
         if replacement not in self:
-            raise EncoreError(f"unknown dataset {replacement!r}; add it to `datasets:`{nearest(replacement, self)}")
+            raise EncoreError(
+                f"unknown dataset {replacement!r}; add it to the run's `datasets:`{nearest(replacement, self)}"
+            )
         return self._datasets[replacement]
 
     def absence(self, name: str, split: str | None = None) -> str | None:
@@ -171,7 +173,9 @@ def _in_their_language(name: str, fields: Any, origins: list[Any]) -> Any:
     if not languages or "language" in fields.model_fields_set:
         return fields
     if len(languages) > 1:
-        raise EncoreError(f"dataset {name!r} has several languages ({', '.join(languages)}); give it a `language`")
+        raise EncoreError(
+            f"dataset {name!r} joins texts of several languages ({', '.join(languages)}); give it a `language`"
+        )
     return fields.model_copy(update={"language": languages[0]})
 
 

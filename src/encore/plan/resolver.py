@@ -288,7 +288,9 @@ class Resolver:
         scale = self.config.scale
         for section, replacements in (("datasets", scale.datasets), ("backbones", scale.backbones)):
             if both := sorted(scale.absent.keys() & replacements.keys()):
-                raise EncoreError(f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one out")
+                raise EncoreError(
+                    f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one of the two out"
+                )
         for name, step in self.catalogue.steps.items():
             with explained(f"scale of {step['kind']} step {name!r}"):
                 read_step(_merged(self.step_layers(StepName(name))))

@@ -141,7 +141,9 @@ def _trial(path: Path, number: int, line: dict[str, str]) -> Trial:
         chosen = {"yes": True, "no": False}[line["chosen"]]
         return Trial(**record, settings=settings, score=float(line["score"]), chosen=chosen)
     except (KeyError, TypeError, ValueError) as error:
-        raise EncoreError(f"{path}, line {number}: no trial ({error}); run workflow/scripts/tune.py again") from error
+        raise EncoreError(
+            f"{path}, line {number}: not a trial ({error}); run workflow/scripts/tune.py again"
+        ) from error
 
 
 def at_an_edge(trials: Sequence[Trial]) -> list[Trial]:

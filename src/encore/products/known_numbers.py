@@ -27,7 +27,7 @@ def _row(plan: Plan, number: int, check: KnownNumber) -> dict[str, Any]:
         raise EncoreError(f"{place}: {check.dataset!r} has no split {check.split!r}{nearest(check.split, splits)}")
     if check.measure not in (measures := splits[check.split].measures):
         raise EncoreError(
-            f"{place}: no {check.measure!r} is measured on {check.split!r}{nearest(check.measure, measures)}"
+            f"{place}: {check.measure!r} is not measured on {check.split!r}{nearest(check.measure, measures)}"
         )
     seed = plan.config.seeds[0] if plan.resolve.has_chance(check.system) else None
     scores = plan.scores(check.system, seed, check.dataset, check.split)

@@ -52,7 +52,9 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
         ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
     )
     if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
-        raise EncoreError(f"{', '.join(folder.name for _, folder in parts)} are no shards of one division; give those")
+        raise EncoreError(
+            f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
+        )
     return [open_shard(folder) for _, folder in parts]
 
 

@@ -90,7 +90,9 @@ def jar() -> Path:
         path for folder in folders for path in sorted(Path(folder, "resources", "jars").glob("anserini-*-fatjar.jar"))
     ]
     if not found:
-        raise EncoreError(f"Anserini's jar is missing: pyserini, which holds it, is not installed whole; {_INSTALL}")
+        raise EncoreError(
+            f"Anserini's jar is missing: the package pyserini, which holds it, is not installed whole; {_INSTALL}"
+        )
     return found[-1]
 
 

@@ -65,7 +65,9 @@ def build_lucene_index(
         log = java.run(_INDEXER, [*_options(options), *_analyser(language), "-optimize"], memory_mb)
         indexed = re.search(r"indexed: +([\d,]+)", log)
         if indexed is None or int(indexed[1].replace(",", "")) != count:
-            raise EncoreError(f"Lucene indexed {indexed and indexed[1]} of {count} documents; drop those without text")
+            raise EncoreError(
+                f"Lucene indexed {indexed and indexed[1]} of {count} documents; remove those without text"
+            )
         make_reproducible(scratch / INDEX)
         shutil.rmtree(output / INDEX, ignore_errors=True)
         (scratch / INDEX).rename(output / INDEX)

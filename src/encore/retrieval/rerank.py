@@ -62,7 +62,9 @@ def rerank(
     try:
         pairs = [(queries[name], passages[its]) for name, found in run.items() for its in found.documents[:depth]]
     except KeyError as error:
-        raise EncoreError(f"{error} is in the run and not in the token store; make both of one collection") from error
+        raise EncoreError(
+            f"{error} is in the run, but not in the token store; make both from the same collection"
+        ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     scores = scorer.score(rows[:, 0], rows[:, 1], EncodingProgress(len(rows), "pairs").show, kept)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])

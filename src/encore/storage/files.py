@@ -127,7 +127,9 @@ def writing(path: Path) -> Iterator[None]:
         if not isinstance(error, OSError) and full not in str(error):
             raise
         reason = (error.strerror or error) if isinstance(error, OSError) else full
-        raise EncoreError(f"cannot write {path}: {reason}; make room, or the folder writable, then repeat") from error
+        raise EncoreError(
+            f"cannot write {path}: {reason}; make room or make the folder writable, then repeat"
+        ) from error
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -273,4 +275,6 @@ def _rows(path: Path, parse: Callable[[str], dict[str, Any] | None]) -> Iterator
                     yield row
                 number += 1
         except (ValueError, EOFError, OSError) as error:
-            raise EncoreError(f"{path}, line {number}: no JSON lines ({error}); replace the file") from error
+            raise EncoreError(
+                f"{path}, line {number}: not readable as JSON lines ({error}); replace the file"
+            ) from error

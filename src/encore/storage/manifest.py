@@ -109,7 +109,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise EncoreError(f"{path} is missing: the artifact was not finished, or removed; run snakemake for it again")
+        raise EncoreError(
+            f"{path} is missing: the artifact was not finished or was removed; run snakemake for it again"
+        )
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
     except OSError as error:

@@ -131,7 +131,9 @@ def spec_file(text: str) -> dict[str, Any]:
     try:
         written = Path(text).read_text(encoding="utf-8")
     except OSError as error:
-        raise EncoreError(f"--spec {text}: {error.strerror}; run snakemake, which writes it first") from error
+        raise EncoreError(
+            f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
+        ) from error
     return json_object(written)
 
 

@@ -65,7 +65,9 @@ def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
             continue
         content: dict[str, Any] = torch.load(packed, map_location="cpu", weights_only=True)
         if content["run"] != run:
-            raise EncoreError(f"{path} is of another training (other data, step or seed); remove {folder}, then repeat")
+            raise EncoreError(
+                f"{path} is of another training (data, step or seed differ); remove {folder}, then repeat"
+            )
         return content
     return None
 

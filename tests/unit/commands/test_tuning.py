@@ -197,7 +197,7 @@ def test_a_record_reads_back_and_is_sorted(tmp_path):
     tuning.write_trials(tmp_path / "trials.csv", tried)
     assert tuning.read_trials(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
     (tmp_path / "trials.csv").write_text((tmp_path / "trials.csv").read_text().replace("yes", "perhaps"))
-    with pytest.raises(EncoreError, match="line 2: no trial"):
+    with pytest.raises(EncoreError, match="line 2: not a trial"):
         tuning.read_trials(tmp_path / "trials.csv")
 
 
@@ -210,7 +210,7 @@ def trial(value, score, row="ict", recipe=""):
 
 @pytest.mark.parametrize("split", ["test", "graded", "train"])
 def test_scores_of_another_role_are_refused(split):
-    with pytest.raises(EncoreError, match="choose hyper-parameters on 'valid'"):
+    with pytest.raises(EncoreError, match="hyper-parameters are chosen on role 'valid' only"):
         search.validation_scores(load_plan(), grid(split=split), "bert-base+marco-bm25")
 
 
@@ -280,7 +280,7 @@ def test_no_choice_for_few_labels_sees_a_reported_query():
             if not made.stage.startswith("collection"):
                 assert {splits[split].role for split in opened} <= {"train", "valid"}, made.folder
     for split in ("test", "graded", "train"):
-        with pytest.raises(EncoreError, match="choose hyper-parameters on 'valid'"):
+        with pytest.raises(EncoreError, match="hyper-parameters are chosen on role 'valid' only"):
             search.validation_scores(plan, low.model_copy(update={"split": split}), lineage)
 
 

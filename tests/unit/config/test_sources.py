@@ -99,7 +99,7 @@ def test_a_damaged_record_of_trust_is_said_so(web, tmp_path, record):
 def test_what_cannot_be_unpacked_is_not_held_to(web, tmp_path):
     (web / "list.gz").write_bytes(b"cut")
     one = source(entry(web, "list.gz", unpack="gz"))
-    with pytest.raises(EncoreError, match=r"list\.gz is no gz archive or is damaged .*fetch it again"):
+    with pytest.raises(EncoreError, match=r"list\.gz is not a gz archive or is damaged .*remove it and fetch it again"):
         fetch("one", one, tmp_path / "data", tmp_path / "out")
     assert not (tmp_path / "data/trusted.json").exists()
     (tmp_path / "data/one/list.gz").unlink()

@@ -259,7 +259,7 @@ def test_a_fine_tuning_without_any_negative_is_refused() -> None:
     FinetuneStep.model_validate(step | {"negatives": "bm25"})
     FinetuneStep.model_validate(step | {"negatives": "none", "batch": 2})
     for wrong in ({"negatives": "none"}, {"negatives": "none", "batch": 4, "in_batch_group": 1}):
-        with pytest.raises(ValueError, match="one query teaches nothing"):
+        with pytest.raises(ValueError, match="one query alone teaches nothing"):
             FinetuneStep.model_validate(step | wrong)
 
 

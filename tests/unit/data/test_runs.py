@@ -168,7 +168,7 @@ DAMAGE = {
     "rows (20, 7) and scores (20, 8)": lambda arrays: arrays.update(rows=arrays["rows"][:, :-1]),
     "of 20 queries do not match": lambda arrays: arrays.update(rows=arrays["rows"][1:], scores=arrays["scores"][1:]),
     "rows are float64": lambda arrays: arrays.update(rows=arrays["rows"].astype(float)),
-    "rows are from -1 to 8, of 8": lambda arrays: arrays["rows"].__setitem__((3, 0), 8),
+    "rows are from -1 to 8, but there are 8": lambda arrays: arrays["rows"].__setitem__((3, 0), 8),
     "rows are from -2": lambda arrays: arrays["rows"].__setitem__((3, 0), -2),
     "a score is not a finite": lambda arrays: arrays["scores"].__setitem__((3, 0), np.nan),
     "not in its order": swapped,

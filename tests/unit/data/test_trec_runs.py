@@ -169,7 +169,7 @@ def test_a_run_of_nothing_reads_as_nothing(path: Path) -> None:
     [
         ("q Q0 a 1 1.0\n", "line 1: 5 columns"),
         ("q Q0 a 1 1.0 t\nq Q0 b c 2 0.5 t\n", "line 2: 7 columns"),
-        ("q Q0 a 1 high t\n", "line 1: score 'high' is no number"),
+        ("q Q0 a 1 high t\n", "line 1: the score 'high' is not a number"),
         ("q Q0 a 1 nan t\n", "document a is not a finite"),
         ("q Q0 a 1 2 t\nq Q0 a 2 1 t\n", "twice"),
     ],

@@ -108,7 +108,7 @@ def test_bad_judgments_are_refused(tmp_path, judgments, said):
 
 def test_links_must_point_to_sections(tmp_path):
     lost = [{**ARTICLES[0], "links": [{"section": 0, "to": "m", "anchor": 2, "origin": "see-also"}]}]
-    assert "section that is missing" in refusal(tmp_path, CORPUS, QUERIES, QRELS, lost)
+    assert "section that does not exist" in refusal(tmp_path, CORPUS, QUERIES, QRELS, lost)
 
 
 def linked(name: str, *links: tuple[int, str, int], sections: int = 2) -> dict:

@@ -32,7 +32,7 @@ def test_names_of_pyterrier_are_known_and_ids_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("corpus", "queries", "qrels", "message"),
     [
-        (CORPUS.assign(docno=[7.0, 8.0]), TOPICS, QRELS, "corpus, row 1: docno is 7.0, no id; make ids texts"),
+        (CORPUS.assign(docno=[7.0, 8.0]), TOPICS, QRELS, "corpus, row 1: docno is 7.0, no id; give ids as texts"),
         (CORPUS.assign(text=["a", None]), TOPICS, QRELS, "corpus, row 2: text is missing or null"),
         (
             CORPUS.rename(columns={"text": "words"}),

@@ -101,7 +101,7 @@ def test_documents_of_other_fields_are_refused_by_either_way(tmp_path: Path) -> 
     odd = part(tmp_path / "second-00000000", 1, 2, form=Form((("text",), ("title",))))
     parts = [part(tmp_path / "first-00000000", 0, 2), odd]
     spec = ConcatFields.model_validate({"kind": "concat", "of": NAMES[:2]}).resolve()
-    with pytest.raises(EncoreError, match="has other fields than a title and a text; leave 'second' out"):
+    with pytest.raises(EncoreError, match="has documents of other fields than a title and a text; leave 'second' out"):
         build_collection("concat", spec, tmp_path / "joined", parts=parts)
-    with pytest.raises(EncoreError, match="has other fields than a title and a text; leave 'second' out"):
+    with pytest.raises(EncoreError, match="has documents of other fields than a title and a text; leave 'second' out"):
         join_stores(parts, [], tmp_path / "made")

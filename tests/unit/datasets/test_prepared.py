@@ -142,7 +142,7 @@ def test_what_is_missing_changed_or_damaged_is_refused(tmp_path: Path) -> None:
         build(tmp_path / "out", fields(archive, "three"))
     planned = fields(one).resolve()
     (one / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n")
-    with pytest.raises(EncoreError, match="not what was planned with: it was changed"):
+    with pytest.raises(EncoreError, match="not what was planned with: it has changed since"):
         kinds.build_collection("prepared", planned, tmp_path / "out", source=one)
     archive.write_bytes(archive.read_bytes()[:-40])
     with pytest.raises(EncoreError, match=r"a\.tar\.xz is damaged or no \.tar\.xz"):

@@ -127,7 +127,7 @@ def test_one_cluster_cannot_be_tested() -> None:
 def test_one_cluster_with_nearly_all_queries_cannot_be_tested_either(sizes: tuple[int, ...]) -> None:
     names = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
     differences = np.random.default_rng(0).normal(size=(len(names), 5))
-    with pytest.raises(EncoreError, match="one has most queries"):
+    with pytest.raises(EncoreError, match="one has nearly all queries"):
         significance.clustered(differences, names)
 
 

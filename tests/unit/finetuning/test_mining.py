@@ -71,7 +71,7 @@ def test_queries_left_with_nothing_are_counted():
 
 
 def test_a_run_of_another_split_is_refused():
-    with pytest.raises(EncoreError, match="q9 of the run is not judged"):
+    with pytest.raises(EncoreError, match="q9 of the run has no judgments"):
         mine({"q9": ["d1"]}, JUDGMENTS, depth=10, keep=3)
 
 

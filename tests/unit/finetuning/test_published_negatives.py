@@ -331,7 +331,7 @@ def test_titles_of_another_form_are_refused(tmp_path: Path, passages: Collection
 
 
 def test_titles_need_their_source(tmp_path: Path, passages: Collection) -> None:
-    with pytest.raises(EncoreError, match=r"needs one file ending in para.title.txt, has other.txt"):
+    with pytest.raises(EncoreError, match=r"needs one file that ends in para.title.txt, and has other.txt"):
         titled(tmp_path / "titled", write(tmp_path / "source/other.txt", "0\tA\n").parent, passages)
 
 

@@ -257,7 +257,7 @@ def test_files_of_other_triples_are_not_averaged(home: Path, tmp_path: Path) -> 
     with pytest.raises(EncoreError, match=r"two.tsv, line 2: other texts than in the first file"):
         published(home, tmp_path, tmp_path / "out")
     (tmp_path / "two.tsv").write_text(LINES[0])
-    with pytest.raises(EncoreError, match=r"two.tsv has 1 lines, the first 3"):
+    with pytest.raises(EncoreError, match=r"two.tsv has 1 lines, the first file 3"):
         published(home, tmp_path, tmp_path / "out")
 
 

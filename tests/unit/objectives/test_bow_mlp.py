@@ -255,5 +255,5 @@ def test_what_needs_states_is_refused_before_any_job(
 
 @pytest.mark.parametrize("change", [{"projection_dim": None}, {"pooling": "mean"}, {"start": "checkpoint"}])
 def test_a_backbone_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match="bow-mlp needs `projection_dim`"):
+    with pytest.raises(ValidationError, match="architecture bow-mlp needs `projection_dim`"):
         Backbone(**{**BACKBONE, **change})

@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a pool": (
         "bert-base+marco-bm25~in_batch_group=5",
         {},
-        "in_batch_group 5 does not divide the batch of 32 queries$",
+        "in_batch_group is 5, which does not divide the batch of 32 queries$",
     ),
     "a system that teaches": (
         "bert-base+colbert+tct",

@@ -66,7 +66,7 @@ def test_texts_of_several_languages_are_joined_only_under_a_language_of_their_ow
     run = yaml.safe_load(Path("config/own.yaml").read_text())
     run["datasets"]["other"] = {**run["datasets"]["own"], "language": "bn"}
     run["datasets"]["both"] = {"kind": "concat", "of": ["own", "other"]}
-    with pytest.raises(EncoreError, match="'both' has several languages \\(bn, hi\\); give it a `language`"):
+    with pytest.raises(EncoreError, match="'both' joins texts of several languages \\(bn, hi\\); give it a `language`"):
         load_plan(Path("config/own.yaml"), run)
     run["datasets"]["both"]["language"] = "hi"
     assert load_plan(Path("config/own.yaml"), run).resolve.datasets.own("both").fields.language == "hi"

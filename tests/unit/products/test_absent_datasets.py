@@ -94,7 +94,7 @@ def test_a_mean_of_absent_sets_alone_is_absent_too(make: Callable[..., Plan]) ->
         ({"absent": {"beir-fevr": "no"}}, "scale.absent: unknown name 'beir-fevr'; did you mean beir-fever"),
         (
             {"absent": {"msmarco-passage": "no"}},
-            "scale.absent: 'msmarco-passage' has a replacement under `datasets`; leave one out",
+            "scale.absent: 'msmarco-passage' has a replacement under `datasets`; leave one of the two out",
         ),
     ],
 )

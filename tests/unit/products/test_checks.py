@@ -40,7 +40,7 @@ def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
     ("change", "says"),
     [
         ({"split": "tset"}, r"checks\.0: 'msmarco-passage' has no split 'tset'; did you mean test"),
-        ({"measure": "RR@11"}, r"checks\.0: no 'RR@11' is measured on 'test'; did you mean RR@10"),
+        ({"measure": "RR@11"}, r"checks\.0: 'RR@11' is not measured on 'test'; did you mean RR@10"),
     ],
 )
 def test_what_is_not_measured_is_refused_with_its_place(make, change, says):

@@ -78,7 +78,7 @@ def test_each_query_gets_its_own_scores(home):
     assert found["q7"].scores.tolist() == [697.0, 691.0, 690.0]
     assert found["q2"].scores.tolist() == [191.0]
     assert list(found) == ["q7", "q2", "q5"]
-    with pytest.raises(EncoreError, match="'dX' is in the run and not in the token store"):
+    with pytest.raises(EncoreError, match="'dX' is in the run, but not in the token store"):
         rerank({"q1": ranking(dX=1)}, scorer, store, SPEC)
 
 

@@ -15,7 +15,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "without",
     )
     parser.add_argument("--machine", help="an entry of config/machines.yaml, for GPU-hours; the processor without")
-    parser.add_argument("--gpus", type=positive, default=1, help="models at work at once, which need disk")
+    parser.add_argument(
+        "--gpus", type=positive, default=1, help="models at work at once: their vectors and checkpoints need disk"
+    )
     parser.add_argument(
         "--fetch-check",
         action="store_true",

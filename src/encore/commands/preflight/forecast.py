@@ -161,9 +161,13 @@ class Forecast:
         if self.peak_disk > self.free:
             found.append(f"disk: {self.peak_disk / GB:,.4g} GB is needed, {self.free / GB:,.4g} GB is free here")
         if (memory := self.machine.gpu_memory_gb) and self.total.gpu_memory / GB > memory:
-            found.append(f"GPU memory: one example takes {self.total.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}")
+            found.append(
+                f"GPU memory: one example at a time takes {self.total.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}"
+            )
         if self.memory_here and self.total.ram > self.memory_here:
-            found.append(f"memory: a job takes {self.total.ram / GB:,.4g} GB, here are {self.memory_here / GB:,.4g}")
+            found.append(
+                f"memory: a job takes {self.total.ram / GB:,.4g} GB, this machine has {self.memory_here / GB:,.4g}"
+            )
         return found
 
     @property

@@ -61,7 +61,9 @@ class TuningGrid(Strict):
         description="the row whose step other rows share: its values are tried with each row's best one, and the one "
         "that is best in the mean over all these rows is taken for all",
     )
-    most: int | None = Field(None, description="most values of a row; a best one at an edge gives each row two more")
+    most: int | None = Field(
+        None, description="the most values of a row: while a best one is at an edge, every row gets two more"
+    )
     after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
 
     @model_validator(mode="after")

@@ -143,7 +143,9 @@ def validation_scores(plan: Plan, grid: TuningGrid, lineage: str) -> Artifact:
     judged = artifact.spec["splits"]
     for split in sorted({grid.split, artifact.inputs["run"].spec["split"], *judged}):
         if splits[split].role != "valid":
-            raise EncoreError(f"split {split!r} has role {splits[split].role!r}; choose hyper-parameters on 'valid'")
+            raise EncoreError(
+                f"split {split!r} has role {splits[split].role!r}; hyper-parameters are chosen on role 'valid' only"
+            )
     if grid.measure not in judged[grid.split]:
         near = nearest(grid.measure, judged[grid.split])
         raise EncoreError(f"{grid.measure!r} is not measured on split {grid.split!r}{near}")

@@ -62,7 +62,9 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
     if revision is None and published["commit"]:
         pin = f"`revision: {published['commit']}` has the same elsewhere"
-        print(f"{checkpoint}: no commit is pinned; this one, the newest when asked for, is kept: {pin}", flush=True)
+        print(
+            f"{checkpoint}: no commit is pinned; this one, the newest when it was asked for, is kept: {pin}", flush=True
+        )
     root = f"{endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
     common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}

@@ -49,7 +49,9 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
             verify(remote, target)
             return
         if not remote.urls:
-            raise EncoreError(f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put it there")
+            raise EncoreError(
+                f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put the file there"
+            )
         _bring(remote, PartialFile(target), pause)
 
 

@@ -209,4 +209,6 @@ def _explained(archive: Path, kind: Kind) -> Iterator[None]:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())[:200] or type(error).__name__
         if isinstance(error, OSError) and error.errno in _DISK:
             raise EncoreError(f"cannot unpack {archive}: {reason}; make room or give access, then repeat") from error
-        raise EncoreError(f"{archive} is no {kind} archive or is damaged ({reason}); fetch it again") from error
+        raise EncoreError(
+            f"{archive} is not a {kind} archive or is damaged ({reason}); remove it and fetch it again"
+        ) from error

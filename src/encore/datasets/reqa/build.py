@@ -81,7 +81,9 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> list[Question
             held = round(learned * fields.valid_share / 100) or 1
             part = QuestionSplits(fields.draw(ratio, draw), drawn[held:learned], drawn[:held], drawn[learned:])
             if not (part.train and part.test):
-                raise EncoreError(f"{len(drawn)} questions are too few to train on {ratio} %; take larger `ratios`")
+                raise EncoreError(
+                    f"{len(drawn)} questions are too few to train on {ratio} % of them; take larger `ratios`"
+                )
             found.append(part)
     return found
 

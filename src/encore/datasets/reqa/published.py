@@ -33,7 +33,9 @@ class PublishedReqaFields(ReqaFields):
         OWN, description="the rules that split sentences: `encore`, or a file with the published ones, `source:file`"
     )
     of: str | None = Field(None, description="the collection that distractors are drawn from")
-    expected: dict[Count, int] = Field({}, description="counts as published, of strings; others are recorded")
+    expected: dict[Count, int] = Field(
+        {}, description="counts as published, of strings; others are printed, and stay on record"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -88,7 +90,9 @@ def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, input
     known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
     fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
     if fields.distractors and inputs.base is None:
-        raise EncoreError(f"a collection of kind {fields.kind} with distractors needs --collection, their origin")
+        raise EncoreError(
+            f"a collection of kind {fields.kind} with distractors needs --collection, where they are drawn"
+        )
     paths = source_files.located(fields.read(), inputs.source, inputs.sources, spec)
     spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
     counts: Counter[str] = Counter()

@@ -177,6 +177,8 @@ def example(spec: dict[str, Any], store: TokenStore) -> np.ndarray:
     lengths = store.passages.lengths
     fit = np.flatnonzero((lengths >= spec["shortest"]) & (lengths <= spec["longest"]))
     if not len(fit):
-        raise EncoreError(f"no passage has {spec['shortest']} to {spec['longest']} pieces; ask for others")
+        raise EncoreError(
+            f"no passage has {spec['shortest']} to {spec['longest']} pieces; change `shortest` and `longest`"
+        )
     chosen = generator(spec["sample"], "example").permutation(len(fit))[0]
     return store.passages[int(fit[chosen])].astype(np.int64)

@@ -72,7 +72,9 @@ def mine(
     judged = answered = 0
     for query in sorted(ranking):
         if query not in judgments:
-            raise EncoreError(f"query {query} of the run is not judged in this split; mine a run of training queries")
+            raise EncoreError(
+                f"query {query} of the run has no judgments in this split; mine from a run over the training queries"
+            )
         top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1) if rank >= first_rank}
         unjudged = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
         free = [document for document in unjudged if document not in answering[query]] if answering else unjudged

@@ -96,7 +96,7 @@ def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIds) -> 
 def _refuse_others(path: Path, triples: np.ndarray, others: np.ndarray) -> None:
     if len(others) != len(triples):
         raise EncoreError(
-            f"{path} has {len(others)} lines, the first {len(triples)}; average those of the same triples"
+            f"{path} has {len(others)} lines, the first file {len(triples)}; average scores of the same triples"
         )
     other = np.flatnonzero((triples != others).any(axis=1))
     if len(other):

@@ -108,7 +108,9 @@ def _write_vectors(
     teacher: Scorer, model: Path, queries: np.ndarray, passages: np.ndarray, output: Path
 ) -> dict[str, int]:
     if not isinstance(teacher, LateInteractionScorer | VectorScorer):
-        raise EncoreError(f"{model} gives texts no vectors, so it cannot score a batch; use `loss: kl-pairwise`")
+        raise EncoreError(
+            f"{model} gives texts no vectors, so it cannot score a batch; use `loss: kl-pairwise` with it"
+        )
     kind = "token" if isinstance(teacher, LateInteractionScorer) else "text"
 
     def in_turn(embed: Callable[[np.ndarray], Iterable[np.ndarray]], rows: np.ndarray) -> Iterator[np.ndarray]:

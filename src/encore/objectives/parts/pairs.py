@@ -89,7 +89,9 @@ class PairFields(PretrainStep):
     mlm_weight: float = Field(
         0.0, ge=0, description="The weight of MLM on the documents; the contrast has 1, and so has MLM in COSTA's ICT."
     )
-    mask_ratio: Share = Field(0.15, description="The share of masked tokens if `mlm_weight` is above 0.")
+    mask_ratio: Share = Field(
+        0.15, description="The share of a document's tokens that are masked if `mlm_weight` is above 0."
+    )
 
 
 class PairChoice(NamedTuple):
@@ -135,7 +137,9 @@ class Pairs(Objective[F]):
         self.chunks = self.passages.chunks
         self.pairs = self.find_pairs()
         if len(self.pairs) == 0:
-            raise EncoreError(f"objective {fields.objective} needs {self.needed}, not in this collection; take another")
+            raise EncoreError(
+                f"objective {fields.objective} needs {self.needed}, and the collection has none; take another one"
+            )
 
     def __len__(self) -> int:
         return len(self.pairs)

@@ -33,9 +33,13 @@ class SetFields(Strict):
     """Fields of both preparations, and of the objectives that read them."""
 
     set_seed: int = Field(0, ge=0, description="The seed of the word sets, which trainings of all seeds share.")
-    set_size: float = Field(3.0, gt=0, description="Mean number of words in a set, Poisson distributed and never 0.")
+    set_size: float = Field(
+        3.0, gt=0, description="The mean number of words in a set, Poisson distributed and never 0."
+    )
     stored_pairs: Positive = Field(10, description="The number of pairs of sets prepared for each document.")
-    skip_below: int = Field(100, ge=0, description="The word pieces below which `skip_share` skips documents.")
+    skip_below: int = Field(
+        100, ge=0, description="The number of word pieces below which documents are skipped, by `skip_share`."
+    )
     skip_share: Share = Field(0.8, description="The share of the documents below `skip_below` that are skipped.")
 
 

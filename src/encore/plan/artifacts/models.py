@@ -127,7 +127,9 @@ def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None
     if step.negatives == "index" and plan.resolve.scorer(parent) != "vector":
         raise EncoreError(f"{lineage}: {name!r} searches the vectors of {parent}, whose texts have no single one each")
     if step.negatives == "index" and plan.resolve.backbone(lineage).architecture == "transformers":
-        raise EncoreError(f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second; take a BERT")
+        raise EncoreError(
+            f"{lineage}: {lineage.backbone!r} has one tower, and {name!r} trains a second one; take a BERT"
+        )
     if step.mined_by:
         with explained(f"step {name!r}, mined_by"):
             plan.resolve.lineages_of(step.mined_by)

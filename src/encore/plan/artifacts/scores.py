@@ -33,7 +33,9 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     if not tested_fairly(plan, system, dataset, split):
         if fields.zero_shot:
             raise EncoreError(f"{system} learned from queries of {name!r} or its like; it is for zero-shot search")
-        raise EncoreError(f"{system} learned from another draw of {name!r}, which may hold queries of {split!r}")
+        raise EncoreError(
+            f"{system} learned from another draw of {name!r}, whose training may hold queries of {split!r}"
+        )
     splits = fields.splits
     topics = splits[split].topics or split
     run = plan.run(system, seed, dataset, Topics(topics, plan.config.depth))

@@ -236,7 +236,9 @@ def _expression(splits: dict[str, Any], measure: str, dataset: str) -> str:
         if measure in split.measures:
             return str(split.measures[measure])
     known = {name for split in ordered for name in split.measures}
-    raise EncoreError(f"a fusion is for {measure!r}, which dataset {dataset!r} lacks{nearest(measure, known)}")
+    raise EncoreError(
+        f"a fusion is to be best at {measure!r}, which dataset {dataset!r} lacks{nearest(measure, known)}"
+    )
 
 
 # How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).

@@ -28,14 +28,20 @@ Names = Annotated[list[str], Field(min_length=1)]
 class ClaimTest(Strict):
     """Fields that every test about numbers has."""
 
-    table: str = Field("", description="The table that the test is about, by its target, such as `costa/table1`.")
+    table: str = Field(
+        "", description="The table that the test is about, by its target's name, such as `costa/table1`."
+    )
     figure: str = Field(
         "",
         description="Or the figure, such as `costa/figure4`; its lines are rows, its panels settings, its "
         "places columns.",
     )
-    settings: Names | None = Field(None, description="The compared settings; without it, all that have the rows.")
-    columns: Names | None = Field(None, description="The compared columns; without it, all that show a measure.")
+    settings: Names | None = Field(
+        None, description="The settings that are compared; without it, all that have the rows."
+    )
+    columns: Names | None = Field(
+        None, description="The columns that are compared; without it, all that show a measure."
+    )
 
     by_comparison: ClassVar[bool] = True  # each inequality is a comparison by itself, of which so many must hold
 
@@ -106,7 +112,9 @@ class AboveTest(ClaimTest):
     """Each of ``rows`` is above each of ``than``, under every setting and column."""
 
     kind: Literal["above"]
-    rows: Names | None = Field(None, description="The rows that must be higher; without it, all of the settings.")
+    rows: Names | None = Field(
+        None, description="The rows that must be higher; without it, all of the settings compared."
+    )
     than: Names | float | None = Field(
         None,
         description="The rows that must be lower, or a number in the measure's own unit (0 to 1). Without it, each "
@@ -114,7 +122,9 @@ class AboveTest(ClaimTest):
     )
     than_setting: str | None = Field(None, description="The setting of the rows in `than`; without it, that of `rows`.")
     than_table: str | None = Field(None, description="The table of the rows in `than`; without it, `table`.")
-    than_columns: Names | None = Field(None, description="The columns of rows in `than`, in the order of `columns`.")
+    than_columns: Names | None = Field(
+        None, description="The columns of the rows in `than`, in the order of `columns`."
+    )
     by: float = Field(0.0, description="The least difference, in the measure's own unit (0 to 1).")
     factor: float = Field(1.0, gt=0, description="The least ratio: `rows` are above this many times `than`.")
     or_equal: bool = Field(False, description="Whether equality fulfils the test.")
@@ -283,7 +293,9 @@ class PictureTest(Strict):
     """A statement about the picture of a figure without points, which no number decides."""
 
     kind: Literal["figure"]
-    figure: str = Field(description="The figure that the claim is about, by its target, such as `costa/figure3`.")
+    figure: str = Field(
+        description="The figure that the claim is about, by its target's name, such as `costa/figure3`."
+    )
 
 
 class StatedTest(Strict):
@@ -303,7 +315,9 @@ class Claim(Strict):
 
     says: str = Field(description="The statement in our own words.")
     place: str = Field(description="The place in the paper where it is made.")
-    tests: Annotated[list[AnyTest], Field(min_length=1)] = Field(description="The claim's tests; all must hold.")
+    tests: Annotated[list[AnyTest], Field(min_length=1)] = Field(
+        description="The tests of the claim; all of them must hold."
+    )
     premise: list[AnyTest] = Field([], description="Tests that must hold before the claim is judged at all.")
     control: list[AnyTest] = Field(
         [],

@@ -189,7 +189,9 @@ def _shares_found(request: CellRequest, k: str) -> CellValues:
             found = json.loads(path.read_text())["values"]
             shares.append(next(float(one[request.value]) for one in found if str(one["k"]) == k))
         except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-            raise EncoreError(f"{path} has no {request.value} of the first {k} ({error!r}); make it again") from error
+            raise EncoreError(
+                f"{path} has no {request.value} of the first {k} ({error!r}); run snakemake for it"
+            ) from error
     return CellValues([read.seed for read in request.reads], shares)
 
 

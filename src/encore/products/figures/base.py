@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from encore.plan.plan import Plan
 
-Systems = Annotated[dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels.")]
+Systems = Annotated[
+    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
+]
 DRAWN = {"label": "The model.", "system": "The system.", "seed": "The seed."}  # columns of several kinds
 
 

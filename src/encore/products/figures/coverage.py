@@ -49,7 +49,9 @@ class CoverageFigure(InspectedEntry):
     kind: Literal["coverage"]
     length: Positive = 144
     texts: Positive = Field(10_000, description="The number of texts of the dataset; all where it has fewer.")
-    sample: int = Field(0, ge=0, description="The number of the sample: each gives another random sample of that size.")
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
     ks: list[Positive] = Field([10, 20, 50, 100, 200], min_length=2)
     head: Literal["start", "own"] = Field(
         "start",

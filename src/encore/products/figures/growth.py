@@ -34,8 +34,12 @@ class GrowthFigure(FigureEntry):
     kind: Literal["growth"]
     systems: Systems
     dataset: str
-    queries: Positive | None = Field(None, description="The size of a sample of queries; without, all of the split.")
-    sample: int = Field(0, ge=0, description="The number of the sample: each gives another random sample of that size.")
+    queries: Positive | None = Field(
+        None, description="The size of the sample of queries; without it, all queries of the split."
+    )
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
     depth: Positive = Field(
         1000,
         description="The ranks of BM25 for each query that the smallest collection has in addition to "

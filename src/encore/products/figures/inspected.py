@@ -63,7 +63,9 @@ def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[i
     for label, system in systems.items():
         lineage = plan.resolve.lineage(system)
         if plan.resolve.backbone(lineage).architecture != "bert":
-            raise EncoreError(f"{system!r} has no vocabulary head, which only a BERT of our own keeps; name another")
+            raise EncoreError(
+                f"{system!r} has no vocabulary head, which only a BERT of our own keeps; name another system"
+            )
         found = {seed: plan.inspect_texts(lineage, seed, figure.dataset, what) for seed in seeds}
         rows.append(inspected_row(label, lineage, found))
     return FigureContent(rows, {**fields, "dataset": plan.resolve.dataset(figure.dataset).name}, notes)

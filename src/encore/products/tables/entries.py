@@ -24,10 +24,18 @@ _NAME = re.compile(r"{(\w*)}")
 class RowEntry(RowFields, Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
 
-    vars: Variables = Field({}, description="Values of placeholders in the row's cells; they override the column's.")
-    not_applicable: dict[str, str] = Field({}, description="Columns that do not apply to the row, by id, and why.")
-    reported_label: str | None = Field(None, description="The row's label among the printed numbers, if it differs.")
-    reported_setting: str | None = Field(None, description="The row's setting among the printed numbers, if different.")
+    vars: Variables = Field(
+        {}, description="Values of the placeholders in the row's cells; they override the column's."
+    )
+    not_applicable: dict[str, str] = Field(
+        {}, description="Columns that do not apply to the row, by id, with the reason."
+    )
+    reported_label: str | None = Field(
+        None, description="The row's label in the file of printed numbers, if it differs."
+    )
+    reported_setting: str | None = Field(
+        None, description="The row's setting in the file of printed numbers, if it differs."
+    )
 
     @property
     def names(self) -> set[str]:
@@ -37,7 +45,9 @@ class RowEntry(RowFields, Strict):
     @model_validator(mode="after")
     def _run_or_copy(self) -> "RowEntry":
         if self.reported_only and (self.system or self.not_applicable or self.role != "baseline"):
-            raise ValueError(f"row {self.id!r} is copied, never run: leave out `system`, `not_applicable`, `role`")
+            raise ValueError(
+                f"row {self.id!r} is copied, so it is never run: leave out `system`, `not_applicable` and `role`"
+            )
         return self
 
 
@@ -61,9 +71,15 @@ class ColumnEntry(_Sourced):
     """A column of a table: its printed name and the source of its values."""
 
     vars: Variables = Field({}, description="Values of the placeholders in the column's cells, where the row has none.")
-    reported_dataset: str | None = Field(None, description="Its name among the printed numbers, if it differs.")
-    reported_metric: str | None = Field(None, description="Its name among the printed numbers, if it differs.")
-    reported_scale: float = Field(1, description="From the printed number to our unit, as 1024 from GiB to MiB.")
+    reported_dataset: str | None = Field(
+        None, description="The dataset's name in the file of printed numbers, if it differs."
+    )
+    reported_metric: str | None = Field(
+        None, description="The measure's name in the file of printed numbers, if it differs."
+    )
+    reported_scale: float = Field(
+        1, description="The factor from the printed number to our unit, such as 1024 from GiB to MiB."
+    )
 
     @property
     def source(self) -> str:
@@ -145,7 +161,9 @@ class Table(Strict):
         for column in self.columns:
             for part in column.mean_of:
                 if part not in known or not SOURCES[known[part].source].averaged:
-                    raise ValueError(f"column {column.id!r}, mean_of: {part!r} is no column of measures or of means")
+                    raise ValueError(
+                        f"column {column.id!r}, mean_of: {part!r} is not a column of measures or of their mean"
+                    )
             if column.id in _mean_parts(column, known):
                 raise ValueError(f"column {column.id!r} is a mean of itself")
         return self
@@ -156,7 +174,9 @@ class Table(Strict):
             assert column.gain is not None
             own = next((other for other in self.columns if other.id == column.gain.of), None)
             if own is None or not SOURCES[own.source].averaged:
-                raise ValueError(f"column {column.id!r}, gain: {column.gain.of!r} is no column of measures or of means")
+                raise ValueError(
+                    f"column {column.id!r}, gain: {column.gain.of!r} is not a column of measures or of their mean"
+                )
             if column.gain.over not in {row.id for row in self.rows}:
                 raise ValueError(f"column {column.id!r}, gain: the table has no row {column.gain.over!r}")
         return self

@@ -113,7 +113,9 @@ def _over(
         alike |= one.over == base.row.id and base.row.setting == cell.row.setting
         if alike and other.column == one.column and base.row is not cell.row:
             return _address(base)
-    raise EncoreError(f"{place}: {one.row!r} is over {one.over!r}, which has no run under {one.column!r}; name one")
+    raise EncoreError(
+        f"{place}: {one.row!r} is over {one.over!r}, which has no run under column {one.column!r}; name one"
+    )
 
 
 def _address(cell: PlannedCell) -> dict[str, str]:

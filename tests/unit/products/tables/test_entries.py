@@ -92,7 +92,7 @@ def test_a_copied_row_needs_no_filling_of_what_is_never_run() -> None:
     [
         ({"id": "a", "label": "A"}, {}, "row 'a' has no `system`, which column 'rr' needs; add it, or `reported_only`"),
         ({"id": "a", "label": "A", "reported_only": "X"}, {}, "is copied, and the table names no printed numbers"),
-        (ICT | {"reported_only": "X"}, {"reported": "t.csv"}, "never run: leave out `system`"),
+        (ICT | {"reported_only": "X"}, {"reported": "t.csv"}, "is never run: leave out `system`"),
         (ICT | {"not_applicable": {"rr10": "no"}}, {}, "row 'ict', not_applicable: the table has no column 'rr10'"),
     ],
 )
@@ -130,8 +130,8 @@ def mean(name: str, *parts: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ([RR, mean("m", "rr", "ndcg")], "'ndcg' is no column of measures"),
-        ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is no column of measures"),
+        ([RR, mean("m", "rr", "ndcg")], "'ndcg' is not a column of measures"),
+        ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is not a column of measures"),
         ([RR, mean("m", "n"), mean("n", "m")], "is a mean of itself"),
         ([RR, RR], "column 'rr' occurs twice"),
         ([RR | {"hidden": True, "primary": True}], "cannot be primary"),

@@ -82,7 +82,7 @@ def test_a_released_run_is_in_the_digest_of_its_table_alone(make: Make, released
         (ICT | {"row": "itc"}, "references.table1: no row 'itc' is built; did you mean ict"),
         (ICT | {"row": "ict"}, "row 'ict' is under BM25 negatives, Mined negatives; write `setting: ict`"),
         (ICT | {"column": "rr1"}, "there is no column 'rr1'; did you mean rr10"),
-        (ICT | {"over": "none"}, "is over 'none', which has no run under 'rr10'; name one"),
+        (ICT | {"over": "none"}, "is over 'none', which has no run under column 'rr10'; name one"),
     ],
 )
 def test_what_names_nothing_is_refused(make: Make, released: Path, entry: dict[str, str], words: str) -> None:

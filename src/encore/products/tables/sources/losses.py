@@ -23,7 +23,9 @@ class HeldOutLoss(base.CellSource):
     Not ranked: a step that keeps most of its budget for other terms is not worse for it.
     """
 
-    field = base.optional(str, "the named term of the last pre-training step's loss on held-out texts, at its end.")
+    field = base.optional(
+        str, "the named term of the last pre-training step's loss on held-out texts, at the end of the step."
+    )
     needs = ("system",)
     files = (HELD_OUT,)
     name = "held-out {value}"
@@ -95,7 +97,9 @@ def _last(path: Path, term: str) -> float:
     terms, points = loss_curves.read_loss_table(path)
     if term not in terms[1:] or not len(points):
         known = ", ".join(terms[1:]) or "nothing"
-        raise EncoreError(f"{path} has no {term!r}, only {known}; say so under the row's `not_applicable`")
+        raise EncoreError(
+            f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
+        )
     return float(points[-1, terms.index(term)])
 
 
