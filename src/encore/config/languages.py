@@ -33,11 +33,11 @@ def language_code(given: str) -> str:
     """The code by which a language is known here, of one of its codes, with or without a region: ``pt`` of ``pt-BR``.
 
     Raises:
-        EncoreError: it is no code of ISO 639.
+        EncoreError: it is not a code of ISO 639.
     """
     code = re.split("[-_]", given.lower())[0]
     code = _CALLED.get(code, code)
     if code in ANALYSED or code in _OTHERS.split() or re.fullmatch("[a-z]{3}", code):
         return code
     known = " ".join(sorted(ANALYSED))
-    raise EncoreError(f"{given!r} is no code of ISO 639; give the language's (BM25 analyses en {known})")
+    raise EncoreError(f"{given!r} is not a code of ISO 639; give the language's (BM25 analyses en {known})")

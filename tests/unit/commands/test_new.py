@@ -374,7 +374,7 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library
     plan, _ = planned("config/sci.yaml")
     assert len(downloads(plan)) == 1
     assert "did you mean beir/scifact" in refused("other", "--ir-datasets", "beir/scifactt")
-    assert "'Hindi' is no code of ISO 639; give the language's (BM25 analyses en ar bn" in refused(
+    assert "'Hindi' is not a code of ISO 639; give the language's (BM25 analyses en ar bn" in refused(
         "other", "--ir-datasets", "beir/scifact", "--language", "Hindi"
     )
 

@@ -93,7 +93,7 @@ def test_codes_of_a_language_are_understood_and_others_refused_with_the_right_on
     assert {given: language_code(given) for given in asked} == asked
     for wrong in ("xx", "cz", "Hindi", "", "zhs1"):
         with pytest.raises(
-            EncoreError, match=f"^'{wrong}' is no code of ISO 639; give the language's .*en ar bn .* zh"
+            EncoreError, match=f"^'{wrong}' is not a code of ISO 639; give the language's .*en ar bn .* zh"
         ):
             language_code(wrong)
 
@@ -104,5 +104,5 @@ def test_a_language_of_a_run_is_read_by_any_of_its_codes(bare: Path) -> None:
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["language"] == "no", "quoted in YAML"
     named = [plan(language=given).resolve.dataset("own").content["language"] for given in ("nb", yaml.safe_load("no"))]
     assert named == ["no", "no"]
-    with pytest.raises(EncoreError, match=r"datasets\.own\.language: 'xx' is no code of ISO 639"):
+    with pytest.raises(EncoreError, match=r"datasets\.own\.language: 'xx' is not a code of ISO 639"):
         plan(language="xx")

@@ -37,7 +37,7 @@ def test_a_process_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr == "error: the texts are missing; make them\n"
-    assert done.stdout in ("", "rank 0 of 2\n")  # unless it was ended before it could
+    assert "rank 0 of 2\n".startswith(done.stdout)  # which it may not have ended
 
 
 def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
