@@ -5,7 +5,7 @@ packed (``.gz``) or not. Every row and judgment is checked as those of other kin
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,13 @@ from encore.datasets.archives import FolderFields, add_statistics, opened, state
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_objects
+
+NEEDED = {  # fields of every row, by file
+    "corpus": {"_id"},
+    "queries": {"_id", "text"},
+    "answers": {"_id", "answers"},
+    "articles": {"_id", "sections", "links"},
+}
 
 
 class PreparedFields(FolderFields):
@@ -70,8 +77,15 @@ def _rows(source: Path, name: str) -> Iterable[Row]:
     """Rows of a file, packed or not; none if there is no such file."""
     for path in (source / f"{name}.jsonl", source / f"{name}.jsonl.gz"):
         if path.is_file():
-            return Located(path, numbered_objects(path))
+            return Located(path, _complete(path, NEEDED[name]))
     return ()
+
+
+def _complete(path: Path, needed: set[str]) -> Iterator[tuple[int, Row]]:
+    for line, row in numbered_objects(path):
+        if lacking := sorted(needed - row.keys()):
+            raise EncoreError(f"{path}, line {line} has no {' and no '.join(lacking)}; write the collection again")
+        yield line, row
 
 
 KIND = Kind(PreparedFields, build_prepared)

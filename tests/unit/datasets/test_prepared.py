@@ -124,6 +124,25 @@ def test_rows_of_another_form_are_one_line_with_their_place(name: str, text: str
         build(tmp_path / "out", fields(one))
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "lacks"),
+    [
+        ("corpus.jsonl", {"text": "a"}, "no _id"),
+        ("queries.jsonl", {"_id": "q"}, "no text"),
+        ("articles.jsonl", {"_id": "a"}, "no links and no sections"),
+        ("answers.jsonl", {"_id": "q"}, "no answers"),
+    ],
+)
+def test_rows_without_a_field_are_one_line_with_their_place(
+    name: str, row: dict[str, str], lacks: str, tmp_path: Path
+) -> None:
+    one = write_one(tmp_path / "one")
+    (one / f"{name}.gz").unlink()
+    (one / name).write_text(json.dumps(row))
+    with pytest.raises(EncoreError, match=rf"{name}, line 1 has {lacks}; write the collection again"):
+        build(tmp_path / "out", fields(one))
+
+
 @pytest.mark.parametrize("name", ["statistics.json", "form.json"])
 @pytest.mark.parametrize("text", ["[" * 100_000, "7", "{"])
 def test_a_file_next_to_them_that_is_no_object_is_one_line(name: str, text: str, tmp_path: Path) -> None:
