@@ -144,4 +144,4 @@ def test_a_large_file_that_was_edited_in_the_middle_is_seen(
             assert remembered_contents({"corpus": path})["corpus"] == seen[-1] == sha256(path)
         held += len(set(seen)) == 2
     assert held == 2
-    count("surroundings", "a large file that grew", 1, 1)
+    count("surroundings", "a large file edited in the middle", 1, 1)
