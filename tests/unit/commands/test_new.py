@@ -612,6 +612,9 @@ def test_queries_in_another_language_than_passages_are_said(bare: Path, monkeypa
 
     monkeypatch.setattr("encore.commands.new.from_ir_datasets.offline", lambda data_root: ir_datasets.load)
     known = {name: ir_datasets_source(name, Path("data"), zero_shot=True) for name in ("neumarco/fa", "istella22")}
+    unsaid = ("neuclir/1/multi/trec-2023", None), ("neuclir/1/multi/trec-2023", "zh"), ("beir/scifact", None)
+    notes = [ir_datasets_source(name, Path("data"), language, zero_shot=True).notes for name, language in unsaid]
+    assert [any("read as English" in note for note in each) for each in notes] == [True, False, False]
     about = [[note for note in each.notes if "BM25" in note] for each in known.values()]
     ends = "BM25 reads them like passages, and finds only words that both write alike."
     assert about == [[f"The queries are in another language (en): {ends}"], []], "of the last only queries have one"

@@ -9,7 +9,7 @@ from encore.commands.new.encoder import published_encoder
 from encore.commands.new.from_ir_datasets import ir_datasets_source
 from encore.commands.new.limits import adapted, refuse_unnamed_language, unsuited
 from encore.commands.new.run_text import about, run_text
-from encore.commands.new.source import beir_source
+from encore.commands.new.source import AS_ENGLISH, beir_source
 from encore.config.languages import ENGLISH, language_code
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
@@ -81,7 +81,7 @@ def answer(arguments: argparse.Namespace) -> int:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
     refuse_unnamed_language(found, arguments.language)
     if arguments.language is None and folder:  # no program guesses it, and other Latin letters look like English
-        found.notes = ["The texts are read as English, since no --language is named.", *found.notes]
+        found.notes = [AS_ENGLISH, *found.notes]
     encoder = None
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256

@@ -5,7 +5,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from encore.commands.new.source import CROSSED, TESTED, TRAIN, Source, language_field, named_splits, with_validation
+from encore.commands.new.source import (
+    AS_ENGLISH,
+    CROSSED,
+    TESTED,
+    TRAIN,
+    Source,
+    language_field,
+    named_splits,
+    with_validation,
+)
 from encore.config.languages import ENGLISH, language_code
 from encore.config.validation import nearest
 from encore.datasets.download.ir_datasets import offline
@@ -47,9 +56,9 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
         "terms": terms,
         **_renamed(whole, name),
     }
-    asked = loaded[named["test"]].queries_lang()
-    spoken = language or language_code(whole.docs_lang() or asked or ENGLISH)
-    asked = language_code(asked or spoken)
+    asked_of = loaded[named["test"]].queries_lang()
+    spoken = language or language_code(whole.docs_lang() or asked_of or ENGLISH)
+    asked = language_code(asked_of or spoken)
     fields |= language_field(spoken)
     about = {split: loaded[found].metadata() for split, found in named.items()}
     queries = {  # those that are judged are not counted there, and are no more than either
@@ -73,6 +82,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     least = next((grade for family, grade in RELEVANT_FROM.items() if given["test"]["id"].startswith(family)), 1)
     found = Source(fields, given, passages, queries, counts, defined, least, characters=IDEOGRAPHS.get(spoken, 0))
     found.notes = _searched(loaded[named["test"]].queries_cls(), given["test"]["id"])
+    found.notes += [] if language or asked_of or whole.docs_lang() else [AS_ENGLISH]
     found.notes += ["The " + CROSSED.format(f"language ({asked})")] if asked != spoken else []
     return with_validation(found)
 

@@ -34,6 +34,7 @@ LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of th
 REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # as a collection's statistics count them
 ENOUGH = 0.9  # of the training queries, to learn from the negatives that these list
 LOOKED_AT, UNLIKE = 1000, 0.5  # texts, for their script; more of their letters are of another one
+AS_ENGLISH = "The texts are read as English, since no --language is named."
 CROSSED = "queries are in another {}: BM25 reads them like passages, and finds only words that both write alike."
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
 _JUDGED = re.compile(r"qrels[/.](\w[\w-]*)\.(?:tsv|txt)(?:\.gz|\.xz|\.zst)?")
