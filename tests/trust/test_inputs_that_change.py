@@ -10,41 +10,21 @@ from trials import Count
 
 from encore.storage import manifest
 from encore.storage.files import remembered_contents, sha256
-from tests.support.clones import NANO, Clone, exact_jobs
+from tests.support import own_run
+from tests.support.clones import NANO, Clone
 
 TABLE = "results/tables/table1.csv"
-MEASURES = ", ".join(f'"{name}": "{name}"' for name in ("RR@10", "R@100", "R@1000", "nDCG@10"))
-OWN = f"""
-datasets:
-  mine:
-    kind: beir
-    path: data/mine
-    splits:
-      test: {{role: test, measures: {{{MEASURES}}}}}
-      graded: {{role: test, file: qrels/test.tsv, measures: {{{MEASURES}}}}}
-"""
 
 
 @pytest.fixture
 def own(clone: Clone) -> Path:
     """The user's passages, by the clone's run; BM25 alone searches them."""
-    folder = clone.root / "data/mine"
-    (folder / "qrels").mkdir(parents=True)
+    folder = own_run.declare(clone)
     rows = (f'{{"_id": "d{number}", "title": "", "text": "a text of {number}"}}\n' for number in range(9))
     (folder / "corpus.jsonl").write_text("".join(rows))
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a text"}\n')
     (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    clone.replace("config/nano.yaml", "titles: pydocs-stdlib", "titles: mine")
-    clone.replace("config/nano.yaml", '[bm25, none, "BM25 negatives: control", ict]', "[bm25]")
-    with (clone.root / "config/nano.yaml").open("a") as file:
-        file.write(OWN)
     return folder / "corpus.jsonl"
-
-
-def collection(clone: Clone) -> str:
-    """The manifest of the user's collection, as a run plans it."""
-    (job,) = (job for job in exact_jobs(clone.nano("-n").succeeded()) if job.startswith("collection mine"))
-    return f"results/collections/{job.split()[1]}/manifest.json"
 
 
 CHANGES = {"vanishes": "path.unlink()", "is cut short": "path.write_bytes(path.read_bytes()[:-20])"}
@@ -55,7 +35,7 @@ def test_a_file_of_the_users_that_changes_between_planning_and_job_is_one_line(
     clone: Clone, own: Path, change: str, count: Count
 ) -> None:
     """The job itself changes it, before it reads it and after Snakemake has planned."""
-    made = collection(clone)
+    made = own_run.planned(clone)
     clone.nano(made).succeeded()
     expected, texts, program = clone.files(), own.read_bytes(), "workflow/scripts/collection.py"
     shutil.rmtree((clone.root / made).parent)
@@ -77,13 +57,13 @@ def test_a_large_corpus_that_is_edited_in_the_middle_is_another_collection(
     row = f'{{"_id": "%d", "title": "", "text": "{"a text " * 150_000}"}}\n'
     own.write_text("".join(row % number for number in range(67)))
     assert own.stat().st_size > 64 * 2**20
-    planned, middle = [collection(clone)], own.stat().st_size // 2
+    planned, middle = [own_run.planned(clone)], own.stat().st_size // 2
     before = own.read_bytes()[middle : middle + 1]
     for text in (b"z", before):
         with own.open("r+b") as file:
             file.seek(middle)
             file.write(text)
-        planned.append(collection(clone))
+        planned.append(own_run.planned(clone))
     assert planned[0] == planned[2] != planned[1]
     count("surroundings", "a large corpus that was edited in the middle", 1, 1)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clones import Clone, exact_jobs
+from tests.support import own_run
+from tests.support.clones import Clone
 
 
 @pytest.fixture(scope="module")
@@ -51,34 +52,17 @@ def test_a_configuration_that_is_not_yaml(clone: Clone) -> None:
     assert "config/nano.yaml is not YAML: while parsing a flow sequence" in clone.nano("-n").error()
 
 
-MEASURES = ", ".join(f'"{name}": "{name}"' for name in ("RR@10", "R@100", "R@1000", "nDCG@10"))
-BROKEN = f"""
-datasets:
-  mine:
-    kind: beir
-    path: data/mine
-    splits:
-      test: {{role: test, measures: {{{MEASURES}}}}}
-      graded: {{role: test, file: qrels/test.tsv, measures: {{{MEASURES}}}}}
-"""
-
-
 def test_a_broken_folder_of_the_users_is_one_line_in_the_log_and_leaves_nothing(clone: Clone) -> None:
     """Lines may end as Windows has them; the fourth document is no UTF-8, and no judgment is read before it."""
-    folder = clone.root / "data/mine"
-    (folder / "qrels").mkdir(parents=True)
+    folder = own_run.declare(clone)
     rows = [f'{{"_id": "d{number}", "title": "", "text": "a text of café {number}"}}' for number in range(6)]
     encoded = [row.encode("latin-1" if number == 3 else "utf-8") for number, row in enumerate(rows)]
     (folder / "corpus.jsonl").write_bytes(b"".join(line + b"\r\n" for line in encoded))
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "a text"}\r\n')
     (folder / "qrels/test.tsv").write_bytes(b"query-id\tcorpus-id\tscore\r\nq1\tnobody\t1\r\n")
-    with (clone.root / "config/nano.yaml").open("a") as file:
-        file.write(BROKEN)
-    clone.replace("config/nano.yaml", "titles: pydocs-stdlib", "titles: mine")
-    clone.replace("config/nano.yaml", '[bm25, none, "BM25 negatives: control", ict]', "[bm25]")
-    (name,) = (job.split()[1] for job in exact_jobs(clone.nano("-n").succeeded()) if job.startswith("collection mine"))
+    made = own_run.planned(clone)
     shutil.rmtree(clone.root / "results", ignore_errors=True)  # a run makes it again
-    done = clone.nano(f"results/collections/{name}/manifest.json")
+    done = clone.nano(made)
     assert done.code != 0
     (log,) = (clone.root / "results/logs/collection").glob("mine-*.log")
     (line,) = [line for line in log.read_text().splitlines() if line.startswith("error: ")]

@@ -64,13 +64,9 @@ def has_plan(place: Path, content: dict[str, Any]) -> bool | None:
 def added_files(report: AuditReport) -> Iterator[Finding]:
     """Each file among the products that no product's manifest lists, unless that product is bad already."""
     bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
-    depths = {
-        RESULTS: "",
-        RESULTS / "tables": "**/",
-        RESULTS / "figures": "**/",
-        REPORT.parent: "**/",
-    }  # claims: no folder
-    for folder, depth in depths.items():
+    for folder in (RESULTS, RESULTS / "tables", RESULTS / "figures", REPORT.parent):
+        # Claims have no folder, since there are but two files of them: these lie in results, next to all folders.
+        depth = "" if folder == RESULTS else "**/"
         records = [REPORT] if folder == REPORT.parent else sorted(folder.glob(f"{depth}*.{MANIFEST}"))
         listed = {path for record in records for path in (record, *_outputs(record))} | {ROOT, RESULTS / ".gitignore"}
         listed |= {path for record in bad for path in files_of(record)}

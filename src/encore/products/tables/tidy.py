@@ -65,7 +65,7 @@ def tidy_frame(table: Table) -> pd.DataFrame:
 def write_tidy(path: Path, table: Table) -> None:
     """Write the frame as CSV, without formulas; equal tables give equal bytes."""
     frame = tidy_frame(table)
-    for name in frame.select_dtypes(object):
+    for name in frame.select_dtypes(exclude="number"):
         frame[name] = frame[name].map(neutral, na_action="ignore")
     with replacing(path) as temporary:
         frame.to_csv(temporary, index=False, lineterminator="\n", float_format=number)

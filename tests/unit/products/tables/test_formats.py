@@ -158,6 +158,7 @@ def test_every_format_is_what_it_was_before_there_was_data(tmp_path: Path, endin
     assert found == (GOLDEN / f"small_table.{ending}").read_text()
 
 
+@pytest.mark.filterwarnings("error")
 def test_no_label_in_the_csv_is_a_formula_and_all_else_is_as_it_was(tmp_path: Path) -> None:
     table = read_table(GOLDEN_DATA)
     label = table.rows[0].label
