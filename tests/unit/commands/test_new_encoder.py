@@ -1,0 +1,106 @@
+"""`encore new --checkpoint`: a published encoder becomes a backbone and rows of the table."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore.config import checkpoints
+from encore.config.lineage import StepName
+from encore.errors import EncoreError
+from encore.storage.files import sha256
+from tests.support import inside
+from tests.support.own_folder import encoder, folder, judged, new, planned, refused
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(bare: Path) -> None:
+    """The lines that docs/own-collection.md adds under `scale:`."""
+    folder({"test": judged(0, 100)})
+    new("own", "--beir", "data/own", "--zero-shot")
+    page = (ROOT / "docs/own-collection.md").read_text()
+    (added,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "replace_prefix" in block)
+    text = Path("config/own.yaml").read_text()
+    Path("config/own.yaml").write_text(text.replace("scale:\n", added))
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["fetch_checkpoint"] == 1
+    (model,) = (name for name in plan.made if name.startswith("results/models/costa-released+marco-bm25-"))
+    assert plan.made[model].inputs["weights"].name.startswith("costa-released-s0-")
+
+
+def test_a_published_encoder_is_a_row_beside_bm25_and_nothing_is_trained(bare: Path) -> None:
+    folder({"test": judged(0, 100)})
+    place = encoder()
+    printed = new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")
+    assert "2 layers of 16, pooling mean, similarity cosine, length 128, prompt 'query: '." in printed
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert run["tables"] == {"published": ["bm25", "as-it-is"]}
+    assert run["backbones"]["own-encoder"].keys() == {"start", "checkpoint", "sha256"}
+    assert run["backbones"]["own-encoder"]["checkpoint"] == "./models/theirs"
+    plan, jobs = planned("config/own.yaml")
+    assert (jobs["start"], jobs["encode"], jobs["evaluate"]) == (1, 1, 2)
+    assert not {"pretrain", "finetune", "fetch_checkpoint"} & jobs.keys()
+    (start,) = (made for made in plan.made.values() if made.stage == "start")
+    assert (start.source, start.spec["backbone"]["pooling"]) == ("models/theirs", "mean")
+    (place / "tokenizer.json").write_text('{"changed": 1}')
+    with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256"):
+        planned("config/own.yaml")
+
+
+def test_an_archive_becomes_a_source_with_its_digest_and_needs_no_members(bare: Path) -> None:
+    folder({"test": judged(0, 100)})
+    encoder()
+    archive = Path(shutil.make_archive("theirs", "zip", "models"))
+    said = ["own", "--beir", "data/own", "--zero-shot", "--checkpoint", "theirs.zip", "--sha256"]
+    assert "theirs.zip has the sha256:" in refused(*said, "0" * 64)
+    new(*said, sha256(archive))
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert run["sources"]["own-encoder"]["files"][0]["digest"] == f"sha256:{sha256(archive)}"
+    fields = run["backbones"]["own-encoder"]
+    assert (fields["checkpoint"], fields["hidden"], fields["query_marker"]) == ("own-encoder", 16, "query: ")
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["fetch_source"] == 1
+    (fetched,) = (made for made in plan.made.values() if made.stage == "fetch_source")
+    output = f"{fetched.folder}/manifest.json"
+    given = ("--config", "config/own.yaml", "--data-root", "data", "--output", output)
+    done = inside.script("fetch_source", "--spec", json.dumps(fetched.spec), *given)
+    assert done.returncode == 0, done.stderr
+    assert checkpoints.inside(Path(fetched.folder)).name == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (None, ["bm25", "as-it-is", "none", "control", "mlm", "ict", "bow", "costa"]),
+        ("roberta", ["bm25", "as-it-is", "none"]),
+    ],
+)
+def test_rows_are_trained_from_it_with_the_papers_rates(bare: Path, kind: str | None, rows: list[str]) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    encoder(kind=kind)
+    new("own", "--beir", "data/own", "--checkpoint", "models/theirs")
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["tables"] == {"published": rows}
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["finetune"] >= 1
+    step = plan.resolve.step(StepName("marco-bm25"))
+    assert (step.length, step.query_length) == (128, 128)
+    assert step.learning_rate == plan.catalogue.steps["marco-bm25"]["learning_rate"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--checkpoint", "models/nothing/here"), "there is no models/nothing/here"),
+        (("--checkpoint", "data/own/corpus.jsonl.gz"), "is damaged"),
+        (("--checkpoint", "models/theirs", "--sha256", "0" * 64), "the sha256 of its weights is"),
+        (("--sha256", "0" * 64), "--sha256 is of a --checkpoint"),
+    ],
+)
+def test_what_is_no_encoder_is_refused(bare: Path, words: tuple[str, ...], message: str) -> None:
+    folder({"test": judged(0, 100)})
+    encoder()
+    assert message in refused("own", "--beir", "data/own", "--zero-shot", *words)
