@@ -1,4 +1,4 @@
-"""A folder of a user's texts in BEIR's layout, files in other forms, a published encoder, and ``encore new`` over them."""
+"""A user's texts in BEIR's layout and in other forms, a published encoder, and ``encore new`` over them."""
 
 import gzip
 import json

@@ -1,13 +1,13 @@
 """What ir_datasets says of a collection, for ``encore new``; nothing is downloaded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from encore.commands.new.source import (
     AS_ENGLISH,
-    CROSSED,
+    CROSS_LINGUAL,
     TESTED,
     TRAIN,
     Source,
@@ -48,43 +48,50 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     if set(loaded) <= {TRAIN} and (below := _below(load, name)):
         where += f" (below it: {', '.join(below)})"
     named = named_splits(list(loaded), where, "ir-datasets", zero_shot=zero_shot)
-    terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
-    fields: dict[str, Any] = {
-        "kind": "ir-datasets",
-        "id": name,
-        "licence": "see its terms",
-        "terms": terms,
-        **_renamed(whole, name),
-    }
-    asked_of = loaded[named["test"]].queries_lang()
-    spoken = language or language_code(whole.docs_lang() or asked_of or ENGLISH)
-    asked = language_code(asked_of or spoken)
-    fields |= language_field(spoken)
-    about = {split: loaded[found].metadata() for split, found in named.items()}
-    queries = {  # those that are judged are not counted there, and are no more than either
-        split: min(int(each.get(what, {}).get("count", 0)) for what in ("queries", "qrels"))
-        for split, each in about.items()
-    }
-    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
+    sets = {split: loaded[found] for split, found in named.items()}
     turned = TURNED.get(name, {})
     given: dict[str, dict[str, Any]] = {
         split: {"id": known[found], **({"grades": turned} if turned else {})} for split, found in named.items()
     }
-    passages = int(whole.metadata().get("docs", {}).get("count", 0))
-    defined = {
-        int(grade): " ".join(str(text).split()) for grade, text in (loaded[named["test"]].qrels_defs() or {}).items()
+    read_in, asked_in = whole.docs_lang(), sets["test"].queries_lang()
+    spoken = language or language_code(read_in or asked_in or ENGLISH)
+    fields: dict[str, Any] = {
+        "kind": "ir-datasets",
+        "id": name,
+        "licence": "see its terms",
+        "terms": f"https://ir-datasets.com/{name.partition('/')[0]}.html",
+        **_renamed(whole, name),
+        **language_field(spoken),
     }
     if name.startswith("beir/"):  # as BEIR's own evaluation
         fields["ignore_identical_ids"] = True
     if TRAIN in named:  # whether there are any shows when it is downloaded
         fields["ignore_copies"] = True
-    counts = {turned.get(int(grade), int(grade)): int(count) for grade, count in judged.items()}
-    least = next((grade for family, grade in RELEVANT_FROM.items() if given["test"]["id"].startswith(family)), 1)
-    found = Source(fields, given, passages, queries, counts, defined, least, characters=IDEOGRAPHS.get(spoken, 0))
-    found.notes = _searched(loaded[named["test"]].queries_cls(), given["test"]["id"])
-    found.notes += [] if language or asked_of or whole.docs_lang() else [AS_ENGLISH]
-    found.notes += ["The " + CROSSED.format(f"language ({asked})")] if asked != spoken else []
-    return with_validation(found)
+    source = Source(fields, given, int(whole.metadata().get("docs", {}).get("count", 0)))
+    source.characters = IDEOGRAPHS.get(spoken, 0)
+    _count(source, sets)
+    source.notes = _searched(sets["test"].queries_cls(), given["test"]["id"])
+    if not (language or read_in or asked_in):
+        source.notes.append(AS_ENGLISH)
+    if asked_in and language_code(asked_in) != spoken:
+        source.notes.append("The " + CROSS_LINGUAL.format(f"language ({language_code(asked_in)})"))
+    return with_validation(source)
+
+
+def _count(source: Source, sets: Mapping[str, Any]) -> None:
+    """Enter the queries of each split, and the grades of what is tested, as the run will read them, by the library."""
+    turned = source.given["test"].get("grades", {})
+    about = {split: each.metadata() for split, each in sets.items()}
+    source.queries = {  # those that are judged are not counted there, and are no more than either
+        split: min(int(each.get(what, {}).get("count", 0)) for what in ("queries", "qrels"))
+        for split, each in about.items()
+    }
+    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
+    source.grades = {turned.get(int(grade), int(grade)): int(count) for grade, count in judged.items()}
+    defined = sets["test"].qrels_defs() or {}
+    source.means = {int(grade): " ".join(str(text).split()) for grade, text in defined.items()}
+    tested = source.given["test"]["id"]
+    source.least = next((grade for family, grade in RELEVANT_FROM.items() if tested.startswith(family)), 1)
 
 
 def _judged_id(load: Any, name: str, parts: Sequence[str]) -> str | None:

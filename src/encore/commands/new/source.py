@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -35,13 +35,11 @@ REPEATED = {"repeated_passages": "passages", "repeated_queries": "queries"}  # a
 ENOUGH = 0.9  # of the training queries, to learn from the negatives that these list
 LOOKED_AT, UNLIKE = 1000, 0.5  # texts, for their script; more of their letters are of another one
 AS_ENGLISH = "The texts are read as English, since no --language is named."
-CROSSED = "queries are in another {}: BM25 reads them like passages, and finds only words that both write alike."
+CROSS_LINGUAL = "queries are in another {}: BM25 reads them like passages, and finds only words that both write alike."
 LONG, CLOSE = 128, 20  # words of a text, and of two sentences, that every objective is content with
 _JUDGED = re.compile(r"qrels[/.](\w[\w-]*)\.(?:tsv|txt)(?:\.gz|\.xz|\.zst)?")
 _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
-_UNPARTED = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Hiragana}\p{Katakana}]{1,4}")
-
-
+_WITHOUT_BLANKS = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Hiragana}\p{Katakana}]{1,4}")
 NOTHING = Overlap(frozenset(), {})
 
 
@@ -54,9 +52,9 @@ class Source:
 
     fields: dict[str, Any]
     given: dict[str, dict[str, Any]]
-    passages: int
-    queries: dict[str, int]
-    grades: Mapping[int, int]  # judgments of each, of what is tested
+    passages: int = 0
+    queries: dict[str, int] = field(default_factory=dict)
+    grades: Mapping[int, int] = field(default_factory=dict)  # judgments of each, of what is tested
     means: Mapping[int, str] = field(default_factory=dict)  # of each grade, where its publisher says so
     least: int = 1  # grade that is relevant
     own: int = 0  # queries that are documents, too
@@ -72,7 +70,7 @@ class Source:
     closest: int = 0  # words of the shortest two sentences of a text, as far as it matters
     unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here (limits.py)
     scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it (limits.py)
-    notes: Sequence[str] = ()  # and what is to be said of that
+    notes: list[str] = field(default_factory=list)  # and what is to be said of that
 
     @property
     def trains(self) -> bool:
@@ -118,32 +116,44 @@ def beir_source(
         spec = load_kind("beir").fields.model_validate({**fields, "splits": splits}).resolve()
         with naming_drop():
             build_collection("beir", spec, Path(place), source=folder)
-        counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
-        _refuse_without_negatives(made, counts["passages"])
-        tested = made.qrels("test") if named else {}
-        grades = Counter(grade for judged in tested.values() for grade in judged.values())
-        queries = {name: each["queries"] for name, each in counts["splits"].items()}
-        if TRAIN in queries:
-            queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
-        source = with_validation(Source(fields, given, counts["passages"], queries, grades, pretrains=pretrain))
-        held_out = chosen_to_validate(made.qrels(TRAIN), source.held_out) if source.held_out else ()
-        source.overlap = overlap_with_training(made, "test", held_out) if named else NOTHING
-        source.notes = [*left_out(counts), *_listed_negatives(made, source)]
-        source.own = own_documents(made)
-        closest = _closest(made, language)
-        source.pairs_of_sentences, source.closest = closest is not None, closest or 0
-        pieces = fewest_pieces(_texts(made), language)
-        source.characters = len(pieces) if language != ENGLISH else 0  # whose are never too many
-        source.unknown = unknown_share(made.queries().values(), pieces, language)
-        source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
+        source = _counted(made, Source(fields, given, pretrains=pretrain))
+        _look_at_texts(made, source, language)
         if (asked := made.queries()) and abs(source.foreign - _foreign(asked.values())) > UNLIKE:
-            source.notes = [*source.notes, "The " + CROSSED.format("script")]
-            fields["note"] = f"{folder.name}: {CROSSED.format('script')}"
-    source.copies = {name: counts[name] for name in REPEATED if name in counts}
+            source.notes.append("The " + CROSS_LINGUAL.format("script"))
+            fields["note"] = f"{folder.name}: {CROSS_LINGUAL.format('script')}"
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
     return source
+
+
+def _counted(made: Collection, source: Source) -> Source:
+    """The same with the counts of a collection, some of whose training queries are held out to validate."""
+    counts = json.loads((made.folder / "statistics.json").read_text())
+    _refuse_without_negatives(made, counts["passages"])
+    tested = made.qrels("test") if source.given else {}
+    source.passages = counts["passages"]
+    source.queries = {name: each["queries"] for name, each in counts["splits"].items()}
+    source.grades = Counter(grade for judged in tested.values() for grade in judged.values())
+    if source.trains:
+        source.queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
+    source = with_validation(source)
+    held_out = chosen_to_validate(made.qrels(TRAIN), source.held_out) if source.held_out else ()
+    source.overlap = overlap_with_training(made, "test", held_out) if source.given else NOTHING
+    source.notes = [*left_out(counts), *_listed_negatives(made, source)]
+    source.own = own_documents(made)
+    source.copies = {name: counts[name] for name in REPEATED if name in counts}
+    return source
+
+
+def _look_at_texts(made: Collection, source: Source, language: str) -> None:
+    """Enter what decides which models fit a collection's texts: letters, characters and lengths."""
+    closest = _closest(made, language)
+    source.pairs_of_sentences, source.closest = closest is not None, closest or 0
+    pieces = fewest_pieces(_texts(made), language)
+    source.characters = len(pieces) if language != ENGLISH else 0  # whose are never too many
+    source.unknown = unknown_share(made.queries().values(), pieces, language)
+    source.foreign, source.longest = _foreign(row["text"] for row in made.corpus()), _longest(made)
 
 
 def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
@@ -212,7 +222,7 @@ def _closest(made: Collection, language: str) -> int | None:
 def _words(text: str) -> int:
     """Words, of which an ideograph is one, and any four letters where no blank is between words."""
     words = BertPreTokenizer().pre_tokenize_str(BertNormalizer().normalize_str(text))
-    return sum(max(1, len(_UNPARTED.findall(word))) for word, _ in words)
+    return sum(max(1, len(_WITHOUT_BLANKS.findall(word))) for word, _ in words)
 
 
 def language_field(language: str) -> dict[str, str]:
