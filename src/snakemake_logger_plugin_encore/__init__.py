@@ -18,7 +18,7 @@ TEMPLATES = "__use_yte__"
 SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")  # in the order of Snakemake
 BUILT_IN = ("local", "dryrun", "touch")
 GPU = re.compile(r"""^__variables__:\n(?:  .*\n)*?  gpu: *(["']?)(.*?)\1 *(?:#.*)?$""", re.MULTILINE)
-FORMS = re.compile(r"gres=gpu(:\S+)?|gpus(=\S+)?")  # of that line of profiles/slurm: how SLURM is asked for one
+FORMS = re.compile(r"gres=gpu(:\S+)?|gpus(=\S+)?")  # of that line of profiles/slurm: how a job requests a GPU
 CLOUDS = ("kubernetes", "aws-batch", "azure-batch", "googlebatch", "tes")  # whose jobs share no files
 
 
@@ -67,7 +67,7 @@ def refuse(path: Path) -> None:
 def refuse_executor(executor: str | None, profile: Path | None) -> None:
     """Refuse an executor, or that of a profile, which is not installed or has no files that its jobs share.
 
-    So is another form of the line of SLURM's profile that says how GPUs are asked for.
+    It also refuses an unknown form of the line ``gpu:`` in SLURM's profile, which says how a GPU is requested.
 
     Raises:
         EncoreError: with what to install or to take instead.

@@ -44,7 +44,7 @@ def cells(clone: Clone, table: str) -> dict[tuple[str, str], str]:
 
 @pytest.fixture(scope="module")
 def few(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A clone in which files became a collection and a run, whose table is made."""
+    """A clone whose files were converted to a collection and a run, with its table."""
     clone = finished.copy(tmp_path_factory.mktemp("few") / "clone")
     write_files(clone)
     said = clone.encore("new", "few", "--from", "raw", "--config", "config/nano.yaml").succeeded()

@@ -1,4 +1,4 @@
-"""Commands as another user, where the tests are root's."""
+"""Commands as another user, if the tests run as root."""
 
 from tests.support.clones import Clone, Done
 

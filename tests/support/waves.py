@@ -1,4 +1,4 @@
-"""Weights and inputs that look drawn but can be had anywhere, for numbers that released code gave with them once."""
+"""Weights and inputs that look random but are the same anywhere, for numbers that released code computed once."""
 
 import math
 import zlib

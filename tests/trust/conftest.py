@@ -36,7 +36,7 @@ def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[F
 
 @pytest.fixture
 def same(finished: Clone, nano: Clone) -> Iterator[Callable[[], bool]]:
-    """Whether all files of results have the bytes of the undisturbed run; asked once more at the end."""
+    """True if all files of results have the bytes of the undisturbed run; checked again at the end."""
     expected = finished.files()
 
     def is_same() -> bool:

@@ -1,4 +1,4 @@
-"""Files that change while nobody looks: between planning and job, in the middle, cut short; then equal bytes."""
+"""Files that change between planning and job, are edited in the middle or truncated; then the bytes are equal."""
 
 import shutil
 from collections.abc import Callable
@@ -31,7 +31,7 @@ CHANGES = {"vanishes": "path.unlink()", "is cut short": "path.write_bytes(path.r
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_of_the_users_that_changes_between_planning_and_job_is_one_line(
+def test_a_users_file_that_changes_between_planning_and_job_is_reported_in_one_line(
     clone: Clone, own: Path, change: str, count: Count
 ) -> None:
     """The job itself changes it, before it reads it and after Snakemake has planned."""
@@ -69,7 +69,7 @@ def test_a_large_corpus_that_is_edited_in_the_middle_is_another_collection(
 
 
 @pytest.mark.parametrize("change", ["vanishes", "is cut short"])
-def test_a_file_that_changes_between_planning_and_job_is_one_line(
+def test_a_file_that_changes_between_planning_and_job_is_reported_in_one_line(
     nano: Clone, change: str, same: Callable[[], bool], count: Count
 ) -> None:
     """The scores of a table; the job was planned with them, and made again they are the same."""

@@ -1,4 +1,4 @@
-"""Several runs, clones and users over one folder of results, and what is stopped meanwhile; then equal bytes."""
+"""Several runs, clones and users with one folder of results, some of them stopped; then the bytes are equal."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def test_a_second_run_in_one_clone_is_refused_and_the_first_goes_on(
 
 
 def named(pid: int, folder: Path) -> bool:
-    """True once a process has said in the folder's lock that it is its owner."""
+    """True once a process is named as the owner in the folder's lock."""
     path = folder / lock.LOCK
     return path.is_file() and str(pid) in path.read_text()
 
@@ -50,7 +50,7 @@ def named(pid: int, folder: Path) -> bool:
 def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
     nano: Clone, same: Callable[[], bool], count: Count, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever wants the same folder meanwhile waits, then is told who has it."""
+    """Another job for the same folder waits, then fails with the name of the first."""
     job = Job(nano, folder_of(nano, "negatives/bm25-"))
     impatient = "import sys; from encore.storage import lock; lock.PATIENCE = 0.1; import runpy; del sys.argv[0]; "
     impatient += "runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -79,7 +79,7 @@ def test_a_job_that_is_stopped_keeps_its_folder_and_goes_on(
 
 
 def test_a_run_that_is_stopped_goes_on(nano: Clone, same: Callable[[], bool], count: Count) -> None:
-    """Snakemake, the process that forks and all jobs: for seconds, which none of them counts."""
+    """Snakemake, the process that forks and all jobs are stopped for seconds, which no limit of time counts."""
     shutil.rmtree(nano.root / "results/scores")
     (nano.root / TABLE).unlink()
     run = nano.start_nano(TABLE)

@@ -95,7 +95,7 @@ def small(nano: Clone, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("files", [2, 1])
-def test_a_full_folder_for_temporary_files_is_passed_over_or_one_line(
+def test_a_full_folder_for_temporary_files_is_skipped_or_reported_in_one_line(
     nano: Clone, small: Path, files: int, same: Callable[[], bool], count: Count
 ) -> None:
     """Python takes another folder where it cannot write a first, small file; with room for that alone it does not."""
@@ -106,7 +106,7 @@ def test_a_full_folder_for_temporary_files_is_passed_over_or_one_line(
     if files == 2:
         done.succeeded()
     else:
-        assert "No space left on device; set TMPDIR to a folder with room, then repeat" in done.error()
+        assert "No space left on device; set TMPDIR to a folder with free space, then repeat" in done.error()
         nano.nano(TABLE).succeeded()
     assert same()
     count("surroundings", "a full folder for temporary files", 1, 1)

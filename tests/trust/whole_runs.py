@@ -38,7 +38,7 @@ def planned_jobs(clone: Clone) -> list[PlannedJob]:
 
 
 def kill_in(clone: Clone, jobs: list[PlannedJob], delay: float, *arguments: str) -> PlannedJob | None:
-    """Start nano, and kill all of it so many seconds after one of the jobs has begun.
+    """Start nano, and kill all of it some seconds after one of the jobs has begun.
 
     Returns:
         The job that was at work then and had not finished; None where each was faster, or none had to be done. A run

@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.commands import ledger
 from encore.products.catalogue import load_plan
-from encore.storage.manifest import is_left
+from encore.storage.manifest import is_unfinished
 from encore.storage.program_files import CATALOGUE, program_folder
 from encore.products.targets import find
 
@@ -75,11 +75,11 @@ def artifact_in(folder, wildcards):
 
 
 def unfinished(artifact):
-    """The manifests that an artifact and its inputs lack although their folders are there.
+    """Manifests that are missing from the folders of an artifact and its inputs.
 
-    Where a killed job made a folder *again*, what was made from it is there, and Snakemake would not miss the folder unless forced.
+    If a job was killed while it built a folder *again*, everything built from the folder exists, so Snakemake has to be forced.
     """
-    return [each.manifest for each in (artifact, *artifact.inputs.values()) if is_left(Path(each.folder))]
+    return [each.manifest for each in (artifact, *artifact.inputs.values()) if is_unfinished(Path(each.folder))]
 
 
 def manifests(folder, *roles):

@@ -13,7 +13,7 @@ SLICES = {}
 try:
     DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
 except OSError as error:
-    refuse(f"{error.filename}: {error.strerror}; set TMPDIR to a folder with room, then repeat")
+    refuse(f"{error.filename}: {error.strerror}; set TMPDIR to a folder with free space, then repeat")
 
 
 wildcard_constraints:

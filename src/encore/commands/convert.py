@@ -14,7 +14,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop",
         action="store_true",
-        help="leave out what has no text, rows that are there again, and judgments of what does not exist",
+        help="leave out empty texts, duplicate rows, and judgments of queries or passages that do not exist",
     )
 
 

@@ -104,7 +104,7 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
 
 
 def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
-    """The plan of the changed configuration, and what its ledger still says of an old value, or lacks."""
+    """The plan of the changed configuration, and which entry of its ledger is out of date or missing."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             catalogue, own = changed(CATALOGUE, run, changes, Path(folder))

@@ -167,8 +167,8 @@ class CollectionFields(Strict):
     language: str = Field(
         ENGLISH,
         exclude=True,
-        description="of its texts, by a code of ISO 639: it decides BM25's analyser, where sentences end, and what a "
-        "vocabulary that is trained on it keeps; that of the base where it is derived",
+        description="of its texts, by a code of ISO 639: it decides BM25's analyser, where sentences end, and which "
+        "characters a trained vocabulary keeps; a derived dataset has that of its base",
     )
     ignore_identical_ids: bool = Field(
         False, exclude=True, description="ignore a retrieved document with the query's own id, as BEIR's scores do"
@@ -228,12 +228,12 @@ class CollectionFields(Strict):
 
     @property
     def lists_negatives(self) -> bool:
-        """True if its training queries bring negatives."""
+        """True if its training queries list negatives."""
         return False
 
     @property
     def takes_listed_negatives(self) -> bool:
-        """True if every step that would draw BM25's negatives takes those that it lists."""
+        """True if its listed negatives replace BM25's in every step."""
         return False
 
     @property

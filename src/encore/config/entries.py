@@ -36,7 +36,7 @@ class Backbone(Strict):
         "a folder.",
     )
     revision: Commit | None = Field(
-        None, description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept."
+        None, description="The commit of a checkpoint on the hub; without it the first one fetched is kept."
     )
     sha256: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = Field(
         {},

@@ -66,8 +66,8 @@ class FinetuneStep(Step):
     batch_weight: float = Field(0.75, gt=0, description="The weight of what `batch_teachers` teach.")
     clusters: Positive | None = Field(
         None,
-        description="The number of clusters, k-means of the training queries' vectors by the parent, of which a batch "
-        "has one; without it, batches are drawn from all.",
+        description="The number of k-means clusters of the training queries' vectors by the parent; each batch is of "
+        "one cluster. Without it, batches are drawn from all queries.",
     )
     margin_bins: Positive | None = Field(
         None,
@@ -300,7 +300,7 @@ class FinetuneStep(Step):
                 "a residual is of a system's scores; name it in `teachers`, and leave `teacher_scores` out"
             )
         if any(len({*named}) < len(named) for named in (self.teachers, self.batch_teachers)):
-            raise ValueError("a teacher is twice in one list, whose scores are averaged; name each once")
+            raise ValueError("a teacher is twice in a list, and scores are averaged over the list; name each once")
         return self
 
     @model_validator(mode="after")

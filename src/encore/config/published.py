@@ -143,7 +143,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _kind_of_vocabulary(folder: Path) -> str:
-    """BERT's (WordPiece) or another (Unigram, BPE); weights for far more pieces than it has are refused."""
+    """WordPiece (BERT's), Unigram or BPE; refuses a vocabulary with far fewer pieces than the weights have."""
     path, size = folder / TOKENIZER, bert_config(folder).get("vocab_size", 0)
     said = read_json(path) if path.is_file() else {}
     vocabulary = said.get("model", {}).get("vocab", ())

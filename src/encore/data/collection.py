@@ -38,8 +38,8 @@ NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
 LEFT_OUT: Mapping[str, str] = {  # by the names of their counts
     "empty_documents": "passages without text",
     "empty_queries": "queries without text",
-    "repeated_rows": "rows that are there again",
-    "repeated": "judgments that are there again",
+    "repeated_rows": "duplicate rows",
+    "repeated": "duplicate judgments",
     "of_unknown_queries": "judgments of queries that do not exist",
     "of_unknown_documents": "judgments of passages that do not exist",
     "of_empty_documents": "judgments of passages without text",
@@ -225,7 +225,7 @@ def write_collection(
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments are in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
-    is judged by their answers. ``negatives`` are passages that do not answer, with a rank in place of the grade.
+    is judged by their answers. ``negatives`` are passages listed as negatives, with a rank in place of the grade.
     ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more than one of ``processes`` a
     second one reads and writes the articles meanwhile, and then takes the ``statistics``.
 
@@ -283,7 +283,7 @@ def _write_negatives(folder: Path, split: str, listed: Iterable[Judgment], judgi
 
 
 def left_out(counts: Mapping[str, Any]) -> list[str]:
-    """What a collection's counts say was left out, in a sentence if anything was."""
+    """A sentence on what was left out of a collection, by its counts; none if nothing was."""
     found = Counter[str]()
     for each in (counts, *counts["splits"].values()):
         found.update({LEFT_OUT[name]: count for name, count in each.items() if name in LEFT_OUT})
@@ -291,7 +291,7 @@ def left_out(counts: Mapping[str, Any]) -> list[str]:
 
 
 def rows_of_answers(answers: Mapping[str, list[str]]) -> Iterator[Row]:
-    """Answers by query as rows, of what is there once they are read: reading queries may fill it."""
+    """Rows of answers by query, read only when they are needed: reading queries may still add answers."""
     for name, given in answers.items():
         yield {"_id": name, "answers": given}
 

@@ -52,7 +52,7 @@ _KNOWN = {name for kind in (*NEEDED.values(), *OPTIONAL.values()) for names in k
 
 
 class Asked(NamedTuple):
-    """A training row: its query (without ``_id`` if it has none), passages that answer it, or do not, and answers."""
+    """A training row: its query (without ``_id`` if it has none), positive and negative passages, and answers."""
 
     query: Row
     positives: list[Row]

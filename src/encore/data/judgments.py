@@ -37,7 +37,7 @@ class JudgedFields(FormFields):
 
     listed_negatives: bool = Field(
         False,
-        description="where steps draw negatives from BM25's run, they take those that are judged 0 in training or, of "
+        description="in place of negatives from BM25's run, steps take passages that are judged 0 in training or, for "
         "kind beir, listed in `negatives/<split>.tsv`",
     )
 
@@ -52,7 +52,7 @@ class JudgedFields(FormFields):
         return self.listed_negatives
 
     def to_spec(self) -> dict[str, Any]:
-        """Its part of a collection's spec: nothing of what is usual, so folders keep their names."""
+        """Its part of a collection's spec, without defaults, so that folders keep their names."""
         unknown = {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
         return unknown | ({"listed_negatives": True} if self.listed_negatives else {})
 
@@ -90,10 +90,10 @@ class Judging:
         return grades, counts | {name: count for name, count in others.items() if count}
 
     def known(self, listed: Iterable[Judgment], left_out: Counter[str]) -> Iterator[Judgment]:
-        """Those of queries and documents that exist; others are counted.
+        """Judgments of queries and documents that exist; others are counted.
 
         Raises:
-            EncoreError: there is another one, and such are refused.
+            EncoreError: a query or document does not exist, and such judgments are refused.
         """
         for each in listed:
             if reason := self._left_out(each):
@@ -135,7 +135,7 @@ def whole_grade(grade: str, before: str = "") -> int:
 
 
 def not_relevant(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """Those that say that a passage does not answer: negatives that somebody has judged, of rank 0."""
+    """The judgments of passages that are not relevant (0 or less), as negatives of rank 0."""
     return [each._replace(grade=0) for each in judgments if each.grade <= 0]
 
 

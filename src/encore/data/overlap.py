@@ -31,7 +31,7 @@ def overlap_with_training(collection: Collection, split: str, held_out: Containe
     """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
 
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
-    their ``normal_form``. Queries that are ``held_out`` of training count as if it had not met them.
+    their ``normal_form``. Queries ``held_out`` from training do not count as training queries.
     """
     texts = {query: normal_form(text) for query, text in collection.queries().items()}
     answers, asked = set[str](), set[str]()

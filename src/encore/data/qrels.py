@@ -38,7 +38,7 @@ def read_negatives(path: Path) -> Iterator[Judgment]:
     """The passages that a file of ``query-id``, ``corpus-id`` and ``rank`` lists, with their rank as grade.
 
     Raises:
-        EncoreError: with file and line, it is no such file.
+        EncoreError: with file and line, a line is not of this form.
     """
     for number, line in numbered_records(path):
         place, fields = f"{path}, line {number}", line.split("\t")

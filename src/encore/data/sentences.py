@@ -5,9 +5,9 @@ letter, a digit or an opening mark, unless the word before the full stop is an a
 a list.
 
 In other languages it ends at any character that Unicode calls a terminal of sentences (among them danda and the Arabic
-question mark), before white space that no small letter follows, unless that is the full stop of a single letter, of a
-number of one or two digits (ordinals, as in *3. Oktober*) or of an abbreviation that is common in German, French or
-Russian; at an ideographic one also without white space.
+question mark) before white space, unless a lower-case letter follows, or the character is a full stop after a single
+letter, a number of one or two digits (ordinals, as in *3. Oktober*) or a common abbreviation of German, French or
+Russian. After an ideographic terminal no white space is needed.
 """
 
 import re
@@ -32,7 +32,7 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBERS = frozenset({"no", "nr", "p", "art"})
 
 
-# German, French and Russian ones, without those that end a sentence as often as not: etc., usw., и др.
+# Of German, French and Russian, without those that often end a sentence: etc., usw., и др.
 _ABBREVIATION_ELSEWHERE = (
     r"abb|abs|apr|art|aug|av|bd|bzgl|bzw|ca|cf|chap|dez|dr|déc|env|evtl|ex|feb|fig|févr|geb|gest|ggf|hl|hr|hrsg|inkl"
     r"|janv|jh|jr|juill|kap|mgr|mio|mm|mme|mr|mrd|mrs|nov|nr|oct|okt|pp|prof|sept|sog|st|ste|\w*str|tab|tel|tél|vgl|vol"

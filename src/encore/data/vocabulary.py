@@ -80,12 +80,12 @@ def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]
 
 
 def fewest_pieces(texts: Iterable[str], language: str) -> list[str]:
-    """The pieces that a vocabulary of these texts has at least: special tokens and characters."""
+    """The pieces that every vocabulary of these texts has: special tokens and characters."""
     return _fixed(_characters(texts, language))
 
 
 def unknown_share(texts: Iterable[str], ordered: Sequence[str], language: str) -> float:
-    """The share of [UNK] in the tokens of texts under a vocabulary of these pieces by id."""
+    """The share of [UNK] among the tokens of texts, by a vocabulary of pieces in the order of their ids."""
     tokenizer, texts, unknown = build_tokenizer(ordered, language), iter(texts), ordered.index(UNK)
     parts = iter(lambda: list(islice(texts, TOGETHER)), [])
     encoded = (each for part in parts for each in tokenizer.encode_batch_fast(part, add_special_tokens=False))
@@ -131,7 +131,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, special: Mapping[str, str
 
 
 def _is_rebuilt(tokenizer: Tokenizer) -> bool:
-    """Whether it is what Transformers makes of a vocabulary by its class for BERT, whatever ``tokenizer.json`` says."""
+    """True if Transformers' class for BERT, which ignores ``tokenizer.json``, reads texts in the same way."""
     is_plain = not isinstance(tokenizer.normalizer, normalizers.Sequence)
     return is_plain and tokenizer.model.max_input_chars_per_word == LONGEST
 

@@ -86,7 +86,7 @@ def stated(source: Path) -> dict[str, Any]:
     """What a folder's ``statistics.json`` says; nothing without that file.
 
     Raises:
-        EncoreError: it is no JSON object.
+        EncoreError: it is not a JSON object.
     """
     path = source / STATISTICS
     try:

@@ -223,7 +223,7 @@ def _negatives(
     """The passages that each training split lists as negatives: in its file, in its judgments, or both.
 
     Raises:
-        EncoreError: one lists none.
+        EncoreError: a training split lists no negatives.
     """
     found: dict[str, Iterable[Judgment]] = {}
     for split in (each for each in spec["files"] if "listed_negatives" in spec and role_of(each) == "train"):
@@ -231,7 +231,7 @@ def _negatives(
         judged_so = not_relevant(qrels[split])
         if path is None and not judged_so:
             raise EncoreError(
-                f"{paths[_qrels(split)]} judges nothing as not relevant (0), and there is no negatives/{split}.tsv; "
+                f"{paths[_qrels(split)]} judges no passage as not relevant (0), and negatives/{split}.tsv is missing; "
                 "add one, or leave `listed_negatives` out"
             )
         found[split] = chain(read_negatives(path) if path else (), judged_so)
@@ -358,9 +358,9 @@ def asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[t
 
 
 def once(rows: Iterable[tuple[int, Row]], left_out: Counter[str], seen: set[bytes]) -> Iterator[tuple[int, Row]]:
-    """The rows, of which some are there again to the letter, or in ``seen``, which is filled; these are counted.
+    """Rows without duplicates, also of rows in ``seen``, to which they are added; duplicates are counted.
 
-    Of each row 8 bytes of a digest are held, in a set: some 100 bytes.
+    A digest of 8 bytes is kept for each row: about 100 bytes in a set.
     """
     for number, row in rows:
         digest = blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=8).digest()

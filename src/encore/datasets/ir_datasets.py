@@ -111,7 +111,7 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
     training = [split for split in qrels if "listed_negatives" in spec and role_of(split) == "train"]
     negatives = {split: not_relevant(qrels[split]) for split in training}
     if not all(negatives.values()):
-        raise EncoreError(f"{spec['id']} judges nothing as not relevant to train on; leave `listed_negatives` out")
+        raise EncoreError(f"{spec['id']} judges no training passage as not relevant (0); leave `listed_negatives` out")
     empty: set[str] = set()
     with explained(spec["id"]):
         names = sorted(form.fields | {"title", "text"})
@@ -133,7 +133,7 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
 
 
 def _other_languages(load: Load, spec: dict[str, Any]) -> dict[str, str]:
-    """What the passages or the queries are in, where the library knows that it is not the dataset's language."""
+    """Languages of passages and queries other than the dataset's, as far as ir_datasets knows them."""
     queries = {load(each["id"]).queries_lang() for each in spec["splits"].values()}
     codes = {"passages": {load(spec["id"]).docs_lang()}, "queries": queries}
     found = {kind: {language_code(code) for code in own if code} for kind, own in codes.items()}
@@ -162,7 +162,7 @@ def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts:
 
 
 def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, list[str]]) -> Iterator[Row]:
-    """Every query once; what answers it, where that is known, goes to ``answers``."""
+    """Every query once; its answers, if known, are added to ``answers``."""
     seen: dict[str, str] = {}
     for each in sets:
         for query in load(each["id"]).queries_iter():

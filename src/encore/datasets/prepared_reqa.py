@@ -81,7 +81,7 @@ def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs)
 
 
 def _passages(path: Path) -> Iterator[tuple[Passage, tuple[_Question, ...]]]:
-    """Every passage of a file, with what is asked about it."""
+    """Every passage of a file with its questions."""
     for number, row in numbered_objects(path):
         try:
             read = _Row.model_validate(row)

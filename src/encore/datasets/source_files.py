@@ -97,7 +97,7 @@ def refuse_other_counts(counts: Mapping[str, int], expected: Mapping[str, int], 
 
 
 def chosen_to_validate(judged: Iterable[str], queries: int) -> set[str]:
-    """So many of the queries that train, to hold out."""
+    """This number of training queries, chosen to be held out for validation."""
     return set(smallest(judged, queries, "valid"))
 
 

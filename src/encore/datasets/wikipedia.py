@@ -38,7 +38,7 @@ class WikipediaFields(ArticlesFields):
     @classmethod
     def _read_english_alone(cls, language: str) -> str:
         if language != ENGLISH:
-            raise ValueError("a dump is read as English Wikipedia's; bring texts in another language as kind books")
+            raise ValueError("a dump is read as English Wikipedia; use kind books for texts in another language")
         return language
 
     @property

@@ -45,7 +45,7 @@ def compare(
     Args:
         differences: [queries, seeds], by system and comparator.
         clusters: of each system's queries [queries].
-        families: systems, and the comparators that a gain has to be over, all of them.
+        families: systems, and the comparators over all of which a gain has to hold.
     """
     compared: dict[K, dict[str, PairedDifference]] = {system: {} for system in clusters}
     by_clusters: dict[tuple[str, ...], list[tuple[K, str]]] = {}
@@ -62,7 +62,7 @@ def compare(
 
 
 def correct(compared: dict[K, dict[str, PairedDifference]], family: Sequence[K], deciding: Sequence[str]) -> None:
-    """Correct a family's p values in place: against each comparator, and of a gain over all ``deciding`` alike.
+    """Correct a family's p values in place: against each comparator, and for a gain over all of ``deciding``.
 
     Both by Holm's step-down procedure (Scandinavian Journal of Statistics 6, 1979), over the systems of the family. A
     gain over several is an intersection-union test (Berger, Technometrics 24, 1982): its p is the largest.
@@ -87,7 +87,7 @@ def _gain(one: PairedDifference) -> float:
 
 
 def detectable_gain(against: Sequence[PairedDifference]) -> float:
-    """The smallest gain over all comparators alike that the joint test finds with 80 % power, in the measure's unit.
+    """The smallest gain over all comparators that the joint test finds with 80 % power, in the measure's unit.
 
     At Holm's first level, 5 % over the size of the family. Every comparison is needed, so their powers are multiplied;
     since they share the system's scores, they are found together a little more often than that.

@@ -53,7 +53,7 @@ def order(ours: Run, theirs: Run, depth: int) -> RankAgreement:
     the shorter one.
 
     Raises:
-        EncoreError: no query is answered by both, or none with a document of both.
+        EncoreError: the runs share no query, or no document for any of them.
     """
     from repro_eval.measure.document_order import KTU, RBO
 

@@ -42,9 +42,9 @@ def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int
 
 
 def order_by_cluster(clusters: np.ndarray, batch: int, seed: int, epoch: int) -> np.ndarray:
-    """The examples of an epoch in order, [batches, batch] int64, those of a batch of one cluster.
+    """An epoch's examples in order, int64 [batches, batch], each batch of one cluster.
 
-    Clusters and their queries come in a random order, each once; what is left of a cluster is filled up with the next.
+    Clusters and their queries come in a random order, each once; the last batch of one is filled up from the next.
     Batches are then shuffled, and the last queries of an epoch are filled up with its first ones.
 
     Args:

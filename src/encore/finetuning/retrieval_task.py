@@ -32,7 +32,7 @@ class RetrievalTask(Task):
         self.queries = queries
         self.store = store
         self.reading: Special = store.special  # how texts are framed; the model's shape, where that says more
-        self.clusters: np.ndarray | None = None  # of each query, where a batch has those of one
+        self.clusters: np.ndarray | None = None  # of each query, if batches are of one cluster
         self.most_relevant = max(len(query.relevant) for query in queries)
 
     def __len__(self) -> int:

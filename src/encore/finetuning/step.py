@@ -136,7 +136,7 @@ def _task(
     teacher_outputs: Sequence[Path],
     index: Callable[[TokenStore, int], np.ndarray] | None,
 ) -> RetrievalTask:
-    """What the step learns, from these queries: of teachers, against the whole index, or from judgments."""
+    """The step's task on these queries: distillation, search of the whole index, or contrast with negatives."""
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     elif step.negatives == "index":
@@ -149,7 +149,7 @@ def _task(
 
 
 def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
-    """What a model's folder says of the scores of pairs that it was trained for."""
+    """How the model was trained to score pairs, as its folder records it."""
     counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
     normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     return {"kind": step.scorer, **normalised}

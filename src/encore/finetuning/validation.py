@@ -36,7 +36,7 @@ class Pool:
     queries: np.ndarray  # [Q]
     passages: np.ndarray  # [P]
     positive: np.ndarray  # [Q, P] bool, passages of a query's highest grade
-    left_out: np.ndarray  # [Q, P] bool, neither right nor wrong for a query, as its negatives leave them out
+    left_out: np.ndarray  # [Q, P] bool: ignored for a query, as documents excluded from its negatives are
 
 
 class Validation:
@@ -67,7 +67,7 @@ def validation_pool(
     The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
 
     Args:
-        excluded: documents that are no negatives of a query, besides the judged ones (``negatives/excluded.py``).
+        excluded: documents that are not negatives of a query, besides the judged ones (``negatives/excluded.py``).
 
     Raises:
         EncoreError: the validation role judges nothing relevant, or names what the token store does not have.

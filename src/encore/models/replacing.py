@@ -12,7 +12,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, at
 from encore.models.transfer import to_device
 
-AT_ONCE = 1 << 21  # probabilities in memory: all of a batch at once took a processor five times as long
+AT_ONCE = 1 << 21  # probabilities in memory; with those of a whole batch a CPU took five times as long
 
 
 class Generator(nn.Module):
@@ -47,7 +47,7 @@ class Generator(nn.Module):
 
 
 def _draw(logits: Tensor, chance: Tensor) -> Tensor:
-    """A piece for each row of logits [M, V], [M] int64: the first whose sum of probabilities passes ``chance`` [M]."""
+    """A piece for each row of logits [M, V], int64 [M]: the first with cumulative probability above ``chance`` [M]."""
     sums = logits.double().softmax(dim=-1).cumsum(dim=-1)
     drawn = torch.searchsorted(sums, (chance * sums[:, -1])[:, None], right=True).squeeze(1)
     return drawn.clamp(max=logits.shape[1] - 1)

@@ -186,4 +186,4 @@ def _analysed(name: str, language: str) -> str | None:
     if language in ANALYSED:
         return f"BM25 reads {name} with Lucene's analyser of its language ({language})."
     without = "in lower case and without a final 's, with no stems or stop words"
-    return f"BM25 reads {name} ({language}) {without}: Anserini has no analyser of it."
+    return f"BM25 reads {name} ({language}) {without}: Anserini has no analyser for it."

@@ -30,7 +30,7 @@ def impl(stage: str) -> int:
 
 
 def all_stages() -> list[str]:
-    """Every stage of this version, those of each objective and of each kind of collection among them."""
+    """Every stage of this version, including one for each objective and each kind of collection."""
     declared = code_digest.HERE.stages
     found = [stage for stage in declared if stage.partition(".")[0] not in code_digest.VARIANTS]
     found += [f"collection.{kind}" for kind in kinds.names()]

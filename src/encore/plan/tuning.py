@@ -1,6 +1,6 @@
 """What was tried on the validation role, as ``config/tuning/`` has it: one line a trial, by row and value.
 
-A choice at the edge of what was tried buys every row two more values.
+If a best value is at the edge of those tried, every row tries two more.
 """
 
 import math

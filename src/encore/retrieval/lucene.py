@@ -125,7 +125,7 @@ def _answered(topics: Mapping[str, str], arguments: Sequence[str], memory_mb: in
 
 
 def _analyser(language: str) -> list[str]:
-    """Anserini's options for texts of a language; without an analyser of it, the English one less stems and stop words.
+    """Anserini's options for a language; if it has no analyser for it, the English one without stems and stop words.
 
     Its programs offer nothing closer to Lucene's standard analyser, which would keep a final ``'s``.
     """

@@ -44,7 +44,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def _as_it_was(cell: Any) -> Any:
-    """A cell without the apostrophe of ``neutral``; what a line has too few or too many stays."""
+    """A cell without the apostrophe of ``neutral``; missing and surplus cells of a line are returned as they are."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and neutral(cell[1:]) == cell else cell
 
 

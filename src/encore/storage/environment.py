@@ -1,4 +1,4 @@
-"""The environment: how many processes train together, as torchrun says, switches of a user's own, a job's run."""
+"""Environment variables: torchrun's number of processes, the user's switches, and the run's file of a job."""
 
 import os
 
@@ -8,7 +8,7 @@ RANK, SIZE, LOCAL_RANK, LOCAL_SIZE = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # 1: jobs that SLURM gave a GPU, and that see none, compute on the processor
 LEASE_GPUS = "ENCORE_LEASE_GPUS"  # 1: jobs of one machine, each of which takes GPUs that no other has
 KEEP_VECTORS = "ENCORE_KEEP_VECTORS"  # 0: vectors that are no longer needed are removed
-RUN = "ENCORE_RUN"  # what a job has: the run's file
+RUN = "ENCORE_RUN"  # the run's file, set for every job
 THREADS = "OMP_NUM_THREADS"  # those that Snakemake gives a job; 0 means all cores
 # The value without a variable, then the least and the greatest that it can have.
 NUMBERS = {RANK: (0, 0, 10**6), SIZE: (1, 1, 10**6), LOCAL_RANK: (0, 0, 10**6), LOCAL_SIZE: (1, 1, 10**6)}
@@ -16,7 +16,7 @@ NUMBERS |= {THREADS: (0, 0, 10**6), ALLOW_CPU: (0, 0, 1), LEASE_GPUS: (0, 0, 1),
 
 
 def text(name: str) -> str:
-    """What a variable of the environment says; empty where it is unset."""
+    """The value of an environment variable; empty if it is unset."""
     return os.environ.get(name, "")
 
 

@@ -91,8 +91,8 @@ def has_no_vectors(folder: Path) -> bool:
     return NAME.fullmatch(folder.name) is not None and file.is_file() and file.stat().st_size == 0
 
 
-def is_left(folder: Path) -> bool:
-    """True if a folder has no manifest: its job was killed or failed, perhaps when it made the folder again."""
+def is_unfinished(folder: Path) -> bool:
+    """True if a folder has no manifest: its job was killed or failed, perhaps while it built the folder again."""
     return folder.is_dir() and not (folder / MANIFEST).exists()
 
 
@@ -195,7 +195,7 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
 
 
 def changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
-    """What is wrong with the inputs that a manifest names, in words: others than expected, or changed since."""
+    """Problems with the inputs that a manifest names, a sentence each: not those expected, or changed since."""
     if set(record["inputs"]) != expected:
         yield f"{place} was made from other folders than the plan says"
     for name, digest in record["inputs"].items():

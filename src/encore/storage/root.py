@@ -64,7 +64,7 @@ def write_root() -> str | None:
 
 
 def read_root() -> dict[str, Any] | None:
-    """What the last run wrote, as ``compute_root`` gives it and whatever was added, or None if it cannot be read."""
+    """The root that the last run recorded, with any keys that were added, or None if it cannot be read."""
     try:
         content = json.loads(ROOT.read_text(encoding="utf-8"))
         return {**content, "root": str(content["root"]), "manifests": content["manifests"]}
@@ -97,5 +97,5 @@ def compare_root(expected: str | None) -> tuple[str | None, str]:
         return None, f"root {root} (results/root.json {'cannot be read' if ROOT.exists() else 'is missing'})"
     if recorded["root"] != root:
         return None, f"root {root} (when the last run ended: {recorded['root']})"
-    edited = "" if recorded == content else " (results/root.json was edited: it says something else)"
+    edited = "" if recorded == content else " (results/root.json was edited: entries besides the root differ)"
     return None, f"root {root}{edited}"

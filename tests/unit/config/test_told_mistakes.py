@@ -273,7 +273,7 @@ def test_a_fine_tuning_without_any_negative_is_refused() -> None:
         ({"teachers": ["a+b", "a+b"]}, "a teacher is twice"),
     ],
 )
-def test_teachers_that_a_step_could_not_listen_to_are_refused(fields: dict[str, Any], message: str) -> None:
+def test_teachers_that_a_step_cannot_use_are_refused(fields: dict[str, Any], message: str) -> None:
     step = {"kind": "finetune", "collection": "c", "batch": 4, "learning_rate": 0.1, "length": 64, "steps": 1}
     step |= {"negatives": "bm25", "loss": "margin-mse"}
     FinetuneStep.model_validate(step | {"teachers": ["a+b"], "batch_teachers": ["a+b"], "clusters": 3})

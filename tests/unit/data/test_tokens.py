@@ -206,7 +206,7 @@ def test_words_of_chinese_are_those_of_a_segmenter(language: str, words: list[in
 
 @pytest.mark.parametrize("name", ["passages", "queries"])
 @pytest.mark.parametrize(("share", "told"), [(0.009, False), (0.011, True), (0.29, True), (0.31, True)])
-def test_unknown_tokens_are_told_above_a_hundredth_and_refused_above_three_tenths(
+def test_unknown_tokens_are_counted_above_1_percent_and_refused_above_30_percent(
     name: str, share: float, told: bool, tmp_path: Path
 ) -> None:
     unknown = round(1000 * share)

@@ -171,7 +171,7 @@ def test_listed_negatives_are_read_where_the_entry_says_so(tmp_path):
         (["q9\td1\t1"], "negatives/train.tsv.gz, line 2: query 'q9' is not among the queries"),
         (["q1\td2"], "negatives/train.tsv.gz, line 2: 2 fields, 3 separated by tabs"),
         (["q1\td2\tfirst"], "negatives/train.tsv.gz, line 2, rank: grade 'first' is not a whole number"),
-        (None, "train.tsv judges nothing as not relevant (0), and there is no negatives/train.tsv"),
+        (None, "train.tsv judges no passage as not relevant (0), and negatives/train.tsv is missing"),
     ],
 )
 def test_negatives_that_do_not_fit_are_named(tmp_path, lines, said):
@@ -182,7 +182,7 @@ def test_negatives_that_do_not_fit_are_named(tmp_path, lines, said):
         build(folder, tmp_path / "out", listed_negatives=True)
     assert said in str(caught.value)
     if not lines:
-        with pytest.raises(EncoreError, match="judges nothing as not relevant"):
+        with pytest.raises(EncoreError, match="judges no passage as not relevant"):
             fields(folder, listed_negatives=True).check_files()
     dropped = {"listed_negatives": True, "unknown_judgments": "drop"}
     if lines and lines[0].endswith("1"):

@@ -70,7 +70,7 @@ def test_a_folder_has_a_book_of_prose_in_each_file(tmp_path: Path) -> None:
     }
 
 
-def test_prose_is_parted_by_the_rules_of_its_language(tmp_path: Path) -> None:
+def test_prose_is_split_by_the_rules_of_its_language(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("वह घर गया। वह सोया।\n")
     found = {
         language: sentences(made(tmp_path / language, tmp_path / "a.txt", lines="prose", language=language))

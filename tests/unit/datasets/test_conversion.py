@@ -253,7 +253,7 @@ REFUSED = [
     (
         {"fragen.csv": "Nummer;Frage\n1;Was ist Auftrieb?\n"},
         "there: raw/fragen.csv: comma-separated with no known header (Nummer, Frage) is not understood; rename its "
-        "columns or the file, or take it away",
+        "columns or the file, or remove it",
     ),
     ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
     ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),
@@ -327,7 +327,7 @@ def test_drop_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "raw/queries.tsv").write_text(files["queries.tsv"] + "2\t \n1\tx\n")
     said = convert(tmp_path / "raw", tmp_path / "made", drop=True)
     assert said[-1] == (
-        "Left out: 1 passages without text, 2 rows that are there again, 1 queries without text, 1 judgments of "
+        "Left out: 1 passages without text, 2 duplicate rows, 1 queries without text, 1 judgments of "
         "passages without text, 1 judgments of passages that do not exist."
     )
     made = Collection(tmp_path / "made")
@@ -342,14 +342,14 @@ def test_judgments_of_subtopics_are_counted_as_those_of_their_topic(tmp_path: Pa
         (tmp_path / "raw" / name).write_text(text)
     said = convert(tmp_path / "raw", tmp_path / "made")
     assert "2 judgments of a subtopic, which count for its topic, 2 judgments of test from qrels.txt" in "".join(said)
-    assert said[-1] == "Left out: 1 judgments that are there again."
+    assert said[-1] == "Left out: 1 duplicate judgments."
     assert Collection(tmp_path / "made").qrels("test") == {"1": {"1": 1}}
     (tmp_path / "raw/qrels.txt").write_text("1 1 1 1\n1 2 1 0\n")
     with pytest.raises(EncoreError, match="judged twice, with other grades"):
         convert(tmp_path / "raw", tmp_path / "again")
 
 
-def test_a_listed_negative_that_is_no_passage_is_refused_with_its_row(tmp_path: Path) -> None:
+def test_a_listed_negative_that_is_not_a_passage_is_refused_with_its_row(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/corpus.tsv").write_text("a\tlift\n")
     (tmp_path / "raw/train.jsonl").write_text(lines(tevatron("q1", "lift", ["a"], ["b"])))
@@ -369,7 +369,7 @@ def test_drop_leaves_empty_passages_out_of_listed_negatives(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["docs.jsonl.xz", "docs.jsonl.gz", "train.json.xz", "topics.xml.gz"])
-def test_a_damaged_archive_is_one_line(name: str, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     texts = {"docs": "x" * 99_999, "train": "[", "topics": "<?xml version='1.0'?><topics><topic number='1'>x</topic>"}
     whole = {".xz": lzma, ".gz": gzip}[Path(name).suffix].compress(texts[name.split(".")[0]].encode())
     for damaged in (whole[: len(whole) // 2], whole[:20] + b"?" * 20 + whole[40:]):

@@ -103,7 +103,7 @@ def test_a_pinned_commit_is_what_is_asked_for(hub: Hub, tmp_path: Path, capsys: 
         (503, "the hub is out of order; run the same command again later, or put its files at "),
     ],
 )
-def test_a_refusal_that_is_no_matter_of_the_name_advises_no_other_name(
+def test_another_name_is_not_advised_where_the_name_is_not_the_reason(
     status: int, says: str, hub: Hub, tmp_path: Path
 ) -> None:
     hub.refuses = status

@@ -113,7 +113,7 @@ def test_official_files_become_a_collection(tmp_path):
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", []), ("zh", ["passages: en", "queries: en"])])
-def test_a_language_that_is_not_the_datasets_is_said(tmp_path, language, said):
+def test_a_language_that_is_not_the_datasets_is_reported(tmp_path, language, said):
     marco(tmp_path / "data")
     done, _ = build(tmp_path, fields_of(language=language))
     assert re.findall(r"language_of_(\w+: \w+)", done.stdout) == said
@@ -121,7 +121,7 @@ def test_a_language_that_is_not_the_datasets_is_said(tmp_path, language, said):
     assert [f"{kind}: {results[key]}" for kind, key in SPOKEN.items() if key in results] == said
 
 
-def test_queries_of_several_languages_are_told_apart_from_the_passages():
+def test_languages_of_queries_are_reported_apart_from_that_of_the_passages():
     import ir_datasets
 
     spec = {"id": "neumarco/zh", "splits": {"test": {"id": "neumarco/zh/dev/small"}}, "language": "zh"}

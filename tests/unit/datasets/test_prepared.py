@@ -116,7 +116,7 @@ def test_preflight_takes_the_counts_of_a_folder_and_nothing_of_an_archive(tmp_pa
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "articles.jsonl", "answers.jsonl"])
 @pytest.mark.parametrize("text", ["[" * 100_000, "7", "{"])
-def test_rows_of_another_form_are_one_line_with_their_place(name: str, text: str, tmp_path: Path) -> None:
+def test_rows_of_another_form_are_refused_with_their_place(name: str, text: str, tmp_path: Path) -> None:
     one = write_one(tmp_path / "one")
     (one / f"{name}.gz").unlink()
     (one / name).write_text(text)
@@ -133,7 +133,7 @@ def test_rows_of_another_form_are_one_line_with_their_place(name: str, text: str
         ("answers.jsonl", {"_id": "q"}, "no answers"),
     ],
 )
-def test_rows_without_a_field_are_one_line_with_their_place(
+def test_rows_without_a_field_are_refused_with_their_place(
     name: str, row: dict[str, str], lacks: str, tmp_path: Path
 ) -> None:
     one = write_one(tmp_path / "one")
@@ -145,7 +145,7 @@ def test_rows_without_a_field_are_one_line_with_their_place(
 
 @pytest.mark.parametrize("name", ["statistics.json", "form.json"])
 @pytest.mark.parametrize("text", ["[" * 100_000, "7", "{"])
-def test_a_file_next_to_them_that_is_no_object_is_one_line(name: str, text: str, tmp_path: Path) -> None:
+def test_a_file_next_to_them_that_is_not_an_object_is_refused(name: str, text: str, tmp_path: Path) -> None:
     one = write_one(tmp_path / "one")
     (one / name).write_text(text)
     with pytest.raises(EncoreError, match=rf"{name} is (not a JSON object|damaged) \("):

@@ -90,7 +90,7 @@ def test_articles_have_sections_and_sentences(articles):
 
 
 def test_another_language_is_refused():
-    with pytest.raises(ValueError, match="a dump is read as English Wikipedia's"):
+    with pytest.raises(ValueError, match="a dump is read as English Wikipedia; use kind books"):
         WikipediaFields.model_validate({"kind": "wikipedia", "path": "dewiki.xml", "language": "de"})
 
 

@@ -122,9 +122,7 @@ def test_a_python_or_platform_without_packages_is_refused_in_one_line(tmp_path: 
 
 
 @pytest.mark.parametrize(("words", "lock"), [([], "cpu"), (["GPU=1"], "gpu")])
-def test_make_installs_the_lock_for_gpus_where_it_is_told_to_and_from_then_on(
-    tmp_path: Path, words: list[str], lock: str
-) -> None:
+def test_make_with_gpu_1_installs_the_lock_for_gpus_then_and_later(tmp_path: Path, words: list[str], lock: str) -> None:
     for place in ("Makefile", "envs", "pyproject.toml"):
         (tmp_path / place).symlink_to(ROOT / place)
 

@@ -133,7 +133,7 @@ def test_one_record_of_five_seeds_gives_every_claim_a_line(tmp_path, monkeypatch
 
 
 def made_up_league(folder: Path) -> None:
-    """A record of a league: the objectives of ten seeds, and two rivals made of them."""
+    """A record of a league: the objectives of ten seeds, and two made-up rivals."""
     shutil.copytree(folder / "ten-seeds", folder / "league")
     (folder / "league/tables/objectives.md").rename(folder / "league/tables/league.md")
     cells = RECORDS["ten-seeds"].data("tables/objectives")
@@ -148,7 +148,7 @@ def made_up_league(folder: Path) -> None:
     pd.DataFrame(rows).to_csv(folder / "league/per_seed.csv", index=False)
 
 
-def test_a_recorded_league_says_what_came_out(tmp_path, monkeypatch):
+def test_the_page_states_what_a_recorded_league_found(tmp_path, monkeypatch):
     shutil.copytree(PROGRAM.RECORDED, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("league"))
     monkeypatch.setattr(PROGRAM, "RECORDED", tmp_path)
     assert "Not recorded yet." in PROGRAM.rendered()[ROOT / "docs/results.md"]

@@ -9,7 +9,7 @@ from encore.evaluation.significance import Component, Difference
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 0.9])
-def test_the_smallest_gain_is_of_all_comparisons_and_not_of_one(shared: float) -> None:
+def test_the_smallest_detectable_gain_counts_all_comparisons(shared: float) -> None:
     """A gain needs two comparisons, whose errors are shared in part: both are found in 80 % or a little more."""
     tests = [PairedDifference(Difference(0.0, (Component(1e-4, 4),), 5), 1.0, 1.0, p_holm=1.0, family=3)] * 2
     gain, draws = detectable_gain(tests), 20_000

@@ -85,7 +85,7 @@ def test_only_what_decides_the_pairs_decides_the_folder(plan: Plan) -> None:
     assert pairs(plan, plan.resolve.lineage("two-tower+ict~temperature=0.3")).folder == made.folder
     assert pairs(plan, plan.resolve.lineage("two-tower+ict~titles=false")).folder != made.folder
     assert plan.find(made.folder) is made
-    with pytest.raises(EncoreError, match=r"'mlm' learns from no pairs; name a step of ict, bfs or wlp"):
+    with pytest.raises(EncoreError, match=r"'mlm' has no pairs to learn from; name ict, bfs or wlp"):
         pairs(plan, plan.resolve.lineage("bert-base+mlm"))
 
 

@@ -73,7 +73,7 @@ def test_mined_negatives_say_how_they_overlap_with_bm25s_and_what_set_they_are(m
     assert str(made / "n1/manifest.json") in inputs
 
 
-def test_answers_to_a_query_of_equal_text_are_no_negatives_where_copies_are_ignored(made, monkeypatch):
+def test_answers_to_a_query_of_equal_text_are_not_negatives_where_copies_are_ignored(made, monkeypatch):
     places = {"run": made / "bm25", "collection": made / "collection"}
     wide = {**RECIPE, "depth": 20, "keep": 20}
     for name, spec, others in (("without", wide, True), ("with", {**wide, "ignore_copies": True}, False)):

@@ -77,7 +77,7 @@ def test_pool_holds_the_answers_and_a_stable_sample(store, collection):
     assert len(validation_pool(step(validation_queries=2), collection, store).queries) == 2
 
 
-def test_a_copy_of_an_answer_and_the_own_document_are_no_wrong_passages(store, tmp_path):
+def test_a_copy_of_an_answer_and_the_querys_document_do_not_count_as_wrong(store, tmp_path):
     """Of the ranking of q8 the first has the text of the answer, the second is the query's own, the third answers."""
     names, wanted = list(store.passages.names), step(validation_pool=30)
     encoder = Lookup().float().requires_grad_(False)

@@ -112,8 +112,8 @@ def test_the_commit_of_a_t5_is_that_of_its_download_alone(catalogue: Catalogue) 
         model(backbone="tiny", revision="1" * 40)
 
 
-def test_every_checkpoint_of_the_hub_has_a_commit_or_words_of_why_not() -> None:
-    """In the files as they are written: the comment above a part of entries says it of all of them."""
+def test_every_checkpoint_of_the_hub_has_a_commit_or_a_reason_for_none() -> None:
+    """Read as text: a comment above a group of entries is about all of them."""
     text = (ROOT / "config/backbones.yaml").read_text() + (ROOT / "config/doc2query.yaml").read_text()
     parts = [part for part in re.split(r"\n\n(?=# )", text) if "commit is named" not in part]
     entries = [entry for part in parts for entry in part.split("\n\n") if "checkpoint: " in entry]

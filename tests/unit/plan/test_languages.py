@@ -39,7 +39,7 @@ def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path)
     told, *others = notes(planned)
     assert told.startswith("own: queries are in another script")
     assert others == ["BM25 reads own with Lucene's analyser of its language (hi)."]
-    without = "in lower case and without a final 's, with no stems or stop words: Anserini has no analyser of it."
+    without = "in lower case and without a final 's, with no stems or stop words: Anserini has no analyser for it."
     assert notes(plan(language="sw"))[1:] == [f"BM25 reads own (sw) {without}"]
     assert notes(english) == [told]
 

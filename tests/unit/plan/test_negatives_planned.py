@@ -171,11 +171,11 @@ def test_further_positives_are_those_that_the_model_retrieved(make):
 
 
 def test_positives_that_nothing_retrieves_are_refused(make, triples):
-    """A list in the place of BM25's run has none; mined ones keep theirs."""
+    """A list that replaces BM25's run has no retrieved positives; mined negatives keep theirs."""
     answers = {"positives": "answers", "triples": str(triples)}
-    with pytest.raises(EncoreError, match=r"answers` are retrieved, .* is a list \(.*triples\.tsv\); let the"):
+    with pytest.raises(EncoreError, match=r"from a list instead \(.*triples\.tsv\); give the step `positives: judged`"):
         negatives_of(make(steps={"marco-bm25": answers}))
-    with pytest.raises(EncoreError, match=r"is a list \(the dataset\)"):
+    with pytest.raises(EncoreError, match=r"from a list instead \(the dataset\)"):
         negatives_of(make(steps={"bow-qa-1": {"positives": "answers"}}), "bert-base+bow-qa-1")
     both = negatives_of(make(steps={"marco-hn": {"negatives": "bm25+mined", **answers}}), ICT)
     assert both.inputs["bm25"].stage == "negatives_from_file"

@@ -56,7 +56,7 @@ def test_what_is_done_beside_comes_back_from_another_process_or_from_this_one() 
         assert (result() == os.getpid()) is (not sys.platform.startswith("linux"))
 
 
-def test_where_nothing_is_forked_this_process_does_what_was_shared_and_others_are_started_anew(
+def test_without_forks_shared_work_is_done_in_this_process_and_others_are_spawned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on macOS, on which a started process gets its work by the name of a function."""
@@ -78,7 +78,7 @@ def refuse() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_refused_beside_is_said_where_its_result_is_asked_for(number: int) -> None:
+def test_an_error_in_the_background_is_raised_where_its_result_is_requested(number: int) -> None:
     with in_background(refuse, number) as result, pytest.raises(EncoreError, match="nothing there; name another"):
         result()
 

@@ -93,13 +93,13 @@ def test_a_damaged_root_file_is_as_good_as_none(damage: str, results: Any) -> No
 
 
 def test_a_root_file_that_was_edited_is_told(results: Any) -> None:
-    """A digest in it, a key more, or the root; the root of the results is another matter, and is computed."""
+    """A digest in it, an extra key, or the root; the root of the results is computed, not read."""
     whole = root.write_root()
     assert root.compare_root(whole) == (None, f"root {whole}")
     content = json.loads(root.ROOT.read_text())
     first = min(content["manifests"])
     write_json(root.ROOT, content | {"manifests": content["manifests"] | {first: "0" * 64}})
-    told = f"root {whole} (results/root.json was edited: it says something else)"
+    told = f"root {whole} (results/root.json was edited: entries besides the root differ)"
     assert root.compare_root(whole) == (None, told)
     write_json(root.ROOT, content | {"signed": "by nobody"})
     assert root.compare_root(whole) == (None, told)

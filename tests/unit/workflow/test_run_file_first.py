@@ -66,7 +66,7 @@ def slurm_with(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("line", ["gpu:a100", "gres", "'--gpus'", "gpus=", "gres=gpu:", ""])
-def test_another_form_of_slurms_line_for_gpus_is_one_line(
+def test_another_form_of_slurms_line_for_gpus_is_refused_in_one_line(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     says = re.escape(f"gpu: {line.strip(chr(39))} is none of gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE; correct it")

@@ -103,12 +103,12 @@ def explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
 
 
 def in_words(error: Exception) -> str:
-    """Why a damaged file cannot be checked or made again, whatever Python made of the damage."""
+    """Why a damaged file cannot be checked or built again, without Python's names of exceptions."""
     if isinstance(error, EncoreError):
         return str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return f"a record lacks {error}" if isinstance(error, KeyError) else "a file has another form than Encore writes"
+    return f"a record lacks {error}" if isinstance(error, KeyError) else "a file is not in the form that Encore writes"
 
 
 def problems(artifact: Artifact) -> Iterator[str]:

@@ -15,7 +15,7 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
-from encore.storage.manifest import has_no_vectors, is_left
+from encore.storage.manifest import has_no_vectors, is_unfinished
 
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
@@ -117,10 +117,10 @@ class Jobs:
         return Needed(made, rule, finished, found, processes, memory, tuple(notes))
 
     def _is_made_again(self, made: Artifact) -> bool:
-        """True if Snakemake makes a folder again, since its job or one before it left it without a manifest."""
+        """True if Snakemake builds a folder again: its job, or one that it depends on, left no manifest."""
         if made.folder not in self._again:
-            left = is_left(Path(made.folder))
-            self._again[made.folder] = left or any(map(self._is_made_again, made.inputs.values()))
+            unfinished = is_unfinished(Path(made.folder))
+            self._again[made.folder] = unfinished or any(map(self._is_made_again, made.inputs.values()))
         return self._again[made.folder]
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:

@@ -26,7 +26,7 @@ from encore.storage.files import write_json
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
-CLOSED = (HTTPStatus.CONFLICT, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)  # whatever name is asked for
+CLOSED = (HTTPStatus.CONFLICT, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)  # for any checkpoint
 SECONDS = 60.0  # for the hub to say what it has of a checkpoint
 
 

@@ -49,7 +49,7 @@ class Part:
             progress.more()
 
     def asked(self) -> Iterator[tuple[int, Asked]]:
-        """Queries with their passages; one without an id gets its split's name, a later file's place, its number."""
+        """Queries with their passages; one without an id is named by split, file and row: ``train-2-7``."""
         named = self.split if self.place == 1 else f"{self.split}-{self.place}"
         for number, row in self.read(self.meaning.asked):
             yield number, row._replace(query={"_id": f"{named}-{number}", **row.query})
@@ -103,7 +103,7 @@ def _part(path: Path, name: str) -> Part:
     """
     form = form_of(path)
     if form is None:
-        raise EncoreError(f"{path} is empty, or its form is not known; convert it, or take it away")
+        raise EncoreError(f"{path} is empty, or its form is not known; convert or remove it")
     first = next(form.rows(path), None)
     columns = first[1] if first else {}
     known = meaning(columns, name)
@@ -112,7 +112,7 @@ def _part(path: Path, name: str) -> Part:
         first_row = ", ".join(map(str, columns.values()))[:60]
         shown = f"no known header ({first_row})" if "1" in columns else ", ".join(columns) or "no row"
         raise EncoreError(
-            f"{path}: {form.name} with {shown} is not understood; rename its columns or the file, or take it away"
+            f"{path}: {form.name} with {shown} is not understood; rename its columns or the file, or remove it"
         )
     split = next((found for part in reversed(Path(name).parts) if (found := _SPLIT.search(part.lower()))), None)
     return Part(path, form, known, split[2] if split else USES.get(known.what, ""))
@@ -150,7 +150,7 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
 
 @contextmanager
 def naming_drop() -> Iterator[None]:
-    """Name the flag where a refusal names a field of an entry."""
+    """Add the name of the flag to errors that name the field of a dataset's entry."""
     try:
         yield
     except EncoreError as error:
@@ -161,18 +161,18 @@ def naming_drop() -> Iterator[None]:
 def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> dict[str, Any]:
     """Write the collection; returns its counts."""
     answers: dict[str, list[str]] = {}
-    empty, dropped, again = set[str](), Counter[str](), (set[bytes](), set[bytes]())
+    empty, dropped, seen = set[str](), Counter[str](), (set[bytes](), set[bytes]())
 
     def documents(part: Part) -> Iterator[tuple[int, Row]]:
         listed = part.meaning.what == "training"
         rows = part.listed() if listed else part.read(part.meaning.passage)
-        rows = once(rows, dropped, again[0]) if listed or drop else rows
+        rows = once(rows, dropped, seen[0]) if listed or drop else rows
         return without_empty(part.path, rows, empty) if drop else rows
 
     def queries(part: Part) -> Iterator[tuple[int, Row]]:
         training = part.meaning.what == "training"
         rows = _asked(part, answers) if training else part.read(part.meaning.query)
-        rows = once(rows, dropped, again[1])  # parts of a set are often published next to the whole
+        rows = once(rows, dropped, seen[1])  # parts of a set are often published next to the whole
         return asked(rows, dropped) if drop else rows
 
     corpus, topics = by_kind["passages"] or by_kind["training"], [*by_kind["queries"], *by_kind["training"]]
@@ -196,7 +196,7 @@ def _write(folder: Path, by_kind: Mapping[What, Sequence[Part]], drop: bool) -> 
 
 
 def _asked(part: Part, answers: dict[str, list[str]]) -> Iterator[tuple[int, Row]]:
-    """The queries of training rows; their answers, where there are some, go to ``answers``."""
+    """The queries of training rows; their answers, if any, are added to ``answers``."""
     for number, row in part.asked():
         if row.answers and says_something(row.query["text"]):
             answers.setdefault(row.query["_id"], row.answers)

@@ -22,7 +22,7 @@ def published(
     Of the judged ones only the relevant are excluded.
 
     Args:
-        excluded: documents that are no negatives of a query, besides the relevant ones.
+        excluded: documents that are not negatives of a query, besides the relevant ones.
 
     Raises:
         EncoreError: the collection lists none.

@@ -87,12 +87,12 @@ def query_passage_pairs(queries: list[Query]) -> tuple[np.ndarray, np.ndarray]:
 def listed_scores(run: Path, store: TokenStore, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
     """The scores of pairs in a run, float32 [n].
 
-    A passage that the run does not list for a query has the lowest score that it lists, as in a fusion; of a query
-    without an answer all are 0.
+    A passage that the run does not list for a query gets the lowest score listed for that query, as in a fusion; all
+    passages of a query without results get 0.
 
     Args:
-        run: its folder, over these queries at least.
-        queries, passages: rows of the store, int64 [n], queries one after the other.
+        run: the folder of a run that has these queries.
+        queries, passages: rows of the store, int64 [n], grouped by query.
     """
     answers, scores = read_run(run), np.zeros(len(queries), dtype=np.float32)
     bounds = np.append(np.flatnonzero(np.diff(queries, prepend=-1)), len(queries))

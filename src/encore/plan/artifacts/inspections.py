@@ -12,10 +12,10 @@ from encore.plan.artifacts.collections import tokens
 from encore.plan.planner import Planner
 
 TEXTS = 300  # whose vectors are compared
-LENGTH = 128  # tokens that are read of each, or as many as the model reads
-MASKED = 10_000  # texts of the collection, or all where it has fewer (BoW, section 3.2)
-BATCH = 64  # a mean is within batches first, so their size is part of what is measured
-DECISIVE = {"objective", "length", "query_length", "titles", "keep_sentence"}  # for which pairs there are
+LENGTH = 128  # tokens that are read of each text, or fewer if the model reads fewer
+MASKED = 10_000  # texts of the collection, or all if it has fewer (BoW, section 3.2)
+BATCH = 64  # losses are averaged within batches first, so the size of a batch matters
+DECISIVE = {"objective", "length", "query_length", "titles", "keep_sentence"}  # the fields that determine the pairs
 MASKS = {"objective", "length", "mask_ratio", "whole_word", "min_tokens"}
 
 
@@ -71,15 +71,15 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
     """The MLM loss of a lineage's model on a dataset's passages, masked as a step masks.
 
     Raises:
-        EncoreError: the step is no MLM, or the model is no BERT of our own.
+        EncoreError: the step is not MLM, or the model is not a BERT that Encore itself runs.
     """
     how = plan.resolve.step(StepName(step))
     if getattr(how, "objective", None) != "mlm":
-        raise EncoreError(f"{step!r} is not a step of MLM, so it does not say how words are masked; name one that is")
+        raise EncoreError(f"{step!r} is not a step of MLM, so it does not define a masking; name one that is")
     if plan.resolve.backbone(lineage).architecture != "bert":
         raise EncoreError(
-            f"{lineage}: masked words are told by a BERT of our own alone (`architecture: bert`), not by Transformers' "
-            "code, and a bag of words has no states; leave the cell `not_applicable`"
+            f"{lineage}: only Encore's own BERT (`architecture: bert`) predicts masked words, not Transformers' code "
+            "or a bag of words; leave the cell `not_applicable`"
         )
     fixed = {"kind": "pretrain", "collection": plan.resolve.dataset(dataset).name, "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
@@ -97,11 +97,11 @@ def pairs(plan: Planner, lineage: Lineage) -> Artifact:
     """The pairs of an epoch of a lineage's last step.
 
     Raises:
-        EncoreError: the step learns from no pairs.
+        EncoreError: the step does not learn from pairs.
     """
     step = plan.resolve.step(lineage.steps[-1])
     if not isinstance(step, PretrainStep) or not issubclass(objectives.load(step.objective).Fields, PairFields):
-        raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} learns from no pairs; name a step of ict, bfs or wlp")
+        raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} has no pairs to learn from; name ict, bfs or wlp")
     collection = plan.resolve.dataset(step.collection).name
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 2, "learning_rate": 1.0}

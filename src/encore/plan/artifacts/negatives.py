@@ -60,18 +60,18 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
 
 
 def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:
-    """What a step names in place of BM25's negatives of our own run, if anything.
+    """The listed negatives that replace those of BM25's run for a step, if it has any.
 
     Raises:
-        EncoreError: its further positives would be of that run, or what is named cannot be had.
+        EncoreError: its further positives come from BM25's run, or the list is unavailable.
     """
     published = step.published_negatives or plan.resolve.dataset(step.collection).fields.takes_listed_negatives
     if not (published or step.triples):
         return None
     if step.positives == "answers":
         raise EncoreError(
-            "`positives: answers` are retrieved, and what stands in the place of BM25's negatives is a list ("
-            f"{'the dataset' if published else step.triples}); let the step have `positives: judged`, or "
+            "`positives: answers` come from BM25's run, and the step takes its negatives from a list instead ("
+            f"{'the dataset' if published else step.triples}); give the step `positives: judged`, or "
             "`negatives: mined`"
         )
     return _published(plan, step, seed) if published else listed(plan, step, seed)

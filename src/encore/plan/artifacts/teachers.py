@@ -103,7 +103,7 @@ def _outputs(
 def _listed(
     plan: Planner, lineage: Lineage, step: FinetuneStep, name: str, seed: int, negatives: Artifact | None
 ) -> Artifact:
-    """The scores of a step's pairs in a run of BM25's over its training queries."""
+    """The scores of a step's pairs in BM25's run of its training queries."""
     if name not in plan.catalogue.systems or plan.resolve.has_chance(name) or negatives is None:
         raise EncoreError(
             f"step {lineage.steps[-1].name!r}, teachers: a residual is of what a system without training leaves, and "
@@ -124,7 +124,7 @@ def _scored(
     negatives: Artifact | None,
     about: Spec,
 ) -> Artifact:
-    """What a teacher, a model or a run, says of the step's queries with their passages."""
+    """The scores that a teacher, a model or a run, gives to the step's queries with their passages."""
     inputs = {**teacher, "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
     spec = {

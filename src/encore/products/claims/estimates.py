@@ -122,7 +122,7 @@ def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
 
 
 def _shared(parts: Sequence[WeightedValues]) -> Seeds:
-    """The seeds that every part with chance in it has; none where no part has any."""
+    """The seeds that all parts with seeds share; empty if no part has seeds."""
     seeded = [part.values.seeds for part in parts if part.values.seeds != [None]]
     shared = [seed for seed in (seeded[0] if seeded else []) if all(seed in seeds for seeds in seeded)]
     if seeded and not shared:

@@ -122,7 +122,7 @@ def _place(point: CurvePoint, panel: CurvePanel) -> float:
 
 
 def _training_queries(point: CurvePoint) -> int:
-    """As many as were asked for, or all that the collection has."""
+    """The number of training queries: as requested, or all if the collection has fewer."""
     path = Path(str(point.collection)) / STATISTICS
     try:
         there = int(json.loads(path.read_text())["splits"][point.train_split]["queries"])

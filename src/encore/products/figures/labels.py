@@ -119,7 +119,7 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict
 
 
 def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: str, system: str) -> dict[str, Any]:
-    """A system without training: one point a panel, without a place."""
+    """A system without training: one point per panel, without a place on the x axis."""
     if plan.resolve.has_chance(system):
         raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
     dataset = figure.levels_dataset or figure.dataset

@@ -177,7 +177,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 
 def render_again(folder: Path) -> str:
-    """The page of a folder made once more, of its slice of the plan, the records of jobs next to it and ``results/``.
+    """The page of a folder rendered again, from its slice of the plan, the records of jobs next to it and ``results/``.
 
     Raises:
         EncoreError: a product that it shows is missing or damaged.

@@ -23,7 +23,7 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> dict[Addre
     """Each row that was run against the comparators of its setting, by their row ids.
 
     Rows are compared query by query and seed by seed. A family is the objectives of one setting under primary columns;
-    a verdict is on their gains over none and control alike.
+    a verdict is on their gains over both none and control.
 
     Raises:
         EncoreError: two rows share no seed, or were judged on different queries.

@@ -48,7 +48,7 @@ class SearchedTexts(SlicePart):
             repeated = f"{' and '.join(found)} repeat the text of an earlier one"
             yield f"{self.dataset}: {repeated}; {NEGATIVES[self.ignore_copies]}."
         for kind in (each for each in SPOKEN if SPOKEN[each] in counts):
-            yield f"{self.dataset}: its {kind} are in {counts[SPOKEN[kind]]}, another language than BM25 reads them in."
+            yield f"{self.dataset}: its {kind} are in {counts[SPOKEN[kind]]}, and BM25 reads them as another language."
         of_tokens = (self._of_tokens(Path(folder), length) for folder, length in self.tokens)
         yield from dict.fromkeys(note for notes in of_tokens for note in notes)
 

@@ -29,7 +29,7 @@ TOGETHER = 512  # sequences that are written at once
 def sample(spec: dict[str, Any], folder: Path, collection: Path, state: Path) -> Iterator[tuple[str, list[str]]]:
     """Write the sampled queries of all blocks, and give each passage's, by id, in the corpus' order.
 
-    Of several processes each writes some of the blocks, on its own GPU; afterwards each can return all of them.
+    With several processes each writes some of the blocks, on its own GPU; afterwards each can return all of them.
 
     Args:
         spec: ``per_passage``, ``top_k``, ``length``, ``query_length``, ``seed``, ``numerics``.

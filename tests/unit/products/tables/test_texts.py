@@ -1,4 +1,4 @@
-"""What is counted of texts is told below a table: copies, passages that are cut, tokens that are unknown."""
+"""Counts of texts in the notes below a table: copies, passages that are cut, unknown tokens."""
 
 import json
 from pathlib import Path
@@ -44,9 +44,9 @@ def test_what_is_counted_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_another_language_is_said(tmp_path: Path) -> None:
+def test_another_language_is_noted(tmp_path: Path) -> None:
     first = next(iter(texts(tmp_path, language_of_queries="en, fr").notes()))
-    assert first == "own: its queries are in en, fr, another language than BM25 reads them in."
+    assert first == "own: its queries are in en, fr, and BM25 reads them as another language."
 
 
 def test_copies_that_may_be_negatives_are_said(tmp_path: Path) -> None:
