@@ -72,7 +72,7 @@ bench: $(READY) ## Measure next to named peers, and make docs/performance.md of 
 results: $(READY) ## Render docs/results.md, docs/performance.md and README.md's table from what was recorded
 	python docs/results.py
 
-picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms by the contract
+picture: $(READY) ## Draw the pictures in docs/ again: rules by Snakemake, rooms by the contract
 	python docs/draw.py
 
 docs: $(TOOLS) ## Build the site of the documentation in site/; a broken link or any other warning fails
