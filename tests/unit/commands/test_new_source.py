@@ -190,3 +190,7 @@ def test_queries_in_another_script_than_passages_are_said(bare: Path) -> None:
     assert yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["note"] == f"own: {said}", (
         "for tables"
     )
+
+
+def test_a_folder_that_is_missing_is_named(bare: Path) -> None:
+    assert "there is no folder data/own; name another one" in refused("own", "--beir", "data/own")

@@ -97,6 +97,8 @@ def beir_source(
     Raises:
         EncoreError: a file is missing, or anything in it is wrong, with file and line.
     """
+    if not folder.is_dir():
+        raise EncoreError(f"there is no folder {folder}; name another one, or make it of other files, with --from")
     found = _judged_files(folder)
     there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
     shown = f"{folder}/qrels (there: {', '.join(there[:8]) or 'nothing'})"
