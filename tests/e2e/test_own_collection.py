@@ -166,6 +166,8 @@ def test_the_table_tells_unseen_queries_apart_and_names_the_run(followed: tuple[
         lines = {(line["row"], line["column"]): line for line in csv.DictReader(file)}
     both = [int(lines["bm25", column]["queries_judged"]) for column in ("rr10", "rr10-unseen")]
     assert 0 < both[1] < 0.9 * both[0]
+    rr, ndcg = (float(lines["bm25", column]["reproduced"]) for column in ("rr10", "ndcg10"))
+    assert 0 < rr < ndcg < 1, "of one relevant passage a query, 1 / rank and 1 / log2(1 + rank)"
     asked = ["results/tables/table1.csv", "--row", "bm25", "--column", "rr10-unseen", "--config", "config/own.yaml"]
     explained = clone.encore("explain", *asked).succeeded()
     assert f"shows ours {lines['bm25', 'rr10-unseen']['reproduced']}" in explained

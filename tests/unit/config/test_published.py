@@ -115,6 +115,11 @@ def test_a_query_encoder_with_a_tokenizer_of_its_own_is_refused(tmp_path: Path) 
     (place / "query/tokenizer.json").write_text("{}")
     with pytest.raises(EncoreError, match="one of two encoders, of queries or of passages alone"):
         completed(backbone(str(place)))
+    of_sentence_transformers(checkpoint(tmp_path / "routed"))
+    router = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Router"}]
+    (tmp_path / "routed/modules.json").write_text(json.dumps(router))
+    with pytest.raises(EncoreError, match=r"modules\.json lists Router; supported are Transformer, Pooling"):
+        completed(backbone(tmp_path / "routed"))
 
 
 def changed(path: Path, **said: Any) -> None:

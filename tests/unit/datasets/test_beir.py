@@ -126,7 +126,11 @@ def test_a_missing_header_is_named(tmp_path):
 
 
 def test_missing_files_are_named(tmp_path):
-    with pytest.raises(EncoreError, match=r"corpus\.jsonl is missing"):
+    with pytest.raises(EncoreError, match=r"corpus\.jsonl is missing \(.* has nothing\)"):
+        fields(tmp_path).resolve()
+    for name in ("docs.jsonl", "topics.xml"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(EncoreError, match=r"corpus\.jsonl is missing \(.* has docs\.jsonl, topics\.xml\)"):
         fields(tmp_path).resolve()
 
 

@@ -121,6 +121,10 @@ def test_a_configuration_that_is_not_the_backbones_is_refused(tmp_path: Path) ->
     bert(tmp_path / "more", pieces=93 + 129)
     with pytest.raises(EncoreError, match="weights for 222 pieces, and its tokenizer has 93; they do not belong"):
         start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "more")
+    padded = bert(tmp_path / "padded", pieces=93 + 128)
+    encoder, _ = start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "padded")
+    own = padded.bert.embeddings.word_embeddings.weight[: len(vocabulary.pieces(vocabulary.load_tokenizer(tokenizer)))]
+    torch.testing.assert_close(encoder.word_embeddings, own)
     for damaged in ("[1", '{"a": ' + "[" * 100_000):
         config.write_text(damaged)
         with pytest.raises(EncoreError, match="is not a JSON object"):

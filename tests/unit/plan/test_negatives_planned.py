@@ -2,11 +2,15 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import yaml
 
 from encore.errors import EncoreError
 from encore.plan.artifact import Topics
+from encore.products.catalogue import load_plan
+from tests.support.own_folder import folder, judged, new
 
 ICT = "bert-base+ict+marco-bm25+marco-hn"
 pytestmark = pytest.mark.usefixtures("at_the_root")
@@ -180,6 +184,31 @@ def test_positives_that_nothing_retrieves_are_refused(make, triples):
     both = negatives_of(make(steps={"marco-hn": {"negatives": "bm25+mined", **answers}}), ICT)
     assert both.inputs["bm25"].stage == "negatives_from_file"
     assert both.inputs["mined"].spec["answers"] == "positives"
+
+
+@pytest.mark.parametrize("negatives", ["bm25", "bm25+mined", "systems"])
+def test_answers_are_not_left_out_of_lists_in_silence(make, triples, negatives):
+    """Nothing looks through a file of the user's; without the field it is taken, and runs are looked through."""
+    named = {"systems_file" if negatives == "systems" else "triples": str(triples)}
+    step = {"negatives": negatives, "published_negatives": False, **named}
+    with pytest.raises(EncoreError, match=r"^`exclude_answers` looks .* listed \(.*triples\.tsv\); take .*: false`$"):
+        negatives_of(make(steps={"marco-hn": {**step, "exclude_answers": True}}), ICT)
+    assert negatives_of(make(steps={"marco-hn": step}), ICT)
+    mined = negatives_of(make(steps={"marco-hn": {"exclude_answers": True}}), ICT)
+    assert mined.spec["answers"] == "left out"
+    published = negatives_of(make(), "bert-base+bow-qa-1")
+    assert published.stage == "negatives_from_dataset", "DPR's have none"
+
+
+def test_answers_are_not_left_out_of_what_a_dataset_lists_in_silence(bare):
+    folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)})
+    new("own", "--beir", "data/own")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    lineage = "bert-base+marco-bm25~exclude_answers=true"
+    assert negatives_of(load_plan(Path("config/own.yaml"), run), lineage).spec["answers"] == "left out"
+    run["datasets"]["own"]["listed_negatives"] = True
+    with pytest.raises(EncoreError, match=r"negatives are listed \(the dataset\); take"):
+        negatives_of(load_plan(Path("config/own.yaml"), run), lineage)
 
 
 def test_a_window_of_ranks_is_in_the_negatives_name(make):

@@ -19,7 +19,11 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
 
     Args:
         parent: the lineage that the step follows, which mines unless the step names another.
+
+    Raises:
+        EncoreError: negatives cannot be had, or not without passages that contain an answer.
     """
+    _refuse_answers_in_lists(plan, step)
     miner = step.mined_by or str(parent)
     match step.negatives:
         case "bm25":
@@ -32,6 +36,16 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
             return listed(plan, _of_all(step), seed)
         case "none" | "index":
             return None
+
+
+def _refuse_answers_in_lists(plan: Planner, step: FinetuneStep) -> None:
+    """Refuse to leave answers out of a list, which nothing looks through; DPR publishes its own without any."""
+    own = plan.resolve.dataset(step.collection).fields.takes_listed_negatives and "bm25" in step.negatives.split("+")
+    if step.exclude_answers and (listed := step.systems_file or step.triples or ("the dataset" if own else None)):
+        raise EncoreError(
+            f"`exclude_answers` looks through what was retrieved, and negatives are listed ({listed}); take those with "
+            "an answer out of the list, and let the step have `exclude_answers: false`"
+        )
 
 
 def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
