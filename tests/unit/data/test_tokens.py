@@ -204,15 +204,17 @@ def test_words_of_chinese_are_those_of_a_segmenter(language: str, words: list[in
     assert store.word_starts(store.passages[0]).tolist() == words
 
 
-@pytest.mark.parametrize("name", ["passages", "queries"])
+@pytest.mark.parametrize("name", ["passages", "queries", "sentences"])
 @pytest.mark.parametrize(("share", "told"), [(0.009, False), (0.011, True), (0.29, True), (0.31, True)])
 def test_unknown_tokens_are_counted_above_1_percent_and_refused_above_30_percent(
     name: str, share: float, told: bool, tmp_path: Path
 ) -> None:
     unknown = round(1000 * share)
-    texts = dict.fromkeys(["passages", "queries"], "a") | {name: "a " * (1000 - unknown) + "z " * unknown}
+    texts = dict.fromkeys(["passages", "queries", "sentences"], "a") | {name: "a " * (1000 - unknown) + "z " * unknown}
     corpus, queries = [{"_id": "p1", "title": "", "text": texts["passages"]}], [{"_id": "q1", "text": texts["queries"]}]
-    write_collection(tmp_path / "collection", corpus, queries, {"test": [Judgment("q1", "p1", 1)]})
+    sections = [{"title": "", "sentences": [texts["sentences"]]}]
+    article = {"_id": "a1", "title": "a", "sections": sections, "links": []}
+    write_collection(tmp_path / "collection", corpus, queries, {"test": [Judgment("q1", "p1", 1)]}, [article])
     vocabulary.save_tokenizer(vocabulary.build_tokenizer([*vocabulary.SPECIAL, "a"]), tmp_path / "tokenizer")
     given = Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store"
     if share > 0.3:

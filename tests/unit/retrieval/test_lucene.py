@@ -2,14 +2,17 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from encore.config.languages import ANALYSED
 from encore.config.measures import parse_measure
 from encore.data import collection
 from encore.data.rankings import Run, RunMatrices, rank
@@ -421,6 +424,15 @@ def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path:
     as_english = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256)
     same = all(name in as_english and np.array_equal(as_english[name].scores, found[name].scores) for name in found)
     assert language == "sw" or not same
+
+
+def test_the_languages_that_have_an_analyser_are_those_of_anserinis_jar() -> None:
+    """Constants of two letters in the class that fills its map; one we miss would be read without stems in silence."""
+    with zipfile.ZipFile(java.jar()) as jar:
+        code = jar.read("io/anserini/analysis/AnalyzerMap$1.class")
+    found = {name.decode() for name in re.findall(rb"\x01\x00\x02([a-z]{2})", code)}
+    assert found == ANALYSED
+    assert len(found) == 25
 
 
 def test_without_an_analyser_words_lose_their_case_and_a_final_s_and_nothing_else(tmp_path: Path) -> None:
