@@ -22,7 +22,7 @@ import pandas as pd
 from recording import PAPERS, RECORDED, files_of_record, make, record, tests_of_claims
 from scipy import special
 
-from encore.evaluation.significance import SIGNIFICANT
+from encore.evaluation.significance import SIGNIFICANT, holm
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
@@ -131,6 +131,20 @@ class Record:
         by_seed = values.dropna(subset="seed").pivot(index="row", columns="seed", values="value")
         apart = by_seed - by_seed.loc[over]
         return pd.DataFrame({"lead": apart.mean(axis=1), "seeds": (apart > 0).sum(axis=1)})
+
+    def without(self, table: str, column: str, left_out: str) -> pd.DataFrame:
+        """What Holm's correction says otherwise of a table where a row is left out: the marks that change.
+
+        By ``label`` and ``comparator``, and ``side``: ``p`` is corrected over the others, ``was`` as the table has it.
+        """
+        cells, found = self.data(f"tables/{table}").query("column == @column"), []
+        for comparator in ("none", "control", "mlm"):
+            family = cells[cells[f"p_holm_{comparator}"].notna() & (cells["row"] != left_out)]
+            corrected = family.assign(p=holm(family[f"p_{comparator}"].tolist()), was=family[f"p_holm_{comparator}"])
+            changed = (corrected.p < SIGNIFICANT) != (corrected.was < SIGNIFICANT)
+            side = corrected[f"delta_{comparator}"].gt(0).map({True: "above", False: "below"})
+            found.append(corrected.assign(comparator=comparator, side=side)[changed])
+        return pd.concat(found)[["label", "comparator", "side", "p", "was"]]
 
     def others(self, shown: list[str]) -> list[str]:
         """Tables that the record has besides those that a page shows."""
