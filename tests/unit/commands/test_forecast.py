@@ -256,6 +256,9 @@ def test_counts_of_a_made_collection_come_before_all(bare: Path) -> None:
     (folder / "statistics.json").write_text(json.dumps(counted))
     size = CollectionSizes(planned(), read_stated(SIZES)).of("pydocs-stdlib-00000000")
     assert (size.passages.count, size.topics("test"), size.notes) == (77, 3, [])
+    (folder / "statistics.json").write_text("[" * 100_000)
+    damaged = CollectionSizes(planned(), read_stated(SIZES)).of("pydocs-stdlib-00000000")
+    assert damaged.passages.count > 77, "as without it"
 
 
 def test_an_unknown_machine_has_a_nearest_name(bare: Path) -> None:
