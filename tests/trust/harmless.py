@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
+from changes import ODD_JSON
 from finished_run import CONFIG, FinishedRun
 
 Change = Callable[[FinishedRun, random.Random], None]
@@ -154,12 +155,12 @@ def a_lost_run_json(run: FinishedRun, chance: random.Random) -> None:
 
 def the_plan(run: FinishedRun, chance: random.Random) -> None:
     """What Snakemake writes whenever a run begins."""
-    path = chance.choice(sorted(path for path in (run.results / "plan").rglob("*.json") if path.name != "index.json"))
-    run.write(str(path.relative_to(run.root)), chance.choice(["", "{}", '{"name": "x"}', path.read_text() + " "]))
+    path = chance.choice(sorted((run.results / "plan").rglob("*.json")))
+    run.write(str(path.relative_to(run.root)), chance.choice([*ODD_JSON, path.read_text() + " "]))
 
 
 def the_root_file(run: FinishedRun, chance: random.Random) -> None:
-    run.write("results/root.json", chance.choice(["", "{}", '{"root": "0"}', "[", "null"]))
+    run.write("results/root.json", chance.choice([*ODD_JSON, '{"root": "0"}']))
 
 
 HARMLESS: dict[str, Change] = {

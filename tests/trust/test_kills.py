@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from jobs import Job, outputs
 from trials import SEED, Count
-from whole_runs import finished_files, kill_in, planned_jobs, unlock
+from whole_runs import finished_files, kill_in, planned_jobs, processes_of, unlock
 
 from encore.storage import manifest
 from tests.support.clones import Clone
@@ -115,6 +116,30 @@ def test_what_was_killed_while_it_was_made_again_is_missed(
 def test_what_somebody_removed_is_not_made_again_for_what_is_there(nano: Clone) -> None:
     shutil.rmtree(nano.folder("models", "tiny+ict-s0"))
     assert nano.planned() == set()
+
+
+def test_jobs_whose_server_was_killed_start_by_themselves(nano: Clone, same: Callable[[], bool], count: Count) -> None:
+    """Nobody answers at its socket; a job that it has begun is one line, and the same command goes on."""
+    for kind in ("scores", "tables", "figures"):
+        shutil.rmtree(nano.root / "results" / kind)
+    for folder in (nano.root / "results/runs").glob("*/*test*"):
+        shutil.rmtree(folder)
+    run, servers = nano.start_nano(), list[tuple[int, Path]]()
+    while not (servers and servers[0][1].exists()):
+        assert run.poll() is None
+        found = ((number, command.split(b"\0")) for number, command in processes_of(run) if b"server.py\0" in command)
+        servers = [(number, Path(os.fsdecode(words[-2]))) for number, words in found]
+    ((number, address),) = servers
+    time.sleep(random.Random(f"{SEED} server").random())
+    os.kill(number, signal.SIGKILL)
+    said, _ = run.communicate()
+    assert "Traceback" not in said, said
+    assert not address.parent.exists()
+    if run.returncode:
+        assert "error: the process that starts jobs was killed, perhaps out of memory; repeat the command" in said
+        nano.nano().succeeded()
+    assert same()
+    count("kills", "the process that starts jobs", 1, 1)
 
 
 @pytest.mark.everything

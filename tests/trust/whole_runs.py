@@ -62,12 +62,17 @@ def kill_in(clone: Clone, jobs: list[PlannedJob], delay: float, *arguments: str)
     return None
 
 
-def commands_of(process: "Popen[str]") -> Iterator[bytes]:
+def commands_of(process: "Popen[str]") -> list[bytes]:
     """The commands of all processes of a session that are at work."""
+    return [command for _, command in processes_of(process)]
+
+
+def processes_of(process: "Popen[str]") -> Iterator[tuple[int, bytes]]:
+    """The numbers and commands of all processes of a session that are at work."""
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if os.getsid(int(path.name)) == process.pid:
-                yield (path / "cmdline").read_bytes()
+                yield int(path.name), (path / "cmdline").read_bytes()
 
 
 def end(process: "Popen[str]") -> None:

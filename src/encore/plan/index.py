@@ -95,7 +95,7 @@ def _readable(path: Path) -> Index | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         entries, patterns = content["artifacts"], content["patterns"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     products = content.get("products", {})
     are_mappings = all(isinstance(each, dict) for each in (entries, patterns, products))

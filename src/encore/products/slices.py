@@ -106,5 +106,5 @@ def read(path: Path, typed: Callable[[Any], P]) -> tuple[P, Any]:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise EncoreError(f"{path}: {place}: {first['msg']}; let the workflow write the plan again") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EncoreError(f"{path} cannot be used ({error}); delete it, the workflow writes it again") from error

@@ -70,7 +70,7 @@ def _remembered(path: Path) -> str:
     name, state = str(path.resolve()), [about.st_size, about.st_mtime_ns]
     try:
         known = dict(json.loads(MEMORY.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         known = {}
     match known.get(name):
         case [size, changed, str(found)] if [size, changed] == state:

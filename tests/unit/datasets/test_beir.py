@@ -231,8 +231,9 @@ def test_a_large_source_is_read_whole_when_its_size_or_time_of_change_says_so(tm
     path.write_text(path.read_text().replace("drag", "grad"))  # in the middle, of equal size
     assert fields(tmp_path / "a").resolve()["content"]["corpus"] == sha256(path) != first["corpus"]
     assert reads[count:] == ["corpus.jsonl"]
-    Path("results/plan/digests.json").write_text("[1")
-    assert fields(tmp_path / "a").resolve()["content"]["corpus"] == sha256(path)
+    for damaged in ("[1", "[" * 100_000):
+        Path("results/plan/digests.json").write_text(damaged)
+        assert fields(tmp_path / "a").resolve()["content"]["corpus"] == sha256(path)
 
 
 def test_a_remembered_digest_is_not_believed_by_the_job(tmp_path, monkeypatch):

@@ -125,7 +125,7 @@ def test_a_rule_next_to_files_needs_what_is_declared(plan: Plan) -> None:
     assert reads_of_targets(plan, ["all", table]).keys() == reads_of_targets(plan, []).keys() | {table}
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"artifacts": 3}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"artifacts": 3}', "[" * 100_000])
 def test_an_index_that_cannot_be_read_is_none(tmp_path: Path, content: str) -> None:
     path = tmp_path / "index.json"
     path.write_text(content)

@@ -213,9 +213,8 @@ class CollectionSizes:
             base = found.counting(follows) if follows else None
         size = _estimated(fields, self.stated.get(dataset, Stated(source="")), base)
         statistics = Path("results/collections") / name / "statistics.json"
-        with suppress(
-            OSError, ValueError, TypeError, KeyError
-        ):  # it is not made yet, or damaged, which an audit reports
+        # It is not made yet, or damaged, which an audit reports.
+        with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             _count(size, json.loads(statistics.read_text()))
         for folder, artifact in self.plan.made.items():  # a finished token store, of whatever vocabulary
             made = artifact.stage == "tokens" and artifact.spec["collection"] == name

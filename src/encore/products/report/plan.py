@@ -78,7 +78,7 @@ def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
     """True if the stored product was built from this slice; without one nothing is planned, which takes seconds."""
     try:
         record = json.loads(Path(f"{stem}.manifest.json").read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(record, dict) and canonical(record.get("spec")) == canonical(planned())
 

@@ -16,7 +16,7 @@ from encore.products.report.slice import ReportSlice
 from encore.products.report.tables import PrintedCount, count_printed, read_tables
 from encore.products.tables.plan import table_plan
 from encore.products.targets import check_target
-from encore.storage.files import canonical, write_json
+from encore.storage.files import canonical, write_json, write_text
 
 ROOT = Path(__file__).parents[4]
 NANO = Path("config/nano.yaml")
@@ -91,6 +91,9 @@ def test_a_table_that_was_asked_for_is_shown_once_it_lies_there(plan: Plan) -> N
 def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
     plan.asked = ["results/claims"]
     assert not report_plan(plan)["claims"]
+    for damaged in ("{", "[" * 100_000, "[]"):
+        write_text(Path("results/claims.manifest.json"), damaged)
+        assert not report_plan(plan)["claims"]
     write_json(Path("results/claims.manifest.json"), {"spec": claims_plan(plan)})
     content = report_plan(plan)
     assert content["claims"]

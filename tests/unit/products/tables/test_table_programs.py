@@ -39,6 +39,10 @@ def test_a_wrong_plan_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"name": "t", "paper": "p", "title": "", "rows": [], "columns": [{"id": "x"}]}')
     with pytest.raises(EncoreError, match=r"columns\.0\.label: Field required"):
         slices.read(tmp_path / "t.json", layout.Layout.model_validate)
+    for damaged in ("{", "[" * 100_000):
+        (tmp_path / "t.json").write_text(damaged)
+        with pytest.raises(EncoreError, match=r"t\.json cannot be used \(.*\); delete it, the workflow"):
+            slices.read(tmp_path / "t.json", layout.Layout.model_validate)
 
 
 def test_a_plan_that_another_run_rewrote_is_refused(tmp_path: Path) -> None:
