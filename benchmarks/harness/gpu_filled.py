@@ -91,7 +91,7 @@ def memory(sizes: Facts) -> Facts:
     """Encoding, scoring and reading attention with less memory than each took.
 
     Returns:
-        For each the tokens at once that it goes on with, and its time over the first.
+        For each the tokens at once that it continues with, and its time over the first.
     """
     setting = setting_of(sizes, LENGTH, full=False)
     numerics.prepare(setting.numerics())

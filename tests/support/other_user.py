@@ -4,7 +4,7 @@ from tests.support.clones import Clone, Done
 
 NOBODY = 65534
 BECOMING = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")  # wherever the interpreter lies
+READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")  # wherever the interpreter is
 
 
 def as_nobody(clone: Clone, *command: str) -> Done:

@@ -13,6 +13,7 @@ from encore.finetuning.whole_index import WholeIndex
 from encore.storage.document_ids import DocIds
 from encore.training.gradients import TrainingModels
 from tests.support import small_models
+from tests.support.waves import wave
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 RECIPES = {
@@ -99,6 +100,15 @@ def index_task(store, collection, **changes):
 def batch_of(task, indices, seed=0):
     examples = [task.example(index, np.random.default_rng([seed, index])) for index in indices]
     return examples, {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
+
+
+def loss_and_slope(task, batch):
+    """The loss where the table of vectors is a wave, and how it changes as that moves in a direction."""
+    encoder = Lookup()
+    encoder.table.weight.data = wave(*encoder.table.weight.shape, key="table")
+    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
+    (gradient,) = torch.autograd.grad(loss, encoder.table.weight)
+    return [loss.item(), (gradient * wave(*gradient.shape, key="direction")).sum().item()]
 
 
 def vectors(task, encoder, rows, texts, length):

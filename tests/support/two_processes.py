@@ -19,6 +19,7 @@ from encore.training.distributed import ProcessGroup
 from encore.training.loop import train
 from encore.training.record import Trained
 from tests.support.simulated_gpu import SimulatedGpu, simulated_gpu
+from tests.support.small_finetuning import made, small_collection, small_store
 from tests.support.small_objective import encoder, heads_of, make
 from tests.support.small_teachers import small_task as taught_task
 from tests.support.small_training import NUMERICS, STEP
@@ -34,6 +35,8 @@ CASES: dict[str, dict[str, Any]] = {
     "ict joined in little memory": {"joins": False},
     "kl-in-batch": {"micro_batch": 2},
     "kl-pairwise": {},
+    "cocondenser": {},
+    "list-wise": {"micro_batch": 2},  # RocketQA's: the positives of both processes' queries, and nothing else
 }
 WAITING = ["mlm", "ict in parts"]  # cases whose waits for the device are counted
 
@@ -43,13 +46,13 @@ def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 
     torch.set_default_dtype(torch.float64)
     options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **CASES[case]}
     name = case.split()[0]
-    distilled = name.startswith("kl-")
+    finetuned = name.startswith(("kl-", "list-"))
     step = objectives.fields(
-        {**STEP, "objective": "mlm" if distilled else name, "steps": steps, "batch": options["batch"]}
+        {**STEP, "objective": "mlm" if finetuned else name, "steps": steps, "batch": options["batch"]}
     )
-    task = taught_task(name, state / f"{case}-{launch.rank()}") if distilled else make(name)
+    task = _finetuning(name, state / f"{case}-{launch.rank()}") if finetuned else make(name)
     model = encoder(dropout=options["dropout"])
-    heads = nn.ModuleDict() if distilled else heads_of(task, model)
+    heads = nn.ModuleDict() if finetuned else heads_of(task, model)
     if options["most"] and launch.rank() == 1:
         _narrow(task, options["most"])
     if not options["joins"] and launch.rank() == 1:
@@ -60,6 +63,12 @@ def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 
     grads = {f"{name}.grad": value.grad for name, value in both.named_parameters() if value.grad is not None}
     torch.set_default_dtype(torch.float32)
     return done, {name: value.clone() for name, value in {**both.state_dict(), **grads}.items()}
+
+
+def _finetuning(name: str, folder: Path) -> Any:
+    if name == "list-wise":
+        return made(small_store(), small_collection(folder), negatives="none")
+    return taught_task(name, folder)
 
 
 def _narrow(task: Any, most: int) -> None:

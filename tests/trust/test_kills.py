@@ -129,6 +129,7 @@ def test_jobs_whose_server_was_killed_start_by_themselves(nano: Clone, same: Cal
         assert run.poll() is None
         found = ((number, command.split(b"\0")) for number, command in processes_of(run) if b"server.py\0" in command)
         servers = [(number, Path(os.fsdecode(words[-2]))) for number, words in found]
+        time.sleep(0.01)
     ((number, address),) = servers
     time.sleep(random.Random(f"{SEED} server").random())
     os.kill(number, signal.SIGKILL)
@@ -147,7 +148,7 @@ def test_jobs_whose_server_was_killed_start_by_themselves(nano: Clone, same: Cal
 def test_a_run_that_is_killed_in_every_stage_ends_with_the_same_bytes(
     finished: Clone, nano: Clone, count: Count, round_: int
 ) -> None:
-    """From nothing: the same command goes on after each kill, until it is killed in the next stage.
+    """From nothing: the same command continues after each kill, until it is killed in the next stage.
 
     A stage that was too fast for a kill is done again, with all that was made from it.
     """

@@ -104,7 +104,7 @@ def test_two_clones_may_share_one_folder_of_results(
 ) -> None:
     """Both at once. One may wait for a folder and make it again: each makes it once at most, whatever the other does.
 
-    What one reads while the other replaces it is one line, and the same command goes on.
+    What one reads while the other replaces it is reported in one line, and the same command continues.
     """
     other = Clone.fresh(tmp_path / "another clone")
     shutil.rmtree(other.root / "results")

@@ -82,7 +82,7 @@ def end(process: "Popen[str]") -> None:
     process.wait()
     deadline = time.monotonic() + PATIENCE
     while any(commands_of(process)):
-        assert time.monotonic() < deadline, "a process of a killed run goes on"
+        assert time.monotonic() < deadline, "a process of a killed run still works"
         time.sleep(0.01)
 
 

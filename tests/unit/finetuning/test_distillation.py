@@ -234,6 +234,17 @@ def test_balanced_negatives_are_a_querys_own(tmp_path: Path) -> None:
     assert {one.passages[1] for one in drawn} == {13, 15, 17}
 
 
+def test_a_task_with_bins_draws_each_bin_alike(tmp_path: Path) -> None:
+    """Of two negatives of one margin each comes half as often as the one of another."""
+    close = {3: 5.0, 13: 1.0, 15: 1.01, 17: 4.0}
+    task, rows = dual_task(tmp_path, margin_bins=10, per_query=1), np.array(list(close))
+    write_scores(tmp_path / "close", np.full(4, 3), rows, np.array(list(close.values())))
+    task.pairs.scores = [PairScores(tmp_path / "close", PASSAGES)]
+    drawn = [task.example(3, np.random.default_rng(seed)).passages[1] for seed in range(1000)]
+    shares = {passage: drawn.count(passage) / 1000 for passage in (13, 15, 17)}
+    assert shares == pytest.approx({13: 0.25, 15: 0.25, 17: 0.5}, abs=0.05)
+
+
 # A run's scores
 
 

@@ -13,6 +13,7 @@ from tests.support.small_finetuning import (
     RECIPES,
     Lookup,
     batch_of,
+    loss_and_slope,
     loss_by_definition,
     made,
     step,
@@ -156,6 +157,13 @@ def test_pairs_with_the_whole_batch_are_those_by_definition(store, collection, g
         examples, batch = batch_of(task, indices)
         loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(pairs_of_batch_by_definition(task, encoder, examples), abs=1e-12)
+
+
+def test_pairs_with_the_whole_batch_are_those_of_the_released_code(store, collection):
+    """jingtaozhan/DRhard at 15e2235, `inbatch_train` of model.py, on the same vectors; run once in float64."""
+    task = made(store, collection, loss="pairwise-in-batch", temperature=1.0)
+    _, batch = batch_of(task, [0, 1, 2, 3])
+    assert loss_and_slope(task, batch) == pytest.approx([0.7096148757418128, 0.04357301340739983], rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from encore.finetuning.step import query_tower_alone
 from encore.finetuning.tasks import task_class
 from encore.finetuning.whole_index import WholeIndex, ranked
 from tests.support import small_models
-from tests.support.small_finetuning import Lookup, batch_of, index_task, step, vectors
+from tests.support.small_finetuning import Lookup, batch_of, index_task, loss_and_slope, step, vectors
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -50,6 +50,20 @@ def test_loss_is_the_one_by_definition(store, collection, loss, depth):
     assert found == pytest.approx(ranking_by_definition(task, encoder, examples, loss == "lambda"), abs=1e-12)
     if depth < 40:  # where the other weights are other numbers
         assert abs(found - ranking_by_definition(task, encoder, examples, loss != "lambda")) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("depth", "released"),
+    [(3, [1.2376452458467195, 0.8513321821290409]), (12, [0.4306987030568498, 0.26083562558159057])],
+)
+def test_the_loss_is_that_of_the_released_code(store, collection, depth, released):
+    """jingtaozhan/DRhard at 15e2235, the step of adore/train.py with `--metric_cut` at the depth; run once in float64.
+
+    With binary judgments: there is no grade in its files.
+    """
+    task = index_task(store, collection, loss="lambda", depth=depth, temperature=1.0)
+    _, batch = batch_of(task, [1, 2, 3, 5, 6, 7])
+    assert loss_and_slope(task, batch) == pytest.approx(released, rel=1e-12)
 
 
 def test_positives_follow_at_the_end_only_where_none_is_found():
