@@ -4,13 +4,10 @@ The pool holds the queries' own positives and a sample of the collection, so val
 collection and only comparable with each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,10 +18,8 @@ from encore.data.judgments import highest_graded
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
+from encore.models.encoder import Encoder
 from encore.storage.files import write_text
-
-if TYPE_CHECKING:
-    from encore.models.encoder import Encoder
 
 CUT = 10
 

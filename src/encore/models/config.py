@@ -1,7 +1,5 @@
 """The configuration of an encoder: everything that its weights and its use depend on, without torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -87,7 +85,7 @@ class EncoderConfig:
     @classmethod
     def of(
         cls, backbone: Backbone, vocabulary: int, special: SpecialTokens, pieces: Callable[[str], Sequence[int]]
-    ) -> EncoderConfig:
+    ) -> "EncoderConfig":
         """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries.
 
         ``pieces`` gives the ids of a text's word pieces.
@@ -105,7 +103,7 @@ class EncoderConfig:
         )
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> EncoderConfig:
+    def from_json(cls, written: dict[str, Any]) -> "EncoderConfig":
         """The configuration that ``to_json`` wrote."""
         lists = {name: tuple(value) for name, value in written.items() if isinstance(value, list)}
         return cls(**{**written, **lists})

@@ -4,8 +4,6 @@ Architecture: Devlin et al. (2019), post-norm layers, exact GELU, learned positi
 own kernels; ``packing.py`` says which, and how a batch of texts of different lengths is laid out in memory.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -173,7 +171,7 @@ class Encoder(nn.Module):
         return self.config.dimension
 
     @property
-    def query_tower(self) -> Encoder:
+    def query_tower(self) -> "Encoder":
         """The encoder of queries: the encoder itself, unless it has a second tower for them."""
         return self if self.query_encoder is None else self.query_encoder
 

@@ -5,8 +5,6 @@ themselves work on the last dimension only, so they know nothing of it. It also 
 [CLS], where no other state of the last layer is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -74,7 +72,7 @@ class Packing:
         self.visible = self
 
     @property
-    def visible_to_first(self) -> FirstTokens:
+    def visible_to_first(self) -> "FirstTokens":
         """The tokens that the first ones see."""
         return FirstTokens(self)
 

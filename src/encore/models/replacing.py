@@ -1,7 +1,5 @@
 """SimLM's modules besides the encoder: a frozen generator of replaced pieces, and a decoder of the last layers."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import torch
@@ -23,7 +21,7 @@ class Generator(nn.Module):
         self.encoder, self.head = deepcopy(encoder), MlmHead(encoder.config)
         self.requires_grad_(False)
 
-    def train(self, mode: bool = True) -> Generator:
+    def train(self, mode: bool = True) -> "Generator":
         """Stay in evaluation mode."""
         return super().train(False)
 

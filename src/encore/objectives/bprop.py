@@ -1,8 +1,7 @@
 """B-PROP: PROP with word sets drawn from what BERT's [CLS] attends to, in contrast to the collection (SIGIR'21)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -10,14 +9,10 @@ from pydantic import Field
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
 from encore.objectives.parts.attention import Attention
+from encore.objectives.parts.chunks import ChunkBlock
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.parts.preference import PreferenceFields, Preferences
 from encore.objectives.parts.word_sets import Drawn, WordSets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class ContrastFields(Strict):
@@ -46,7 +41,7 @@ class BpropSets(ContrastFields, WordSets):
     name: ClassVar[str] = "bprop-sets"
     reads_attention: ClassVar[bool] = True
 
-    def statistics(self, attention: Path | None) -> Attended:
+    def statistics(self, attention: Path | None) -> "Attended":
         """The collection's attention to its words.
 
         Raises:
@@ -79,7 +74,7 @@ class Attended:
         self.mean = total / total.sum()
         self.usable = words.alphabetic() if self.fields.drawn_words == "letters" else words.content()
 
-    def distribution(self, block: ChunkBlock, found: Occurrences) -> ContrastiveDistribution:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> "ContrastiveDistribution":
         """The contrastive distribution of each text of a block."""
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 

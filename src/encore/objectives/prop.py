@@ -1,21 +1,16 @@
 """PROP: word sets drawn from a document's language model, of which the likelier is preferred (WSDM'21, section 3)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from encore.config.strict import Positive, Strict
+from encore.objectives.parts.chunks import ChunkBlock
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.parts.preference import PreferenceFields, Preferences
 from encore.objectives.parts.word_sets import Drawn, WordSets
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class LanguageModelFields(Strict):
@@ -34,7 +29,7 @@ class PropSets(WordSets, LanguageModelFields):
 
     name: ClassVar[str] = "prop-sets"
 
-    def statistics(self, attention: Path | None) -> Collected:
+    def statistics(self, attention: Path | None) -> "Collected":
         """The counts of the collection's words; attention is not read."""
         return Collected(self)
 
@@ -71,7 +66,7 @@ class Collected:
         self.mu = self.fields.smoothing or max(float(occurrences.sum() / self._texts), 1.0)
         self.cumulated = np.cumsum(self.background)
 
-    def distribution(self, block: ChunkBlock, found: Occurrences) -> LanguageModel:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> "LanguageModel":
         """The language model of each text of a block."""
         return LanguageModel(self, found, len(block.texts))
 

@@ -4,8 +4,6 @@ A collection is cut into blocks of 1,024 passages in file order; a shard is some
 never reach over a block. So the vectors are the same bytes for any number of shards.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +37,7 @@ class CollectionShard:
     count: int
 
     @classmethod
-    def parse(cls, name: str) -> CollectionShard:
+    def parse(cls, name: str) -> "CollectionShard":
         """Read ``<number>-of-<count>``, both of three digits or more, numbers from 0.
 
         Raises:

@@ -18,8 +18,6 @@ same bytes for any tiles, shards, batches, threads and devices, and for TF32 as 
 differ from them by that way's own rounding, and so do the ranks of passages that are closer than it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -37,7 +35,7 @@ LARGEST = 65504.0  # of fp16
 SUMMED, UNDERFLOW = 2.0**-22, 2.0**-100  # errors of a sum's term: of the product of both norms, and of itself
 
 
-def search_in(products: str, shards: Sequence[np.ndarray], device: torch.device) -> Fp32Search | RoundedSearch:
+def search_in(products: str, shards: Sequence[np.ndarray], device: torch.device) -> "Fp32Search | RoundedSearch":
     """A search of shards [passages, dimension] each, by products in ``fp32``, ``tf32`` or ``fp16``.
 
     Raises:
@@ -119,7 +117,7 @@ class Rounding:
         self.norm, self.gap = torch.maximum(self.norm, norms.max()), torch.maximum(self.gap, lost.max())
         return rounded
 
-    def error(self, queries: RoundedQueries) -> torch.Tensor:
+    def error(self, queries: "RoundedQueries") -> torch.Tensor:
         """The bound E, float64 [queries]."""
         summed = self.dimension * SUMMED * self.norm
         return queries.lost * (self.norm + self.gap) + queries.norms * (self.gap + summed) + self.dimension * UNDERFLOW
@@ -133,7 +131,7 @@ class RoundedQueries(NamedTuple):
     norms: torch.Tensor
 
     @classmethod
-    def of(cls, queries: torch.Tensor, precision: str) -> RoundedQueries:
+    def of(cls, queries: torch.Tensor, precision: str) -> "RoundedQueries":
         exact = queries.double()
         return cls(*_rounded(exact / exact.abs().amax(1, keepdim=True).clamp(min=2.0**-149), precision))
 

@@ -4,8 +4,6 @@ The last tile of a shard is padded with zeros, so a product has the same bytes w
 stay where they fit. Otherwise each pass reads them again, and while one is multiplied the next one is copied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from typing import NamedTuple
@@ -157,7 +155,7 @@ class Tiles:
         finally:
             here.wait_stream(side)
 
-    def _given(self, first: int, count: int, slot: _Slot, here: torch.cuda.Stream) -> Stretch:
+    def _given(self, first: int, count: int, slot: "_Slot", here: torch.cuda.Stream) -> Stretch:
         here.wait_event(slot.copied)
         return Stretch(first, count, self.prepare(slot.there))
 
@@ -171,5 +169,5 @@ class _Slot(NamedTuple):
     used: torch.cuda.Event
 
     @classmethod
-    def of(cls, buffer: torch.Tensor, device: torch.device) -> _Slot:
+    def of(cls, buffer: torch.Tensor, device: torch.device) -> "_Slot":
         return cls(buffer.pin_memory(), torch.empty_like(buffer, device=device), torch.cuda.Event(), torch.cuda.Event())

@@ -1,7 +1,5 @@
 """The record of a training: steps, examples, FLOPs, losses; part of checkpoints and results."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -70,6 +68,6 @@ class Trained:
         return {**vars(self), **{name: [tuple(point) for point in getattr(self, name)] for name in CURVES}}
 
     @classmethod
-    def unpacked(cls, content: dict[str, Any]) -> Trained:
+    def unpacked(cls, content: dict[str, Any]) -> "Trained":
         """The record that ``packed`` gave."""
         return cls(**{**content, **{name: [CurvePoint(*point) for point in content[name]] for name in CURVES}})

@@ -4,8 +4,6 @@ Python's unpickler calls whatever a file names, and makes objects of 160 million
 numbers, and of each query arrays as soon as it is read.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Container, Sequence
 from pathlib import Path
@@ -27,7 +25,7 @@ class PublishedScores:
         self._pairs = pairs
 
     @classmethod
-    def read(cls, path: Path, queries: Container[str]) -> PublishedScores:
+    def read(cls, path: Path, queries: Container[str]) -> "PublishedScores":
         """Read a file ``scores[query][document] -> score``, plain or ``.gz``, and keep what is of the queries.
 
         Raises:

@@ -3,8 +3,6 @@
 Texts are read in blocks, so memory is that of a block and of the distinct words, however large the collection is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -51,7 +49,7 @@ class Lexicon:
         """
         return self._read(texts, learn=True)
 
-    def join(self, other: Lexicon) -> np.ndarray:
+    def join(self, other: "Lexicon") -> np.ndarray:
         """Take up the words of another lexicon of the same vocabulary; gives the node here of each of its nodes."""
         parents, last = other._tree()
         here = np.arange(len(parents))

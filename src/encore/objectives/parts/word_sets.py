@@ -3,18 +3,16 @@
 Each is a preparation: computed from a collection once, read by every training with the same fields.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from pydantic import Field
 
 from encore.config.strict import Positive, Share, Strict
-from encore.data.tokens import id_type
+from encore.data.tokens import TokenStore, id_type
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.chunks import Blocks, ChunkBlock, PackingFields, text_chunks
@@ -22,9 +20,6 @@ from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums
 from encore.storage.files import appending
 from encore.storage.processes import shared_in_order
 from encore.training.randomness import generator
-
-if TYPE_CHECKING:
-    from encore.data.tokens import TokenStore
 
 AHEAD = 2  # blocks handed out for each process, each of some ten million numbers
 
@@ -46,7 +41,7 @@ class SetFields(Strict):
 class Distribution(Protocol):
     """The distribution that words of a block's documents are drawn from."""
 
-    def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> Drawn | None:
+    def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> "Drawn | None":
         """Sets of these sizes [S] for a document of the block; None where it has too few words."""
 
 
@@ -88,7 +83,7 @@ class WordSets(Preparation, PackingFields, SetFields):
         processes = min(processes, len(blocks))
         words = self._counted(store, blocks, known, processes)
 
-        def drawn(number: int) -> BlockPairs | None:
+        def drawn(number: int) -> "BlockPairs | None":
             block = blocks[number]
             distribution = known.distribution(block, words.find(block.texts))
             found = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
@@ -121,7 +116,7 @@ class WordSets(Preparation, PackingFields, SetFields):
         known.close(words)
         return words
 
-    def _pairs(self, distribution: Distribution, text: int, block: ChunkBlock) -> Drawn | None:
+    def _pairs(self, distribution: Distribution, text: int, block: ChunkBlock) -> "Drawn | None":
         rng = generator(self.set_seed, "word sets", block.first + text)
         if rng.random() < self.skip_share and len(block.texts[text]) < self.skip_below:
             return None
@@ -142,7 +137,7 @@ class Drawn(NamedTuple):
         """The score of each set: the sum over its words."""
         return np.add.reduceat(self.scores, np.cumsum(self.sizes) - self.sizes)
 
-    def better_first(self) -> Drawn:
+    def better_first(self) -> "Drawn":
         """The same with the higher score first in each pair; equal scores stay as they were drawn."""
         first, second = self.totals.reshape(-1, 2).T
         rank = np.arange(len(self.sizes)).reshape(-1, 2)
@@ -187,7 +182,7 @@ class BlockPairs(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def of(cls, found: dict[int, Drawn], words: Lexicon) -> BlockPairs | None:
+    def of(cls, found: dict[int, Drawn], words: Lexicon) -> "BlockPairs | None":
         """The pairs of documents, by their chunks; None where there are none."""
         if not found:
             return None

@@ -3,8 +3,6 @@
 Hugging Face's implementation, and the only use of ``transformers`` here: importing it takes seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,14 +29,14 @@ class Doc2QueryTokenizer:
     end: int
 
     @classmethod
-    def of_vocabulary(cls, folder: Path) -> Doc2QueryTokenizer:
+    def of_vocabulary(cls, folder: Path) -> "Doc2QueryTokenizer":
         """A WordPiece vocabulary; [SEP] ends a text."""
         tokenizer = vocabulary.load_tokenizer(folder)
         special = vocabulary.special_tokens(tokenizer, folder)
         return cls(tokenizer, special.pad, special.sep)
 
     @classmethod
-    def of_model(cls, folder: Path, pad: int, end: int) -> Doc2QueryTokenizer:
+    def of_model(cls, folder: Path, pad: int, end: int) -> "Doc2QueryTokenizer":
         """The vocabulary in a model's folder."""
         path = folder / FILE
         if not path.is_file():
