@@ -12,6 +12,7 @@ from encore.errors import EncoreError
 from encore.storage.files import remembered_contents, sha256
 
 CONFIG = "config.json"
+FETCH_AGAIN = "fetch the checkpoint again"  # where a file of one is not what it is called
 SHARDS = "model.safetensors.index.json"  # which of several files has which weight
 WEIGHTS = ("model.safetensors", SHARDS, "pytorch_model.bin")  # the first that is there counts
 TOKENIZER = "tokenizer.json"

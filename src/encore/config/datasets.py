@@ -227,14 +227,9 @@ class CollectionFields(Strict):
         return False
 
     @property
-    def lists_negatives(self) -> bool:
-        """True if its training queries list negatives."""
-        return False
-
-    @property
-    def takes_listed_negatives(self) -> bool:
-        """True if its listed negatives replace BM25's in every step."""
-        return False
+    def listed_negatives_used(self) -> Literal["never", "if asked", "always"]:
+        """In which steps negatives that its training queries list take the place of BM25's."""
+        return "never"
 
     @property
     def takes_articles(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from encore.config.checkpoints import (
     CONFIG,
+    FETCH_AGAIN,
     MODULES,
     PADDING,
     PROMPTS,
@@ -24,6 +25,7 @@ from encore.config.checkpoints import (
 )
 from encore.config.entries import Backbone
 from encore.errors import EncoreError
+from encore.storage.files import read_object
 
 # The fields of a shape, and what configurations call them.
 SHAPE = {
@@ -134,12 +136,9 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         EncoreError: it is missing, or no JSON object.
     """
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint") from error
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint")
+    return read_object(path, FETCH_AGAIN)
 
 
 def _kind_of_vocabulary(folder: Path) -> str:

@@ -2,15 +2,14 @@
 other files that Transformers can make a tokenizer of, such as SentencePiece's.
 """
 
-import json
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Tokenizer, normalizers
 
-from encore.config.checkpoints import CONFIG, TOKENIZER_SETTINGS, is_seed_encoder
+from encore.config.checkpoints import CONFIG, FETCH_AGAIN, TOKENIZER_SETTINGS, is_seed_encoder
 from encore.data import vocabulary
 from encore.errors import EncoreError
+from encore.storage.files import read_object
 
 SEED_MASK = "<mask>"  # what SEED-Encoder's tokenizer adds behind its file of pieces (its code, SEEDTokenizer)
 READ_AS_BERT = (None, "bert", "distilbert", "electra")  # types of models whose vocab.txt is BERT's
@@ -24,7 +23,7 @@ def save_checkpoint_tokenizer(checkpoint: Path, folder: Path) -> Tokenizer:
         EncoreError: as of ``load_checkpoint_tokenizer``; or texts are not read between [CLS] and [SEP].
     """
     tokenizer = load_checkpoint_tokenizer(checkpoint)
-    seed = is_seed_encoder(_json(checkpoint / CONFIG))
+    seed = is_seed_encoder(read_object(checkpoint / CONFIG, FETCH_AGAIN))
     names = vocabulary.BERTS if seed else vocabulary.special_names(checkpoint)
     vocabulary.save_tokenizer(tokenizer, folder, names)
     special = vocabulary.special_tokens(tokenizer, folder)
@@ -46,14 +45,15 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
     Raises:
         EncoreError: no tokenizer, pieces that are not different, or a file that is no JSON.
     """
-    config = _json(folder / CONFIG)
+    config = read_object(folder / CONFIG, FETCH_AGAIN)
     if is_seed_encoder(config):
         return _seed_encoder(folder)
     if (folder / "tokenizer.json").is_file():
         return vocabulary.load_tokenizer(folder)
     if not (folder / "vocab.txt").is_file() or config.get("model_type") not in READ_AS_BERT:
         return _by_transformers(folder)
-    tokenizer, settings = _build(folder, _pieces(folder)), _json(folder / TOKENIZER_SETTINGS[0])
+    tokenizer = _build(folder, _pieces(folder))
+    settings = read_object(folder / TOKENIZER_SETTINGS[0], FETCH_AGAIN)
     lower = bool(settings.get("do_lower_case", True))
     print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
     tokenizer.normalizer = normalizers.BertNormalizer(
@@ -108,10 +108,3 @@ def _pieces(folder: Path) -> list[str]:
         if first.setdefault(piece, number) != number:
             raise EncoreError(f"{path}, line {number}: {piece!r} is in line {first[piece]} already; fix the file")
     return pieces
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-    except (ValueError, TypeError, RecursionError) as error:
-        raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error

@@ -34,7 +34,6 @@ class JudgedFields(FormFields):
         description="of queries or documents that do not exist; `drop` leaves them out and counts them, `keep` leaves "
         "out those of queries, and has the documents never found, as trec_eval",
     )
-
     listed_negatives: bool = Field(
         False,
         description="in place of negatives from BM25's run, steps take passages that are judged 0 in training or, for "
@@ -42,14 +41,9 @@ class JudgedFields(FormFields):
     )
 
     @property
-    def lists_negatives(self) -> bool:
-        """True if it is said to list them."""
-        return self.listed_negatives
-
-    @property
-    def takes_listed_negatives(self) -> bool:
-        """True if it is said to list them."""
-        return self.listed_negatives
+    def listed_negatives_used(self) -> Literal["never", "always"]:
+        """In all steps, where it lists them."""
+        return "always" if self.listed_negatives else "never"
 
     def to_spec(self) -> dict[str, Any]:
         """Its part of a collection's spec, without defaults, so that folders keep their names."""

@@ -4,7 +4,6 @@ The folder has ``tokenizer.json`` (all that the ``tokenizers`` library needs), `
 ``AutoTokenizer``; it names the special tokens) and, of WordPiece, ``vocab.txt`` (one piece a line, by id).
 """
 
-import json
 import shutil
 import sys
 from collections import Counter
@@ -17,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from encore.config.checkpoints import FETCH_AGAIN
 from encore.config.languages import DOTLESS, ENGLISH, WITHOUT_BLANKS
 from encore.errors import EncoreError
-from encore.storage.files import write_json, write_text
+from encore.storage.files import read_object, write_json, write_text
 
 CONFIG = "tokenizer_config.json"
 FILES = ("tokenizer.json", CONFIG, "vocab.txt")
@@ -176,12 +176,8 @@ def special_names(folder: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", CONFIG):
-        path = folder / name
-        try:
-            said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            tokens = {role: said[role] for role in ROLES if said.get(role)}
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error
+        said = read_object(folder / name, FETCH_AGAIN)
+        tokens = {role: said[role] for role in ROLES if said.get(role)}
         found |= {role: each["content"] if isinstance(each, dict) else str(each) for role, each in tokens.items()}
     return found or dict(BERTS)
 

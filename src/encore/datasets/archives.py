@@ -4,7 +4,6 @@ Encore's own collections are shipped in one, in ``embedded/``. In ``datasets.yam
 so that it is found from any working directory, in a clone and in an installed package.
 """
 
-import json
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from encore.config.datasets import CollectionFields, MadeFrom
 from encore.datasets.kinds import BuildInputs
 from encore.datasets.source_files import refuse_changed
 from encore.errors import EncoreError
-from encore.storage.files import remembered_contents, write_json
+from encore.storage.files import read_object, remembered_contents, write_json
 
 EMBEDDED = "{embedded}/"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
@@ -76,23 +75,10 @@ def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Itera
 
 def add_statistics(folder: Path, source: Path, counts: dict[str, Any]) -> dict[str, Any]:
     """The counts of a written collection, with others that its source states; also in its ``statistics.json``."""
-    if others := stated(source):
+    if others := read_object(source / STATISTICS, "correct or remove it"):
         counts = {**others, **counts}
         write_json(folder / STATISTICS, counts)
     return counts
-
-
-def stated(source: Path) -> dict[str, Any]:
-    """What a folder's ``statistics.json`` says; nothing without that file.
-
-    Raises:
-        EncoreError: it is not a JSON object.
-    """
-    path = source / STATISTICS
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise EncoreError(f"{path} is not a JSON object ({error}); correct or remove it") from error
 
 
 def _located(path: str) -> Path:

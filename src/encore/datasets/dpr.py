@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import ijson
 from pydantic import Field, model_validator
@@ -71,9 +71,9 @@ class DprFields(CollectionFields):
         return self
 
     @property
-    def lists_negatives(self) -> bool:
-        """True: files of training questions list them."""
-        return True
+    def listed_negatives_used(self) -> Literal["if asked"]:
+        """In steps that ask for them: files of training questions list some."""
+        return "if asked"
 
     def files(self) -> list[str]:
         """Every file that is read, by its place."""

@@ -13,9 +13,10 @@ from encore.config.datasets import KnownSize
 from encore.data.collection import NEGATIVES, Collection, Row, write_collection
 from encore.data.text_fields import Form
 from encore.data.validation import Located
-from encore.datasets.archives import FolderFields, add_statistics, opened, stated
+from encore.datasets.archives import STATISTICS, FolderFields, add_statistics, opened
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
+from encore.storage.files import read_object
 from encore.storage.text_files import numbered_objects
 
 NEEDED = {  # fields of every row, by file
@@ -40,7 +41,7 @@ class PreparedFields(FolderFields):
     def known_size(self) -> KnownSize:
         """The counts that a folder's ``statistics.json`` has; nothing of an archive, or without that file."""
         try:
-            counts = stated(Path(self.path, self.folder))
+            counts = read_object(Path(self.path, self.folder, STATISTICS), "correct or remove it")
             queries = {split: float(each["queries"]) for split, each in counts["splits"].items()}
             articles, sections = (float(counts[name]) if name in counts else None for name in ("articles", "sections"))
             return KnownSize(float(counts["passages"]), articles=articles, sections=sections, queries=queries)

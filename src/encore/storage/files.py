@@ -241,6 +241,21 @@ def open_text(path: Path) -> io.TextIOWrapper:
     return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 
+def read_object(path: Path, fix: str) -> dict[str, Any]:
+    """The JSON object that a file holds; an empty one without the file.
+
+    Args:
+        fix: what to do where it holds something else.
+
+    Raises:
+        EncoreError: it does.
+    """
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise EncoreError(f"{path} is not a JSON object ({error}); {fix}") from error
+
+
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write one JSON object a line; ``.gz`` is compressed, and equal rows give equal bytes."""
     with open_text_writer(path) as file:

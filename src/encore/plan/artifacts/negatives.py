@@ -40,7 +40,8 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
 
 def _refuse_answers_in_lists(plan: Planner, step: FinetuneStep) -> None:
     """Refuse to leave answers out of a list, which nothing looks through; DPR publishes its own without any."""
-    own = plan.resolve.dataset(step.collection).fields.takes_listed_negatives and "bm25" in step.negatives.split("+")
+    used = plan.resolve.dataset(step.collection).fields.listed_negatives_used
+    own = used == "always" and "bm25" in step.negatives.split("+")
     if step.exclude_answers and (listed := step.systems_file or step.triples or ("the dataset" if own else None)):
         raise EncoreError(
             f"`exclude_answers` looks through what was retrieved, and negatives are listed ({listed}); take those with "
@@ -79,7 +80,8 @@ def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact |
     Raises:
         EncoreError: its further positives come from BM25's run, or the list is unavailable.
     """
-    published = step.published_negatives or plan.resolve.dataset(step.collection).fields.takes_listed_negatives
+    used = plan.resolve.dataset(step.collection).fields.listed_negatives_used
+    published = step.published_negatives or used == "always"
     if not (published or step.triples):
         return None
     if step.positives == "answers":
@@ -93,7 +95,7 @@ def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact |
 
 def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     """Negatives that a collection was published with."""
-    if not plan.resolve.dataset(step.collection).fields.lists_negatives:
+    if plan.resolve.dataset(step.collection).fields.listed_negatives_used == "never":
         raise EncoreError(
             f"dataset {plan.resolve.dataset(step.collection).name!r} lists no negatives; let the step have "
             "`published_negatives: false`, and BM25's are drawn"
