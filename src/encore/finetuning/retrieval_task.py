@@ -39,7 +39,7 @@ class RetrievalTask(Task):
         return len(self.queries)
 
     def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
-        """By chance, or by topic."""
+        """By chance, or by cluster."""
         if self.clusters is None:
             return super().order(batch, seed, epoch)
         return order_by_cluster(self.clusters, batch, seed, epoch)

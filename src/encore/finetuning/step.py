@@ -73,13 +73,8 @@ def finetune(
     """
     step = checked(FinetuneStep, spec["step"], "fine-tuning step")
     store, judged = TokenStore(tokens), Collection(collection)
-    encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
-    project(encoder, step.projector, heads, spec["seed"])
-    if step.negatives == "index":
-        encoder = query_tower_alone(encoder)
-    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
-    for tower in {encoder, encoder.query_tower}:
-        tower.config = replace(tower.config, **changes)
+    heads = checkpoint.load_heads(weights)
+    encoder = _learner(step, embed.load_for_tokens(weights, store), heads, spec["seed"])
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     excluded = no_negatives(judged, step.train_split, spec)
     queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], excluded)
@@ -93,10 +88,6 @@ def finetune(
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, weights)
     print(f"{len(task)} training queries", flush=True)
-    validate = None
-    if step.validate_every:
-        pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, spec))
-        validate = Validation(step, pool, store)
     done = train(
         task,
         encoder,
@@ -105,7 +96,7 @@ def finetune(
         spec["seed"],
         state,
         spec["numerics"],
-        validate,
+        _validation(step, judged, store, spec),
         step.validate_every,
         checkpoint_seconds,
         workers=workers,
@@ -113,19 +104,30 @@ def finetune(
     done.counts = {"queries": len(queries)}
     if not launch.leads():
         return done
-    checkpoint.save_model(
-        encoder,
-        heads | own.state_dict(),
-        output,
-        store.tokenizer_folder,
-        step.length,
-        step.query_length,
-        _how_it_scores(step),
-    )
+    tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
+    checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:
         write_record(output / "validation.tsv", done.validations, step.validation_measure)
     return done
+
+
+def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], seed: int) -> Encoder:
+    """The parent's model as the step trains it."""
+    project(encoder, step.projector, heads, seed)
+    learner = query_tower_alone(encoder) if step.negatives == "index" else encoder
+    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
+    for tower in {learner, learner.query_tower}:
+        tower.config = replace(tower.config, **changes)
+    return learner
+
+
+def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, spec: dict[str, Any]) -> Validation | None:
+    """What chooses the best weights; None where the last ones are taken."""
+    if not step.validate_every:
+        return None
+    pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, spec))
+    return Validation(step, pool, store)
 
 
 def _task(

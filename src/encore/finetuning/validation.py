@@ -78,17 +78,14 @@ def validation_pool(
     sample = smallest((name for name in store.passages.names if name not in needed), step.validation_pool, "pool")
     documents = sorted(needed.union(sample))
     rows, query_rows = store.passages.names.find(documents), store.queries.names.find(positives)
+    positive = np.array([[document in best for document in documents] for best in positives.values()])
+    listed = np.array([[document in excluded.get(name, ()) for document in documents] for name in positives])
     try:
         return Pool(
             queries=np.array([query_rows[name] for name in positives]),
             passages=np.array([rows[document] for document in documents]),
-            positive=np.array([[document in best for document in documents] for best in positives.values()]),
-            left_out=np.array(
-                [
-                    [each in excluded.get(name, ()) and each not in best for each in documents]
-                    for name, best in positives.items()
-                ]
-            ),
+            positive=positive,
+            left_out=listed & ~positive,
         )
     except KeyError as error:
         raise EncoreError(f"{error} is judged, but not in the token store; make the tokens again") from error

@@ -29,16 +29,14 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs its own negatives; let `negatives` be another than none")
-    form = "vectors" if step.loss == "kl-in-batch" else "scores"
-    wanted = [(name, form) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
     found = [_published(plan, lineage, step)] if step.teacher_scores else []
     if step.loss == "residual":
-        return {
-            f"teacher{number}": _listed(plan, lineage, step, name, seed, negatives)
-            for number, name in enumerate(step.teachers)
-        }
-    for name, form in wanted:
-        found.append(_outputs(plan, lineage, step, teacher_of(plan, lineage, name), seed, negatives, form))
+        found = [_listed(plan, lineage, step, name, seed, negatives) for name in step.teachers]
+    else:
+        own = "vectors" if step.loss == "kl-in-batch" else "scores"
+        wanted = [(name, own) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
+        for name, form in wanted:
+            found.append(_outputs(plan, lineage, step, teacher_of(plan, lineage, name), seed, negatives, form))
     return {f"teacher{number}": made for number, made in enumerate(found)}
 
 

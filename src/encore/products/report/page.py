@@ -21,8 +21,6 @@ from encore.storage import manifest, typed
 from encore.storage.files import canonical, sha256, write_json, write_text
 
 PAGE, RUNS = "index.html", "index.runs.json"
-
-
 PAPERS = {
     OURS: "Encore",
     "bow": "BoW prediction",
