@@ -1,8 +1,11 @@
-"""Documents and queries on their way into a collection: each is checked, and a bad one is named with its place."""
+"""Documents and queries on their way into a collection: a bad one is named with its place, or left out."""
 
+import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -102,6 +105,41 @@ def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
 def says_something(text: str) -> bool:
     """True if a text holds more than white space and control characters."""
     return _SAYS.search(text) is not None
+
+
+def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+    """The rows that say something; ids of the others go to ``empty``."""
+    for number, row in rows:
+        name = row["_id"]
+        if any(says_something(value) for key, value in row.items() if key != "_id"):
+            yield number, row
+        elif name in empty:
+            raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
+        else:
+            empty.add(name)
+
+
+def asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
+    """The queries that say something; others are counted."""
+    for number, row in rows:
+        if says_something(row["text"]):
+            yield number, row
+        else:
+            left_out["empty_queries"] += 1
+
+
+def once(rows: Iterable[tuple[int, Row]], left_out: Counter[str], seen: set[bytes]) -> Iterator[tuple[int, Row]]:
+    """The rows, of which some are there again to the letter, or in ``seen``, which is filled; these are counted.
+
+    Of each row 8 bytes of a digest are held, in a set: some 100 bytes.
+    """
+    for number, row in rows:
+        digest = blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=8).digest()
+        if digest in seen:
+            left_out["repeated_rows"] += 1
+        else:
+            seen.add(digest)
+            yield number, row
 
 
 def _fault(row: Row, what: str) -> str | None:

@@ -5,10 +5,8 @@
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
-import json
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -22,7 +20,7 @@ from encore.data.collection import NEGATIVES, Judgment, refuse_shared, write_col
 from encore.data.judgments import JudgedFields, not_relevant
 from encore.data.qrels import read_negatives
 from encore.data.text_fields import Form
-from encore.data.validation import Located, Row, says_something
+from encore.data.validation import Located, Row, asked, once, without_empty
 from encore.datasets import counting
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_changed
@@ -318,18 +316,6 @@ def _queries(path: Path) -> Iterator[tuple[int, Row]]:
         yield number, kept if cluster is None else {**kept, "metadata": {"cluster": str(cluster)}}
 
 
-def without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
-    """The rows that say something; ids of the others go to ``empty``."""
-    for number, row in rows:
-        name = row["_id"]
-        if any(says_something(value) for key, value in row.items() if key != "_id"):
-            yield number, row
-        elif name in empty:
-            raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
-        else:
-            empty.add(name)
-
-
 def _windows(
     rows: Iterable[tuple[int, Row]], words: int, stride: int, parts: dict[str, list[str]]
 ) -> Iterator[tuple[int, Row]]:
@@ -346,29 +332,6 @@ def _of_windows(judgments: Iterable[Judgment], parts: Mapping[str, list[str]]) -
     """A judgment of each passage of a judged document (Dai and Callan 2019, 3); of an unknown one, of itself."""
     for each in judgments:
         yield from (each._replace(document=name) for name in parts.get(each.document, [each.document]))
-
-
-def asked(rows: Iterable[tuple[int, Row]], left_out: Counter[str]) -> Iterator[tuple[int, Row]]:
-    """The queries that say something; others are counted."""
-    for number, row in rows:
-        if says_something(row["text"]):
-            yield number, row
-        else:
-            left_out["empty_queries"] += 1
-
-
-def once(rows: Iterable[tuple[int, Row]], left_out: Counter[str], seen: set[bytes]) -> Iterator[tuple[int, Row]]:
-    """Rows without duplicates, also of rows in ``seen``, to which they are added; duplicates are counted.
-
-    A digest of 8 bytes is kept for each row: about 100 bytes in a set.
-    """
-    for number, row in rows:
-        digest = blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=8).digest()
-        if digest in seen:
-            left_out["repeated_rows"] += 1
-        else:
-            seen.add(digest)
-            yield number, row
 
 
 def _count_texts(path: Path) -> tuple[int, int]:

@@ -10,8 +10,7 @@ from typing import Any
 
 from encore.data.collection import Judgment, left_out, rows_of_answers, write_collection
 from encore.data.columns import NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
-from encore.data.validation import Located, LocatedFiles, Row, says_something
-from encore.datasets.beir import asked, once, without_empty
+from encore.data.validation import Located, LocatedFiles, Row, asked, once, says_something, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
 from encore.storage.files import appearing
