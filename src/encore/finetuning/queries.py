@@ -78,10 +78,17 @@ def judged_queries(
         raise EncoreError(f"no query has as many as {least_negatives} negatives; lower `least_negatives`")
     names = sampled(enough, queries, sample)
     rows = store.queries.names.find(names)
-    documents = [[each.get(name, {}) for each in (judgments, negatives, positives or {}, excluded)] for name in names]
-    passages = store.passages.names.find(document for listed in documents for each in listed for document in each)
+    listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
+    passages = store.passages.names.find(document for each in listed for document in each)
+    unjudged = store.passages.names.find(document for name in names for document in excluded.get(name, ()))
     try:
-        found = [_query(rows[name], *listed, passages) for name, listed in zip(names, documents, strict=True)]
+        found = [
+            _query(
+                *(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages),
+                kept_out=frozenset(unjudged[document] for document in excluded.get(name, ()) if document in unjudged),
+            )
+            for name in names
+        ]
     except KeyError as error:
         raise EncoreError(
             f"{error} is judged or a negative, but not in the token store; make the tokens again"
@@ -99,11 +106,10 @@ def _query(
     judged: Mapping[str, int],
     negatives: Mapping[str, int],
     positives: Mapping[str, int],
-    excluded: Set[str],
     passages: Mapping[str, int],
+    kept_out: Set[int],
 ) -> Query:
-    """What is ``excluded`` counts as judged, and as relevant where it would be a negative in a batch."""
-    kept_out = frozenset(passages[document] for document in excluded if document in passages)
+    """``kept_out``: passages that count as judged, and as relevant where they would be negatives in a batch."""
     further = {passages[document] for document in positives}
     return Query(
         row=row,
