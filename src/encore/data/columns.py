@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -87,12 +87,8 @@ class Meaning:
     def asked(self, row: Row) -> Asked:
         """A query with its passages."""
         own = {"_id": self._id(row, "_id")} if "_id" in self.columns else {}
-        positives, negatives = (
-            list(_passages(row.get(self.columns.get(name, "")))) for name in ("positives", "negatives")
-        )
-        answers = [
-            each for each in row.get(self.columns.get("answers", "")) or () if isinstance(each, str) and each.strip()
-        ]
+        positives, negatives = (list(_passages(self._value(row, name))) for name in ("positives", "negatives"))
+        answers = [each for each in self._value(row, "answers") or () if isinstance(each, str) and each.strip()]
         return Asked({**own, "text": self._said(row)}, positives, negatives, answers)
 
     def _id(self, row: Row, name: str) -> str:
@@ -103,10 +99,15 @@ class Meaning:
             )
         return str(found)
 
+    def _value(self, row: Row, name: str) -> Any:
+        """What a row has of a field; one that need not be there may begin in a later row than the first."""
+        column = self.columns.get(name, "")
+        return row.get(column if column in row else _optional(self.what, tuple(row)).get(name, ""))
+
     def _text(self, row: Row, name: str) -> str | None:
-        found = row.get(self.columns.get(name, ""))
+        found = self._value(row, name)
         if not isinstance(found, str | None):
-            raise EncoreError(f"{self.columns[name]} is {quoted(found)}, no text; put it in quotes")
+            raise EncoreError(f"{self.columns.get(name, name)} is {quoted(found)}, no text; put it in quotes")
         return found
 
     def _said(self, row: Row) -> str:
@@ -161,6 +162,11 @@ def hinted(path: str) -> What | None:
     """What a file's name, or else a folder's, says of it."""
     parts = (part.lower() for part in reversed(PurePath(path).parts))
     return next((what for part in parts for what, pattern in HINTS.items() if re.search(pattern, part)), None)
+
+
+@lru_cache
+def _optional(what: What, columns: tuple[str, ...]) -> dict[str, str]:
+    return _chosen(OPTIONAL.get(what, {}), {name.lower(): name for name in columns})
 
 
 def _chosen(wanted: Names, there: Mapping[str, str]) -> dict[str, str]:

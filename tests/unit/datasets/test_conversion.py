@@ -270,6 +270,7 @@ REFUSED = [
         "docs.2, line 1: id '1' occurs",
     ),
     ({"corpus.tsv": "1\ta\n2\tb\tc\n"}, "corpus.tsv, line 2: 3 columns, 2 are expected"),
+    ({"docs.csv": "docid, Text,text,,\n1,a,b,,\n"}, "docs.csv: two columns are called 'text'; rename or remove one"),
     ({"docs.csv": 'docid,text\n1,"a\n'}, "docs.csv, line 2: cannot be split into columns (unexpected end of data)"),
     ({"docs.csv": 'docid,text\n1,"a"b\n'}, "docs.csv, line 2: cannot be split into columns"),
     ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n<DOC>\n"}, "docs.trec, line 4: <DOC> cannot be here"),
@@ -301,6 +302,52 @@ def test_what_cannot_be_taken_is_refused_with_its_place_and_what_is_there(
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [path.name for path in Path().iterdir()] == ["raw"]
+
+
+DOCUMENTS = [
+    (
+        "<DOCHDR>\nhttp://x\n</DOCHDR><html><head><title>T</title></head><body>is <p>read</p> too</body></html>",
+        ("T", "is read too"),
+    ),
+    ("<BODY><SLUG>x</SLUG><HEADLINE>H</HEADLINE>\n<TEXT>in a body</TEXT></BODY>", ("H", "in a body")),
+    ("<HL>H</HL><LP>leads</LP><DATE>1</DATE><TEXT>and goes on</TEXT>", ("H", "leads and goes on")),
+    ("<TITLE>T</TITLE><ABSTRACT>is its text</ABSTRACT>", ("T", "is its text")),
+]
+
+
+@pytest.mark.parametrize(("inner", "read"), DOCUMENTS)
+def test_no_text_of_a_trec_document_is_lost(inner: str, read: tuple[str, str], tmp_path: Path) -> None:
+    """Of the web (GOV2, WT10g), AQUAINT, the Wall Street Journal, and of fields of their own."""
+    (tmp_path / "docs").write_text(f"<DOC>\n<DOCNO>1</DOCNO>\n{inner}\n</DOC>\n")
+    convert(tmp_path / "docs", tmp_path / "made")
+    (row,) = Collection(tmp_path / "made").corpus()
+    assert (row["title"], " ".join(row["text"].split())) == read
+
+
+def test_what_the_first_row_lacks_is_read_of_later_ones(tmp_path: Path) -> None:
+    """Titles and listed negatives, which need not be there."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    rows = {"id": "a", "contents": "x"}, {"id": "b", "contents": "y", "Title": "Lift"}, {"id": "c", "contents": "z"}
+    (raw / "corpus.jsonl").write_text(lines(*rows))
+    first, second = tevatron("q1", "lift", ["a"], []), tevatron("q2", "drag", ["b"], ["c"]) | {"answers": ["z"]}
+    del first["negative_passages"]
+    (raw / "train.jsonl").write_text(lines(first, second))
+    convert(raw, tmp_path / "made")
+    made = Collection(tmp_path / "made")
+    assert [row["title"] for row in made.corpus()] == ["", "Lift", ""]
+    assert (list(made.negatives("train")), made.answers()) == ([("q2", "c", 1)], {"q2": ["z"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "split"), [("qrels.training", "train"), ("development-qrels", "dev"), ("qrels", "test")]
+)
+def test_a_name_says_what_judgments_are_of(name: str, split: str, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    for each, text in {**SMALL, f"{name}.txt": "1 0 1 1\n"}.items():
+        (tmp_path / "raw" / each).write_text(text)
+    convert(tmp_path / "raw", tmp_path / "made")
+    assert Collection(tmp_path / "made").splits() == [split]
 
 
 def test_what_is_not_read_is_said(tmp_path: Path) -> None:

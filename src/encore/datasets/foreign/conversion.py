@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.storage.files import appearing
 from encore.storage.progress import Progress
 
-_SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(?![a-z])")
+_SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(ing|elopment)?(?![a-z])")
 _SHARD = re.compile(r"\d+-of-\d+")  # of one table, as Hugging Face writes them
 USES: Mapping[What, str] = {"training": "train", "judgments": "test"}  # where no name says another
 SHOWN = 8  # names in a message

@@ -6,6 +6,7 @@
 import csv
 import html
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,19 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from encore.data.columns import is_header
+from encore.data.columns import OPTIONAL, is_header
 from encore.data.validation import Row
 from encore.datasets.dpr import elements
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 from encore.storage.text_files import DAMAGED, LONGEST, numbered_lines, numbered_objects, numbered_records, opened
 
 Rows = Iterator[tuple[int, Row]]
 HEAD = 4096  # bytes that tell a form
 _MARKUP = re.compile(r"</?[A-Za-z!][^<>]*>")
 _FIELD = re.compile(r"<(\w+)[^<>]*>(.*?)</\1>", re.DOTALL)
+_WRAPPER = re.compile(r"</?(?:body|html)\b[^<>]*>", re.IGNORECASE)
+_BESIDE = ("docno", "docid", "dochdr", *OPTIONAL["passages"]["title"])  # of a document, beside its text
+_NO_TEXT = re.compile(rf"<({'|'.join(_BESIDE)})\b[^<>]*>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _JUDGMENT = r"(\S+\tQ?\d+\t\S+\t|\S+ +Q?\d+ +\S+ +)-?\d+(\.0+)?\s*?(\n|$)"  # its second column is a number
 _LABEL = re.compile(r"(?i)(number|topic|description|narrative)\s*:")
 
@@ -119,8 +123,7 @@ def _quoted(path: Path, between: str) -> Rows:
     try:
         for fields in reader:
             if fields and not names:
-                names = fields if is_header(fields) else _numbered(fields)
-                fields = [] if names is fields else fields
+                names, fields = (_header(path, fields), []) if is_header(fields) else (_numbered(fields), fields)
             if fields:  # a blank line has none
                 yield began, _fitting(path, began, names, fields)
             began = reader.line_num + 1
@@ -130,6 +133,13 @@ def _quoted(path: Path, between: str) -> Rows:
         ) from error
     finally:
         csv.field_size_limit(before)
+
+
+def _header(path: Path, fields: list[str]) -> list[str]:
+    names = [name.strip() for name in fields]
+    if twice := [name for name, count in Counter(map(str.lower, names)).items() if name and count > 1]:
+        raise EncoreError(f"{path}: two columns are called {quoted(twice[0])}; rename or remove one")
+    return names
 
 
 def _numbered(fields: list[str]) -> list[str]:
@@ -145,12 +155,16 @@ def _fitting(path: Path, number: int, names: list[str], fields: list[str]) -> Ro
 
 
 def _trec_documents(path: Path) -> Rows:
-    """The elements of each ``<DOC>``; what is in none of them is its text, if it has no ``<TEXT>``."""
+    """The elements of each ``<DOC>`` and its ``<BODY>``; without a ``<TEXT>`` all but id, header and titles is it."""
     for number, inner in _between(path, "DOC"):
         row: Row = {}
+        inner = _WRAPPER.sub(" ", inner)
         for name, value in _FIELD.findall(inner):
-            row[name.lower()] = "\n".join([*filter(None, [row.get(name.lower())]), _plain(value)])
-        yield number, {"text": _plain(_FIELD.sub("", inner)), **row}
+            ours = "text" if name.lower() in ("lp", "leadpara") else name.lower()  # of the Wall Street Journal
+            row[ours] = "\n".join([*filter(None, [row.get(ours)]), _plain(value)])
+        if "text" not in row:
+            row = {name: row[name] for name in _BESIDE if name in row} | {"text": _plain(_NO_TEXT.sub("", inner))}
+        yield number, row
 
 
 def _trec_topics(path: Path) -> Rows:
