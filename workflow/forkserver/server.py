@@ -53,7 +53,8 @@ def main(address: str) -> None:
             warm_up()
             listener.bind(address)
         except OSError as error:
-            print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
+            if not select.select([sys.stdin], [], [], 0)[0]:  # else Snakemake has ended, and removed the folder
+                print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
         else:
             job = serve(listener, known)
     if job:
