@@ -33,6 +33,7 @@ from encore.training.checkpoint import save_checkpoint
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "unit"
 LEFT_OUT = "left out"
+TOGETHER = ("two-training", "two-predicting")  # parts that two GPUs work on
 
 # What is measured at, on a GPU and to see on a CPU that everything runs.
 FULL: Facts = {
@@ -53,6 +54,7 @@ FULL: Facts = {
     "passage_lengths": (144, 128),
     "query_length": 32,
     "expanded": 24,  # passages that queries are predicted for
+    "predicted": 64,  # tokens of such a query
     "distilled": (96, 154, 36),  # TCT-ColBERT's batch, and tokens of its passages and queries
 }
 QUICK: Facts = {
@@ -73,6 +75,7 @@ QUICK: Facts = {
     "passage_lengths": (24, 20),
     "query_length": 10,
     "expanded": 4,
+    "predicted": 4,
     "distilled": (4, 24, 10),
 }
 
@@ -161,11 +164,11 @@ MEASURED: dict[str, Callable[[Facts], Facts]] = {
 LIMITS = {
     "peaks": 25,
     "tests": 90,
-    "pretraining-512": 65,
+    "pretraining-512": 55,
     "pretraining-packed": 40,
     "finetuning": 30,
     "search": 25,
-    "data": 25,
+    "data": 20,
     "encoding": 30,
     "scoring": 20,
     "pretraining-144": 25,
@@ -174,7 +177,7 @@ LIMITS = {
     "distillation": 20,
     "cross-encoder": 15,
     "checkpoint": 10,
-    "two-processes": 25,
+    **dict.fromkeys(TOGETHER, 20),
 }
 
 
@@ -195,8 +198,9 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     for name, shape in shapes.items():
         program = [python, str(HERE / f"{name.partition('-')[0]}.py"), "--output", str(output), "--name", name]
         found[name] = [*program, *shape, "--repetitions", "2", *small]
-    together = [python, str(HERE / "together.py"), "--output", str(output), "--name", "two-processes"]
-    found["two-processes"] = [*together, *small]
+    for name in TOGETHER:
+        program = [python, str(HERE / "together.py"), "--output", str(output), "--name", name]
+        found[name] = [*program, "--measure", name.removeprefix("two-"), *small]
     return {name: found[name] for name in LIMITS}
 
 
@@ -226,13 +230,14 @@ def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
     for name, command in commands(output, quick).items():
         if name not in names:
             continue
-        if name == "two-processes" and (reason := left_out(quick)):
+        if name in TOGETHER and (reason := left_out(quick)):
             parts.append({"part": name, "ended": f"{LEFT_OUT}: {reason}", "seconds": 0.0})
             continue
         if (earlier := output / f"{name}.json").is_file():
             earlier.unlink()
-        environment = os.environ if name == "two-processes" else one_gpu()
-        parts.append(run_part(name, command, LIMITS[name] + spare, output / f"{name}.log", environment))
+        environment = os.environ if name in TOGETHER else one_gpu()
+        most = 900.0 if quick else LIMITS[name] + spare  # whether all runs is no matter of seconds
+        parts.append(run_part(name, command, most, output / f"{name}.log", environment))
         spare += LIMITS[name] - parts[-1]["seconds"]
     return parts
 
@@ -251,7 +256,7 @@ def left_out(quick: bool) -> str:
 
 def _measured(folder: Path) -> Facts:
     """What the parts have measured that no program of their own belongs to."""
-    paths = {name: folder / f"{name}.json" for name in (*MEASURED, "two-processes")}
+    paths = {name: folder / f"{name}.json" for name in (*MEASURED, *TOGETHER)}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 

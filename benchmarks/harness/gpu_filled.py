@@ -68,23 +68,29 @@ def predicting(sizes: Facts) -> Facts:
 
     Its weights are random, so that no query ends before its last token: at most as many hours.
     """
-    shape = SHAPES[sizes["model"]] | {"dropout": 0.0}
-    spec = {"per_passage": PER_PASSAGE, "top_k": 10, "length": 512, "query_length": 64, "seed": 0}
-    spec["numerics"] = setting_of(sizes, LENGTH, full=False).numerics()
-    with tempfile.TemporaryDirectory() as place:
+    found = sampled(sizes, 1)
+    return {
+        "queries_per_second": rounded(found),
+        "gpu_hours_of_all": rounded(sizes["passages"] * PER_PASSAGE / found / 3600),
+    }
+
+
+def sampled(sizes: Facts, processes: int) -> float:
+    """Queries a second of all processes together, of which this is one; each writes those of as many passages."""
+    shape, each = SHAPES[sizes["model"]] | {"dropout": 0.0}, sizes["expanded"]
+    spec = {"per_passage": PER_PASSAGE, "top_k": 10, "length": 512, "query_length": sizes["predicted"], "seed": 0}
+    spec |= {"numerics": setting_of(sizes, LENGTH, full=False).numerics()}
+    with tempfile.TemporaryDirectory() as place, mock.patch.object(sampling, "BLOCK", each):
         folder = Path(place)
-        store, _ = texts.write_judged(folder / "store", sizes["expanded"] // 2, LENGTH, QUERY, VOCABULARY, full=False)
+        judged = (processes * each // 2, LENGTH, QUERY, VOCABULARY)  # with two passages for each query
+        store, _ = texts.write_judged(folder / "store", *judged, full=False)
         written = texts.as_text(store.passages, store.pieces)
         rows = [{"_id": str(row), "title": "", "text": text} for row, text in enumerate(written)]
         write_collection(folder / "collection", rows, [], {})
         made, words = doc2query.create(shape, 0, store.tokenizer_folder)
         doc2query.save_model(folder / "model", made, words)
-        few = timing.time_of(lambda: list(sampling.sample(spec, folder / "model", folder / "collection", folder / "a")))
-    found = len(rows) * PER_PASSAGE / few.wall
-    return {
-        "queries_per_second": rounded(found),
-        "gpu_hours_of_all": rounded(sizes["passages"] * PER_PASSAGE / found / 3600),
-    }
+        took = timing.time_of(lambda: sampling.sample(spec, folder / "model", folder / "collection", folder / "a"))
+    return len(rows) * PER_PASSAGE / took.wall
 
 
 def memory(sizes: Facts) -> Facts:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.support import served, side_by_side
 from tests.support.quick_benchmark import ROOT, quick
 from tests.support.simulated_gpu import simulated_gpu
 
@@ -79,7 +80,7 @@ def test_a_part_of_the_gpu_benchmark_measures(part: str, tmp_path: Path, monkeyp
     if part == "encoding":
         pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
-    with nullcontext() if part in ("encoding", "predicting") else simulated_gpu():
+    with nullcontext() if part == "encoding" else simulated_gpu():
         found = gpu.MEASURED[part](gpu.QUICK)
     numbers = [*_numbers({key: value for key, value in found.items() if key != "setting"})]
     assert numbers
@@ -101,14 +102,28 @@ def _numbers(content: object) -> Iterator[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("measure", ["training", "predicting"])
+def test_two_processes_work_each_on_its_gpu(measure: str, tmp_path: Path) -> None:
+    """Simulated ones; each writes the queries of its own half of the passages."""
+    write_json(tmp_path / "two-alone.json", {"samples_per_second": 0.5})
+    command = [served.python(), str(ROOT / "benchmarks/together.py"), "--quick", "--name", "two"]
+    told = side_by_side.printed([*command, "--measure", measure, "--output", str(tmp_path)], on_gpus=True)
+    assert [text.count("block 1 of 1 ") for text in told] == [measure == "predicting"] * 2
+    (found,) = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
+    assert found["processes"] == 2
+    assert found["speed_of_one"] == pytest.approx(2 * found["samples_per_second"], 0.01)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.device_count() == 1, reason="needs two GPUs or none")
 def test_two_processes_are_measured_beside_one(tmp_path: Path) -> None:
-    done = quick("gpu", tmp_path, "--only", "two-processes")
-    assert "| two-processes | done |" in done.stdout, (tmp_path / "two-processes.log").read_text()
-    found = json.loads((tmp_path / "two-processes.json").read_text())
-    assert found["processes"] == 2
-    assert 0 < found["speed_of_one"] < 3
-    assert not (tmp_path / "two-processes-alone.json").exists()
+    done = quick("gpu", tmp_path, "--only", *gpu.TOGETHER)
+    for part in gpu.TOGETHER:
+        assert f"| {part} | done |" in done.stdout, (tmp_path / f"{part}.log").read_text()
+        found = json.loads((tmp_path / f"{part}.json").read_text())
+        assert found["processes"] == 2
+        assert found["speed_of_one"] > 0
+        assert not (tmp_path / f"{part}-alone.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -130,6 +145,6 @@ def test_the_parts_of_the_gpu_benchmark_end_in_eight_minutes(tmp_path: Path, mon
         return {"part": name, "ended": "done", "seconds": 10.0}
 
     monkeypatch.setattr(gpu, "run_part", part)
-    gpu._run(tmp_path, ["peaks", "search", "checkpoint"], quick=True)
+    gpu._run(tmp_path, ["peaks", "search", "checkpoint"], quick=False)
     peaks, search, checkpoint = (gpu.LIMITS[name] for name in ("peaks", "search", "checkpoint"))
     assert given == [peaks, peaks + search - 10, peaks + search + checkpoint - 20]

@@ -1,9 +1,6 @@
 """Two processes that train together learn what one learns with the whole batch."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,16 +15,9 @@ from encore.models.memory import PartSize
 from encore.training import loop
 from encore.training.distributed import ProcessGroup
 from encore.training.record import Trained
-from tests.support import two_processes
+from tests.support import side_by_side, two_processes
 from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_training import NUMERICS, step_of
-from tests.support.warm import SIMULATED_GPU
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Pair(NamedTuple):
@@ -41,27 +31,9 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module", params=["processor", "gpu"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """What two processes learn, each with a simulated GPU, or without."""
-    folder, port = tmp_path_factory.mktemp("pair"), free_port()
+    folder, on_gpus = tmp_path_factory.mktemp("pair"), request.param == "gpu"
     command = [sys.executable, "-m", "tests.support.two_processes", str(folder)]
-    paths = os.pathsep.join(sys.path)
-    common = {
-        **os.environ,
-        "PYTHONPATH": paths,
-        "WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-    }
-    if request.param == "gpu":
-        common |= {SIMULATED_GPU: "1", "LOCAL_WORLD_SIZE": "2"}
-    both = [
-        subprocess.Popen(
-            command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE, text=True
-        )
-        for rank in range(2)
-    ]
-    printed = [process.communicate(timeout=600)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    return Pair(request.param == "gpu", folder, printed)
+    return Pair(on_gpus, folder, side_by_side.printed(command, *sys.path, on_gpus=on_gpus))
 
 
 @pytest.mark.parametrize("case", two_processes.CASES)
