@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 from encore.config.run import RunConfig
@@ -13,6 +14,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
+from encore.models.encoder import Encoder
 from encore.plan import folders
 from encore.plan.artifact import Topics
 from encore.plan.plan import Plan
@@ -125,6 +127,29 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):
     same = [(home / name / "run.npz").read_bytes() for name in (output, f"{output}-twice")]
     assert same[0] == same[1]
     assert json.loads((home / output / "manifest.json").read_text())["results"] == {"queries": 12, "pairs": 96}
+
+
+def test_the_program_continues_in_smaller_parts_where_memory_runs_out(home, first, ranker, monkeypatch):
+    """There is memory for three texts at a time; the runs are those that all of it makes."""
+    flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first", "--output")
+    assert "out of memory" not in succeed(home, "rerank", SPEC, *flags, f"in-all-{ranker.name}")
+    sizes = []
+
+    def forward(self, ids, mask, segments=None, whole=Encoder.forward):
+        sizes.append(len(ids))
+        if len(ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, ids, mask, segments)
+
+    monkeypatch.setattr(Encoder, "forward", forward)
+    assert "out of memory; continuing with " in succeed(home, "rerank", SPEC, *flags, f"in-little-{ranker.name}")
+    assert sizes[0] > 3 >= sizes[-1]
+    expected, found = (read_run(home / f"{name}-{ranker.name}") for name in ("in-all", "in-little"))
+    assert {query: its.documents for query, its in found.items()} == {
+        query: its.documents for query, its in expected.items()
+    }
+    for query, its in expected.items():
+        np.testing.assert_allclose(found[query].scores, its.scores, rtol=1e-4, atol=1e-5)
 
 
 # The plan
