@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 
-from encore.config.measures import parse_measure
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes, head_notes
@@ -99,15 +98,15 @@ def _counts(own: list[tuple[str, Ours]]) -> str:
 
 def _thresholds(layout: Layout) -> Iterator[str]:
     """The least relevant grade wherever a measure of a searched dataset says one."""
-    searched = {texts.dataset for texts in layout.texts}
+    least = {(each.dataset, measure): grade for each in layout.texts for measure, grade in each.least_grades.items()}
     labels: dict[tuple[str, int], dict[str, None]] = {}
     for column in layout.shown():
         for cell in layout.cells([column]):
             dataset = layout.dataset_labels.get(cell.dataset, cell.dataset)
-            if dataset in searched and "(rel=" in cell.expression:
-                labels.setdefault((dataset, parse_measure(cell.expression).rel), {})[column.label] = None
-    for (dataset, least), columns in labels.items():
-        yield f"{', '.join(columns)}: relevant are grades from {least} on of {dataset}."
+            if grade := least.get((dataset, cell.expression)):
+                labels.setdefault((dataset, grade), {})[column.label] = None
+    for (dataset, grade), columns in labels.items():
+        yield f"{', '.join(columns)}: relevant are grades from {grade} on of {dataset}."
 
 
 def _seeds(table: Table) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encore.config.languages import SPOKEN, UNKNOWN_SHARE
+from encore.config.measures import parse_measure
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
@@ -35,6 +36,7 @@ class SearchedTexts(SlicePart):
     collection: str
     ignore_copies: bool
     tokens: list[tuple[str, int]] = []
+    least_grades: dict[str, int] = {}  # that count as relevant, by the measures that say so
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """The files that the notes are made from, besides manifests, by folder."""
@@ -78,4 +80,6 @@ def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[dict[str
             tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
             read = [tokens.folder, plan.resolve.passage_length(lineage, request.dataset)]
             own["tokens"] += [read] if read not in own["tokens"] else []
+        if "(rel=" in request.expression:
+            own.setdefault("least_grades", {})[request.expression] = parse_measure(request.expression).rel
     return list(found.values())
