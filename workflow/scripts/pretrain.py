@@ -7,6 +7,7 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore import objectives
 from encore.storage import manifest
 from encore.training import launch
 
@@ -26,13 +27,16 @@ def main() -> None:
     launch.start_processes(arguments.processes)
 
     inputs = [folder for folder in (arguments.tokens, arguments.weights, arguments.prepared) if folder]
-    stage = f"pretrain.{arguments.spec['step']['objective']}"
+    step = objectives.fields(arguments.spec["step"])
+    stage = f"pretrain.{step.objective}"
     recorded = manifest.record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs)
     with recorded if launch.leads() else nullcontext({}) as facts:
         from encore.objectives.parts.step import pretrain
 
         done = pretrain(
-            arguments.spec,
+            step,
+            arguments.spec["seed"],
+            arguments.spec["numerics"],
             arguments.tokens,
             arguments.weights,
             arguments.output,

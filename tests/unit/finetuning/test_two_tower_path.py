@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from encore import objectives
 from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.runs import read_run
@@ -53,9 +54,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pretrained(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
-    step = {"kind": "pretrain", "steps": 2, **STEP, **fields}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    pretraining.pretrain(spec, tokens=home / "tokens", weights=weights, output=output, state=output.parent / "s")
+    step = objectives.fields({"kind": "pretrain", "steps": 2, **STEP, **fields})
+    pretraining.pretrain(step, 0, NUMERICS, home / "tokens", weights, output, output.parent / "s")
     return output
 
 

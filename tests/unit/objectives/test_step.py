@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from encore import objectives
+from encore.config.entries import PretrainStep
 from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.errors import EncoreError
@@ -75,6 +77,10 @@ def spec(**fields: Any) -> dict[str, Any]:
     return {"step": {**STEP, "steps": 5, **fields}, "seed": 0, "numerics": NUMERICS}
 
 
+def training(**fields: Any) -> tuple[PretrainStep, int, dict[str, Any]]:
+    return objectives.fields(spec(**fields)["step"]), 0, NUMERICS
+
+
 def program(
     store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
 ) -> subprocess.CompletedProcess[str]:
@@ -102,17 +108,17 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert not (tmp_path / "state").exists()
 
     with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
-        pretrain(spec(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
+        pretrain(*training(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
     assert manifest.read_manifest(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
 
 
 def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     parent = checkpoint.load_heads(inputs[1])["mlm.bias"]
-    pretrain(spec(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
+    pretrain(*training(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
     learned = checkpoint.load_heads(tmp_path / "mlm")["mlm.bias"]
     assert torch.allclose(learned, parent, atol=0.1)
     assert not torch.equal(learned, parent)
-    pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
+    pretrain(*training(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
     assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
     assert checkpoint.load_encoder(tmp_path / "ict").config == checkpoint.load_encoder(inputs[1]).config
 
@@ -134,13 +140,13 @@ def test_heads_can_learn_alone_before_the_rest(
         return done
 
     monkeypatch.setattr("encore.objectives.parts.step.train", watched)
-    plain = pretrain(spec(**fields), *inputs, tmp_path / "plain", tmp_path / "state")
-    warm = pretrain(spec(**fields, head_warmup=3), *inputs, tmp_path / "warm", tmp_path / "other")
+    plain = pretrain(*training(**fields), *inputs, tmp_path / "plain", tmp_path / "state")
+    warm = pretrain(*training(**fields, head_warmup=3), *inputs, tmp_path / "warm", tmp_path / "other")
     assert seen == [(5, True, True), (3, False, True), (5, True, True)]
     assert warm.steps == plain.steps
     assert warm.flops > plain.flops, "its operations count"
     with pytest.raises(EncoreError, match="trains no module besides the encoder"):
-        pretrain(spec(objective="ict", head_warmup=3), *inputs, tmp_path / "ict", tmp_path / "third")
+        pretrain(*training(objective="ict", head_warmup=3), *inputs, tmp_path / "ict", tmp_path / "third")
 
 
 def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -160,7 +166,7 @@ def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     def modules(output: str, objective: str, **fields: Any) -> set[str]:
-        pretrain(spec(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
+        pretrain(*training(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
         return {name.split(".")[0] for name in checkpoint.load_heads(tmp_path / output)}
 
     assert modules("all", "costa", min_tokens=8) == {"mlm", "projector"}
@@ -180,7 +186,9 @@ def test_losses_on_held_out_examples_are_written_beside_those_in_training(
     for share in (0.0, 0.1):
         output = tmp_path / str(share)
         with manifest.record(output, stage="pretrain", spec={}, inputs=[]):
-            done = pretrain(spec(objective="ict", held_out=share), *inputs, output, tmp_path / "state" / str(share))
+            done = pretrain(
+                *training(objective="ict", held_out=share), *inputs, output, tmp_path / "state" / str(share)
+            )
         made[share] = (output / "held_out.tsv").read_text().splitlines()
     assert made[0.0] == ["step"]
     assert made[0.1][0] == "step\tloss\tcontrast\taccuracy"
@@ -191,7 +199,7 @@ def test_losses_on_held_out_examples_are_written_beside_those_in_training(
 
 def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     with manifest.record(tmp_path / "one", stage="pretrain", spec={}, inputs=[]):
-        alone = pretrain(spec(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")
+        alone = pretrain(*training(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")
     pair = program(*inputs, tmp_path / "two", processes=2, objective="ict")
     assert pair.returncode == 0, pair.stderr
     assert pair.stdout.count("step 5/5") == 1
@@ -224,7 +232,7 @@ def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], t
 )
 def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields: Any, message: str) -> None:
     with pytest.raises(EncoreError, match=re.escape(message)):
-        pretrain(spec(**fields), *inputs, tmp_path / "bad", tmp_path / "state")
+        pretrain(*training(**fields), *inputs, tmp_path / "bad", tmp_path / "state")
 
 
 def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -233,4 +241,4 @@ def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp
     )
     checkpoint.save_model(other, {}, tmp_path / "other", tmp_path / "tokenizer")
     with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
-        pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")
+        pretrain(*training(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

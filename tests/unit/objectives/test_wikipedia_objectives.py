@@ -86,14 +86,10 @@ def test_wlp_finds_the_linking_passage_by_a_sentence_of_the_page_it_links_to(hom
 @pytest.mark.parametrize("objective", ["ict", "bfs", "wlp", "ict_bfs_wlp", "mlm", "costa"])
 def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) -> None:
     single = {"min_tokens": 1} if objective in ("mlm", "costa") else {}
-    spec = {
-        "step": {**STEP, "objective": objective, "steps": 2, "source": "a test", **single},
-        "seed": 0,
-        "numerics": {"precision": "fp32", "threads": 1},
-    }
-    step.pretrain(
-        spec, tokens=home / "tokens", weights=home / "start", output=tmp_path / "model", state=tmp_path / "state"
-    )
+    fields = objectives.fields({**STEP, "objective": objective, "steps": 2, "source": "a test", **single})
+    numerics = {"precision": "fp32", "threads": 1}
+    places = home / "tokens", home / "start", tmp_path / "model", tmp_path / "state"
+    step.pretrain(fields, 0, numerics, *places)
     before, after = (checkpoint.load_encoder(each).word_embeddings for each in (home / "start", tmp_path / "model"))
     assert not torch.equal(before, after)
     assert torch.isfinite(after).all()

@@ -25,7 +25,9 @@ CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
 
 def pretrain(
-    spec: dict[str, Any],
+    step: PretrainStep,
+    seed: int,
+    numerics: dict[str, Any],
     tokens: Path,
     weights: Path,
     output: Path,
@@ -41,36 +43,37 @@ def pretrain(
     use it. Of several processes that train together the first alone writes.
 
     Args:
-        spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
+        step: with its objective's fields (``objectives.fields``).
+        seed: of all chance.
+        numerics: as ``training.loop.train`` takes them.
         state: the folder of checkpoints of this training.
         prepared: what the objective's preparation wrote, where it has one.
         checkpoint_seconds: between two checkpoints.
         workers: processes that make batches ahead.
 
     Raises:
-        EncoreError: a wrong field, texts that the objective cannot use, a vocabulary of another model, a loss that is
-            not finite.
+        EncoreError: lengths or modules that the model does not have, texts that the objective cannot use, a vocabulary
+            of another model, a loss that is not finite.
     """
-    step = objectives.fields(spec["step"])
     store = TokenStore(tokens)
     encoder = checkpoint.load_encoder(weights)
     _check(step, store, encoder)
     objective = objectives.load(step.objective)(step, store, prepared)
-    torch.manual_seed(number(spec["seed"], "heads"))
+    torch.manual_seed(number(seed, "heads"))
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
     task, watched = held_out.hold_out(objective, step.held_out)
     kept, head = _kept(step, heads), _vocabulary_head(heads, weights)
-    spent = _warm_heads(task, encoder, heads, step, spec, state, workers) if step.head_warmup else 0.0
+    spent = _warm_heads(task, encoder, heads, step, seed, numerics, state, workers) if step.head_warmup else 0.0
     trained = train(
         task,
         encoder,
         heads,
         step,
-        spec["seed"],
+        seed,
         state,
-        spec["numerics"],
+        numerics,
         checkpoint_seconds=checkpoint_seconds,
         watched=watched,
         workers=workers,
@@ -95,7 +98,8 @@ def _warm_heads(
     encoder: Encoder,
     heads: nn.ModuleDict,
     step: PretrainStep,
-    spec: dict[str, Any],
+    seed: int,
+    numerics: dict[str, Any],
     state: Path,
     workers: int,
 ) -> float:
@@ -104,7 +108,7 @@ def _warm_heads(
         raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
     warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
     encoder.requires_grad_(False)
-    done = train(task, encoder, heads, warm, spec["seed"], state / "heads", spec["numerics"], workers=workers)
+    done = train(task, encoder, heads, warm, seed, state / "heads", numerics, workers=workers)
     encoder.requires_grad_(True)
     return done.flops
 
