@@ -201,7 +201,8 @@ def randomised(tests: Sequence[Floats], clusters: Sequence[str], samples: int = 
     """
     sums = np.stack([_by_cluster(differences, clusters)[0].mean(axis=1) for differences in tests], axis=1)
     generator = np.random.default_rng(0)
-    observed = np.abs(sums.sum(axis=0)) * (1 - 1e-12)  # rounding must not make an equal sum look smaller
+    rounding = 1e-10 * np.abs(sums).sum(axis=0)  # of a sum that is equal, also where what is added nearly cancels out
+    observed = np.abs(sums.sum(axis=0)) - rounding
     larger = np.zeros(len(tests), dtype=np.int64)
     for start in range(0, samples, 1000):
         signs = 2.0 * generator.integers(0, 2, (min(1000, samples - start), len(sums))) - 1

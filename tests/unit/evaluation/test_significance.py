@@ -106,6 +106,15 @@ def test_the_randomisation_test_averages_over_seeds_and_takes_each_test_by_itsel
     assert significance.randomised([np.repeat(tests[0], 3, axis=1)], list("aabbcd"), samples=2_500) == alone[0]
 
 
+@pytest.mark.parametrize("seed", [26, 31, 32])
+def test_rounding_makes_no_equal_sum_smaller_where_differences_nearly_cancel_out(seed: int) -> None:
+    """Integers add up without rounding, sevenths do not; no sum of integers that is odd is below 1."""
+    whole = np.random.default_rng(seed).integers(-30, 31, (570, 1)).astype(float)
+    whole[0] += 1 - whole.sum()
+    names = [str(number) for number in range(len(whole))]
+    assert significance.randomised([whole / 7], names) == significance.randomised([whole], names) == [1.0]
+
+
 def test_holm_multiplies_the_smallest_most_and_never_falls() -> None:
     assert significance.holm([0.03, 0.01, 0.04, 0.9]) == pytest.approx([0.09, 0.04, 0.09, 0.9])
     assert significance.holm([0.5, 0.6]) == [1.0, 1.0]
