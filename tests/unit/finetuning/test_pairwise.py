@@ -131,6 +131,13 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
 
+def test_pairs_are_those_of_the_released_code(store, collection):
+    """microsoft/ANCE at c8439df, ``NLL`` of model/models.py, on the same vectors; run once in float64."""
+    task = made(store, collection, loss="pairwise", per_query=1, temperature=1.0)
+    _, batch = batch_of(task, [0, 1, 2, 3, 6])
+    assert loss_and_slope(task, batch) == pytest.approx([1.1630651468296915, 0.8127251405805646], rel=1e-12)
+
+
 def pairs_of_batch_by_definition(task, encoder, examples):
     """Mean of -log sigmoid over each query's positive and every passage of its pool that is no answer to it."""
     pool, terms = task.step.in_batch_group or len(examples), []

@@ -172,6 +172,8 @@ def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], 
     assert modules("all", "costa", min_tokens=8) == {"mlm", "projector"}
     assert modules("projector", "costa", min_tokens=8, save_heads=["projector"]) == {"projector"}
     assert modules("none", "costa", min_tokens=8, save_heads=[]) == set()
+    assert modules("simlm", "simlm") == {"mlm", "decoder"}, "the generator is the start, which is there already"
+    assert modules("cocondenser", "cocondenser", packing="article", length=16) == {"mlm", "head"}
     assert modules("parent", "ict", save_heads=[]) == {"mlm"}, "what an objective does not train is handed on"
     with pytest.raises(
         EncoreError, match="step 'costa', field 'save_heads': it trains no module 'decoder'; use some of mlm, p"

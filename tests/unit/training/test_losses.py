@@ -10,6 +10,7 @@ import torch
 
 from encore.training import losses
 from tests.support import oracles
+from tests.support.waves import wave
 
 CASES = [
     "info_nce",
@@ -367,6 +368,20 @@ def test_margins_do_not_see_a_constant_of_a_query() -> None:
     assert losses.margin_mse(student + constant, teacher).item() == pytest.approx(plain, rel=1e-12)
     assert losses.margin_mse(student, teacher - 2 * constant).item() == pytest.approx(plain, rel=1e-12)
     assert losses.margin_mse(teacher + constant, teacher).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_margins_between_queries_are_those_of_the_released_code() -> None:
+    """matchmaker at 210b9da, the in-batch loss of train.py with its ``MSMarginLoss``; run once in float64."""
+    queries, right, wrong = (wave(4, 6, key=key) for key in ("queries", "positives", "negatives"))
+    queries.requires_grad_()
+    wanted = [wave(4, 4, key=f"teacher of {key}") for key in ("positives", "negatives")]
+    student, teacher = (
+        torch.stack(scores, dim=2).flatten(1) for scores in ([queries @ right.T, queries @ wrong.T], wanted)
+    )
+    loss = losses.margin_mse_in_batch(student, teacher)
+    (gradient,) = torch.autograd.grad(loss, queries)
+    slope = (gradient * wave(4, 6, key="direction")).sum().item()
+    assert [loss.item(), slope] == pytest.approx([13.488492996877966, -26.480961894889553], rel=1e-12)
 
 
 @pytest.mark.parametrize("case", DISTILLATION)
