@@ -115,22 +115,16 @@ class Record:
         differ = both[both.table != both.larger]
         return list(dict.fromkeys(differ.index.get_level_values("label")))
 
-    def standings(self, table: str, column: str) -> pd.DataFrame:
-        """A table's objectives, by row and the best first, with ``side``: ``above``, ``below`` or ``at`` the control.
+    def standings(self, table: str, column: str, than: str = "control") -> pd.DataFrame:
+        """A table's objectives, by row and the best first, with ``side``: ``above``, ``below`` or ``at`` a comparator.
 
         What is not significantly above or below, corrected by Holm, is at it; ``holds`` says whether its verdict does.
         """
         cells = self.data(f"tables/{table}").query("column == @column").dropna(subset="verdict")
-        side = cells.delta_control.gt(0).map({True: "above", False: "below"}).where(cells.p_holm_control < SIGNIFICANT)
-        cells = cells.assign(side=side.fillna("at"), holds=cells.verdict.isin([REPRODUCED, HOLDS_HERE]))
+        side = cells[f"delta_{than}"].gt(0).map({True: "above", False: "below"})
+        side = side.where(cells[f"p_holm_{than}"] < SIGNIFICANT).fillna("at")
+        cells = cells.assign(side=side, holds=cells.verdict.isin([REPRODUCED, HOLDS_HERE]))
         return cells.sort_values("reproduced", ascending=False).set_index("row")
-
-    def leads(self, table: str, column: str, over: str) -> pd.DataFrame:
-        """By row: its mean ``lead`` over another row with the same seeds, and under how many ``seeds`` it leads."""
-        values = pd.read_csv(self.folder / "per_seed.csv").query("table == @table and column == @column")
-        by_seed = values.dropna(subset="seed").pivot(index="row", columns="seed", values="value")
-        apart = by_seed - by_seed.loc[over]
-        return pd.DataFrame({"lead": apart.mean(axis=1), "seeds": (apart > 0).sum(axis=1)})
 
     def without(self, table: str, column: str, left_out: str) -> pd.DataFrame:
         """What Holm's correction says otherwise of a table where a row is left out: the marks that change.
@@ -138,7 +132,7 @@ class Record:
         By ``label`` and ``comparator``, and ``side``: ``p`` is corrected over the others, ``was`` as the table has it.
         """
         cells, found = self.data(f"tables/{table}").query("column == @column"), []
-        for comparator in ("none", "control", "mlm"):
+        for comparator in [name.removeprefix("p_holm_") for name in cells if name.startswith("p_holm_")]:
             family = cells[cells[f"p_holm_{comparator}"].notna() & (cells["row"] != left_out)]
             corrected = family.assign(p=holm(family[f"p_{comparator}"].tolist()), was=family[f"p_holm_{comparator}"])
             changed = (corrected.p < SIGNIFICANT) != (corrected.was < SIGNIFICANT)
