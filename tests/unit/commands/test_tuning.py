@@ -27,6 +27,8 @@ GRIDS = {
     "objectives": "objectives",
     "recipes": "recipes",
     "hard-negatives": "hard-negatives",
+    "rivals": "rivals",
+    "rival-recipes": "rival-recipes",
 }  # and the records of their trials
 RECORDS = {Path(f"config/tuning/{name}.yaml"): Path(f"config/tuning/{record}.csv") for name, record in GRIDS.items()}
 
