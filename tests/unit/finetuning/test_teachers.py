@@ -1,6 +1,8 @@
 """From judged queries to TCT HN+: a teacher, what it says, a student, its hard negatives, and both once more."""
 
+import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,20 @@ def test_a_teacher_of_other_negatives_is_one_clear_line(chain: Path) -> None:
         trained(chain, {**KNOWN, "loss": "kl-pairwise"}, "colbert", "never", "negatives", "says-hn")
     with pytest.raises(EncoreError, match=r"says-hn has no vector of row \d+ of the passages"):
         trained(chain, {**TCT, "per_query": 5, "steps": 60}, "colbert", "never", "negatives", "says-hn")
+
+
+def test_students_and_teachers_leave_out_copies_where_they_are_told_to(
+    home: Path, negatives: Path, tmp_path: Path
+) -> None:
+    """Here every passage is a copy of every answer, so none is left to learn from."""
+    place = shutil.copytree(home / "collection", tmp_path / "collection")
+    (place / "copies.tsv.gz").write_bytes(gzip.compress("".join(f"d{row}\td0\n" for row in range(1, 64)).encode()))
+    spec = {"step": COLBERT, "seed": 0, "numerics": NUMERICS, "ignore_copies": True}
+    with pytest.raises(EncoreError, match="nothing to learn"):
+        finetune(spec, home / "tokens", place, home / "start", negatives, tmp_path / "model", tmp_path / "state")
+    taught = {**TEACH, "form": "vectors", "ignore_copies": True}
+    with pytest.raises(EncoreError, match="nothing to learn"):
+        write_teacher_outputs(taught, home / "start", home / "tokens", place, negatives, tmp_path / "says")
 
 
 # Published scores

@@ -211,6 +211,25 @@ def test_answers_are_not_left_out_of_what_a_dataset_lists_in_silence(bare):
         negatives_of(load_plan(Path("config/own.yaml"), run), lineage)
 
 
+def test_what_is_no_negative_is_told_to_all_that_learn_from_negatives(bare, triples):
+    """Where the dataset says so: to BM25's, mined, published and listed ones, to steps and to teachers."""
+    folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)})
+    new("own", "--beir", "data/own")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    flags = {"ignore_identical_ids": True, "ignore_copies": True}
+    stages = set()
+    for listed, fields in ((True, {}), (False, {"triples": str(triples)})):
+        run["datasets"]["own"] |= {**flags, "listed_negatives": listed}
+        run["scale"]["steps"] = {"marco-bm25": fields}
+        plan = load_plan(Path("config/own.yaml"), run)
+        for lineage in ("bert-base+marco-bm25+marco-hn", "bert-base-tct+colbert+tct"):
+            plan.model(plan.resolve.lineage(lineage), 0)
+        learned = [each for each in plan.made.values() if each.stage.startswith(("negatives", "finetune", "teacher_"))]
+        assert all(each.spec.items() >= flags.items() for each in learned)
+        stages |= {each.stage for each in learned}
+    assert stages >= {"finetune", "negatives", "negatives_from_dataset", "negatives_from_file", "teacher_scores"}
+
+
 def test_a_window_of_ranks_is_in_the_negatives_name(make):
     plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
     specs = [plan.model(plan.resolve.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
