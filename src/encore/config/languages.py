@@ -21,6 +21,8 @@ ga gd gl gn gu gv ha he ho hr ht hy hz ia ie ig ii ik io is iu jv ka kg ki kj kk
 ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nd ne ng nr nv ny oc oj om or os pa pi ps qu rm rn ro rw sa sc sd se sg
 sh si sk sl sm sn so sq sr ss st su sw ta tg ti tk tl tn to ts tt tw ty ug ur uz ve vi vo wa wo xh yi yo za zu
 """
+# Languages of other letters, among those of Anserini and ir_datasets.
+NOT_LATIN = frozenset({"ar", "bn", "fa", "hi", "ja", "ko", "ru", "te", "th", "uk", "yue", "zh"})
 DOTLESS = frozenset({"az", "aze", "tr"})  # the small letter of I has no dot
 WITHOUT_BLANKS = frozenset({"ja", "km", "lo", "my", "th"})  # between words; runs of characters are split into pieces
 SEGMENTED = frozenset({"zh"})  # words are found by jieba, as no white space separates them

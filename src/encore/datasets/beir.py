@@ -284,10 +284,9 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
         for key in ("_id", "text"):
             if row.get(key) is None:
                 raise EncoreError(f'{path}, line {number}: "{key}" is missing or null; add it, or remove the row')
-        if not all(isinstance(row.get(key, ""), str) for key in texts):
-            raise EncoreError(
-                f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
-            )
+        for key in texts:
+            if not isinstance(row.get(key, ""), str):
+                raise EncoreError(f'{path}, line {number}: "{key}" is {quoted(row[key])}, no text; put it in quotes')
         yield number, row
 
 

@@ -23,6 +23,9 @@ def test_a_folder_of_no_named_language_is_said_to_be_read_as_english(bare: Path)
     assert f"# {said}" in Path("config/own.yaml").read_text().splitlines()
     for language in ("de", "en"):
         assert said not in new(f"own-{language}", "--beir", "data/own", "--language", language)
+    assert "Most letters are Latin, although --language is ar: is" in new(
+        "ar", "--beir", "data/own", "--language", "ar"
+    )
 
 
 def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: Path) -> None:

@@ -44,10 +44,8 @@ def test_packed_files_are_read(tmp_path):
         ({"corpus": [*CORPUS, CORPUS[0]]}, "corpus.jsonl, line 3: id 'd1' occurs twice"),
         ({"corpus": [CORPUS[0], '{"_id": "d2", "text": " "}']}, "corpus.jsonl, line 2: 'd2' has no text"),
         ({"corpus": [CORPUS[0], '{"_id": "d2", ']}, "corpus.jsonl, line 2: not JSON"),
-        (
-            {"corpus": [CORPUS[0], '{"_id": 2, "text": "x"}']},
-            'line 2: needs an object with "_id" and "text" as strings',
-        ),
+        ({"corpus": [CORPUS[0], '{"_id": 2, "text": "x"}']}, 'line 2: "_id" is 2, no text; put it in quotes'),
+        ({"corpus": [CORPUS[0], '{"_id": "2", "text": ["x"]}']}, """line 2: "text" is ['x'], no text; put it"""),
         ({"corpus": [CORPUS[0], '{"_id": "d2"}']}, 'line 2: "text" is missing or null; add it, or remove the row'),
         ({"corpus": [CORPUS[0], '{"_id": null, "text": "x"}']}, 'line 2: "_id" is missing or null'),
         ({"queries": [QUERIES[0], '{"_id": "q 2", "text": "x"}']}, "queries.jsonl, line 2: id 'q 2' is empty or holds"),

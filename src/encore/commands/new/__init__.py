@@ -9,8 +9,8 @@ from encore.commands.new.encoder import published_encoder
 from encore.commands.new.from_ir_datasets import ir_datasets_source
 from encore.commands.new.limits import adapted, refuse_unnamed_language, unsuited
 from encore.commands.new.run_text import about, run_text
-from encore.commands.new.source import AS_ENGLISH, beir_source
-from encore.config.languages import ENGLISH, language_code
+from encore.commands.new.source import AS_ENGLISH, UNLIKE, beir_source
+from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.datasets.foreign.conversion import convert
@@ -79,9 +79,11 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     else:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
-    refuse_unnamed_language(found, arguments.language)
+    refuse_unnamed_language(found, arguments.language or found.fields.get("language"))
     if arguments.language is None and folder:  # no program guesses it, and other Latin letters look like English
         found.notes = [AS_ENGLISH, *found.notes]
+    if folder and arguments.language in NOT_LATIN and found.foreign < UNLIKE:
+        found.notes.append(f"Most letters are Latin, although --language is {arguments.language}: is it this one?")
     encoder = None
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256

@@ -15,7 +15,7 @@ from encore.commands.new.source import (
     named_splits,
     with_validation,
 )
-from encore.config.languages import ENGLISH, language_code
+from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.validation import nearest
 from encore.datasets.download.ir_datasets import offline
 from encore.errors import EncoreError
@@ -68,7 +68,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     if TRAIN in named:  # whether there are any shows when it is downloaded
         fields["ignore_copies"] = True
     source = Source(fields, given, int(whole.metadata().get("docs", {}).get("count", 0)))
-    source.characters = IDEOGRAPHS.get(spoken, 0)
+    source.characters, source.foreign = IDEOGRAPHS.get(spoken, 0), float(spoken in NOT_LATIN)
     _count(source, sets)
     source.notes = _searched(sets["test"].queries_cls(), given["test"]["id"])
     if not (language or read_in or asked_in):
