@@ -1,6 +1,7 @@
 """What columns of other people's rows mean, by their names: passages, queries, judgments, or all three in each row."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -151,6 +152,13 @@ def taken(rows: Iterable[tuple[int, Row]], take: Callable[[Row], Taken], place: 
 def is_header(names: Sequence[str]) -> bool:
     """True if a first line names columns, and is no row: two at least are known."""
     return sum(name.strip().lower() in _KNOWN for name in names) > 1
+
+
+def refuse_twice(names: Iterable[str], place: str) -> None:
+    """Refuse two columns of one name, of which only the last would be read."""
+    counts = Counter(map(str.lower, names))
+    if twice := [name for name, count in counts.items() if name and count > 1]:
+        raise EncoreError(f"{place}: two columns are called {quoted(twice[0])}; rename or remove one")
 
 
 def expected(what: What) -> str:

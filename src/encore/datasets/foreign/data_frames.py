@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encore.data import collection
-from encore.data.columns import Meaning, What, expected, meaning, taken
+from encore.data.columns import Meaning, What, expected, meaning, refuse_twice, taken
 from encore.data.validation import Located, Row
 from encore.errors import EncoreError
 from encore.storage.files import appearing
@@ -58,10 +58,12 @@ class Collection(collection.Collection):
 
 
 def _known(frame: pd.DataFrame, name: str, what: What) -> Meaning:
-    known = meaning(map(str, frame.columns), name)
+    columns = list(map(str, frame.columns))
+    refuse_twice(columns, name)
+    known = meaning(columns, name)
     if known is None or known.what != what:
-        columns = ", ".join(map(str, frame.columns))
-        raise EncoreError(f"{name} has the columns {columns or 'none'}; give it {expected(what)}")
+        there = f"{', '.join(columns) or 'none'} (an index is none, see `reset_index`)"
+        raise EncoreError(f"{name} has the columns {there}; give it {expected(what)}")
     return known
 
 

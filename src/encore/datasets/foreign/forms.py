@@ -6,7 +6,6 @@
 import csv
 import html
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,10 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from encore.data.columns import OPTIONAL, is_header
+from encore.data.columns import OPTIONAL, is_header, refuse_twice
 from encore.data.validation import Row
 from encore.datasets.dpr import elements
-from encore.errors import EncoreError, quoted
+from encore.errors import EncoreError
 from encore.storage.text_files import DAMAGED, LONGEST, numbered_lines, numbered_objects, numbered_records, opened
 
 Rows = Iterator[tuple[int, Row]]
@@ -123,7 +122,9 @@ def _quoted(path: Path, between: str) -> Rows:
     try:
         for fields in reader:
             if fields and not names:
-                names, fields = (_header(path, fields), []) if is_header(fields) else (_numbered(fields), fields)
+                names = list(map(str.strip, fields)) if is_header(fields) else _numbered(fields)
+                refuse_twice(names, str(path))
+                fields = [] if is_header(fields) else fields
             if fields:  # a blank line has none
                 yield began, _fitting(path, began, names, fields)
             began = reader.line_num + 1
@@ -133,13 +134,6 @@ def _quoted(path: Path, between: str) -> Rows:
         ) from error
     finally:
         csv.field_size_limit(before)
-
-
-def _header(path: Path, fields: list[str]) -> list[str]:
-    names = [name.strip() for name in fields]
-    if twice := [name for name, count in Counter(map(str.lower, names)).items() if name and count > 1]:
-        raise EncoreError(f"{path}: two columns are called {quoted(twice[0])}; rename or remove one")
-    return names
 
 
 def _numbered(fields: list[str]) -> list[str]:
