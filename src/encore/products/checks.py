@@ -26,8 +26,9 @@ AGREES, DIFFERS = "agrees", "differs"
 
 
 class Check(KnownNumber, SlicePart):
-    """A known number, and the folder of the scores that it is compared with."""
+    """A known number, what an audit calls it, and the folder of the scores that it is compared with."""
 
+    label: str
     reads: tuple[str]
 
 

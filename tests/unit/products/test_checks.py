@@ -28,6 +28,7 @@ KNOWN = {
 def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
     plan = make({"checks": [KNOWN, KNOWN | {"system": "bert-base", "measure": "R@100"}]})
     bm25, start = checks_plan(plan)["rows"]
+    assert [check.label for check in BUILDER.typed(checks_plan(plan)).rows] == [bm25["label"], start["label"]]
     assert bm25["reads"] == [plan.scores("bm25", None, "msmarco-passage", "test").folder]
     assert start["reads"] == [plan.scores("bert-base", plan.config.seeds[0], "msmarco-passage", "test").folder]
     assert BY_RULE["checks"].reads(checks_plan(plan))[0] == f"{bm25['reads'][0]}/manifest.json"
@@ -60,7 +61,7 @@ def test_a_score_agrees_within_its_tolerance_on_both_sides(tmp_path):
     scored = Scored(["a", "b"], ["a", "b"], values, values, values, none == 0, none.astype(np.int8))
     write_scores(tmp_path, {("test", "RR@10"): scored})
     published = {0.5: "agrees", 0.509: "agrees", 0.491: "agrees", 0.511: "differs", 0.489: "differs"}
-    row = KNOWN | {"split": "test", "within": 0.01, "reads": [str(tmp_path)]}
+    row = KNOWN | {"split": "test", "within": 0.01, "label": "bm25", "reads": [str(tmp_path)]}
     content = {"name": "checks", "rows": [row | {"published": number} for number in published]}
     assert BUILDER.build(tmp_path, BUILDER.typed(content), tmp_path) == "3 of 5 agree with what is published"
     lines = list(csv.DictReader((tmp_path / "checks.csv").open()))
