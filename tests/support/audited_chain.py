@@ -22,7 +22,7 @@ ROWS = [("BoW", C), ("MLM", OTHER)]
 class FakePlan:
     """Two rows over four artifacts."""
 
-    config = SimpleNamespace(tables={"table1": "all"}, figures=[])
+    config = SimpleNamespace(tables={"table1": "all"}, figures=[], claims="all")
 
     @property
     def made(self):

@@ -79,6 +79,26 @@ def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_number_next_to_a_known_one(nano: Clone) -> None:
+    """A run that compares published scores declares ``checks.csv``: it is never left to another run's audit."""
+    known = "{system: bm25, dataset: pydocs-stdlib, measure: RR@10, published: 0.5, within: 0.9, source: a page}"
+    nano.replace("config/nano.yaml", "depth: 200\n", f"depth: 200\nchecks: [{known}]\n")
+    nano.nano("results/checks.csv").succeeded()
+    assert bad(nano, *NANO) == []
+    path, record = (nano.root / f"results/checks.{ending}" for ending in ("csv", "manifest.json"))
+    (line,) = csv.DictReader(io.StringIO(path.read_text()))
+    forge(nano, "checks.csv", "checks.manifest.json", path.read_text().replace(line["ours"], "0.98765", 1))
+    (found,) = bad(nano, *NANO)
+    assert found.startswith("results/checks.csv: line 2: ours is '0.98765', comes out again as")
+    record.write_text(record.read_text().replace("a page", "another"))
+    done = nano.encore("audit", *NANO)
+    assert done.code == 1
+    assert "results/checks.manifest.json has another plan than the configuration" in done.output
+    nano.encore("audit", "--prune", "--yes", *NANO).succeeded()
+    assert not path.exists()
+
+
+@pytest.mark.slow
 def test_what_a_claim_rests_on(papers: Clone, tmp_path: Path) -> None:
     """An artifact that is bad stands behind the claims too, which go with it."""
     clone = papers.copy(tmp_path / "damaged")

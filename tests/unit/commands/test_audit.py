@@ -310,6 +310,18 @@ def test_a_table_that_no_run_plans_is_counted(results):
     )
 
 
+@pytest.mark.parametrize(("judged", "fails"), [("all", False), (["C08"], True)])
+def test_claims_that_the_run_names_are_not_left_out(results, monkeypatch, judged, fails):
+    """Whoever forges them can edit their plan in their own manifest; claims that no run names may be another's."""
+    planned = {"claims": {"tables": {}, "figures": {}}}
+    monkeypatch.setattr(audit, "published_products", lambda plan: declared(plan) | planned)
+    write_product(Path("results/claims"), "claims", {"tables": {}, "figures": {}, "more": 1}, [])
+    monkeypatch.setattr(results.config, "claims", judged)
+    found = audit.audit(results)
+    assert [finding.place for finding in found.findings] == ["results/claims.manifest.json"] * fails
+    assert [*found.left_out] == ["results/claims.manifest.json"] * (not fails)
+
+
 @pytest.mark.parametrize(
     "name", ["tables/evil.csv", "tables/table1.xlsx", "figures/a/evil.png", "report/evil.html", "claims_new.html"]
 )

@@ -34,6 +34,7 @@ from encore.products.claims.entries import CLAIMS, PRINTED
 from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
+from encore.products.known_numbers import CHECKS, checks_plan
 from encore.products.tables.plan import CURVES
 from encore.storage import manifest, typed
 from encore.storage.manifest import has_no_vectors
@@ -56,7 +57,8 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
     """
     refuse_endless_records()
     slices, report = _chosen(published_products(plan), only), AuditReport()
-    declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED}  # others were requested, by any run
+    declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED, CHECKS}
+    declared_here |= {CLAIMS} if plan.config.claims != "all" else set()  # others were requested, by any run
     others = OtherRuns(run)
     made: dict[str, list[Path]] = {}
     for name, content in slices.items():
@@ -179,9 +181,10 @@ def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
 
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of the tables and figures that are declared or in results, and of the claims."""
+    """The slices of the tables and figures that are declared or in results, of known numbers, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
-    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
+    checks = {CHECKS: checks_plan(plan)} if plan.config.checks else {}
+    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims | checks
 
 
 def _chosen(slices: dict[str, dict[str, Any]], only: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -251,4 +254,4 @@ def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, An
 
 def _called(name: str, content: dict[str, Any]) -> str:
     kind = kinds_of(name, content)[0]
-    return kind.files[0] if kind.category == "Claims" else f"{kind.category.lower()[:-1]} {name}"
+    return kind.files[0] if kind.category in ("Claims", "Checks") else f"{kind.category.lower()[:-1]} {name}"
