@@ -296,6 +296,7 @@ def test_few_rows_are_printed_only_and_the_ledger_the_table_and_the_page_of_syst
     }
     assert sorted(listed) == sorted(copied)
     assert 0 < len(copied) <= 12
+    assert f"; {len(copied)} are shown with their source" in (ROOT / "README.md").read_text()
     page = (ROOT / "docs/systems.md").read_text().split("## Printed only")[1].split("\n## ")[0]
     for row, table in copied.values():
         (note,) = (note for note in table.notes if note.startswith("Printed only: "))
