@@ -102,7 +102,7 @@ def _text(line: bytes, place: str, first: bool) -> str:
     try:
         return line.removeprefix(codecs.BOM_UTF8 if first else b"").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise EncoreError(f"{place}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
+        raise EncoreError(f"{place}: not UTF-8 ({error.reason}); convert it, e.g. with iconv, or unpack it") from error
 
 
 def _no_number(constant: str) -> float:
