@@ -112,6 +112,14 @@ def test_judgments_under_another_usual_name_are_read(bare: Path, name: str) -> N
     )
 
 
+def test_judgments_to_validate_with_are_said_to_test_where_no_others_do(bare: Path) -> None:
+    place = folder({"train": judged(0, 300), "dev": judged(300, 400)})
+    said = "Tested on dev, since no judgments are called test.\n"
+    assert said in new("own", "--beir", "data/own")
+    (place / "qrels/test.tsv").write_bytes((place / "qrels/dev.tsv").read_bytes())
+    assert "Tested on" not in new("two", "--beir", "data/own", "--zero-shot")
+
+
 def test_judgments_in_a_form_that_is_not_read_are_named(bare: Path) -> None:
     place = folder({"train": judged(0, 300)})
     (place / "qrels/test.csv").write_text("q1,d1,1\n")

@@ -124,6 +124,8 @@ def beir_source(
         if (asked := made.queries()) and abs(source.foreign - _foreign(asked.values())) > UNLIKE:
             source.notes.append("The " + CROSS_LINGUAL.format("script"))
             fields["note"] = f"{folder.name}: {CROSS_LINGUAL.format('script')}"
+    if named.get("test", "test") != "test":
+        source.notes.append(f"Tested on {named['test']}, since no judgments are called test.")
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
     return source
