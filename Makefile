@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results real-data bench docs spelling locks
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results real-data bench docs spelling locks torch
 
 # The first of these that is here; 3.14 needs a compiler. For another one remove .venv and say `make PYTHON=...`.
 PYTHON ?= python3.13 python3.12 python3.11 python3.14 python3
@@ -83,6 +83,9 @@ spelling: $(TOOLS) ## Look for misspelt words
 
 locks: $(TOOLS) ## Resolve the locks for every Python and platform, without installing them (needs the network)
 	@PATH="$(CURDIR)/.tools/bin:$$PATH" bash envs/check.sh
+
+torch: $(TOOLS) ## Run the tests of devices with PyPI's build of PyTorch, where .venv has another one (2.5 GB to download)
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" bash envs/check_torch.sh $(BIN)/python
 
 $(TOOLS): envs/tools.txt $(READY)
 	@$(BIN)/python -m venv --clear .tools

@@ -8,6 +8,7 @@ resolve() { uv pip compile --quiet --no-header --no-annotate "$@"; }
 pinned() { sed -n 's/^\([A-Za-z0-9._-]*==[^ ;]*\).*/\1/p' "$@" | tr '[:upper:]_' '[:lower:]-' | sed 's/\.\([a-z-]*==\)/-\1/' | sort -u; }
 
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+export UV_CACHE_DIR=$work/cache # each run would leave a gigabyte of unpacked sources in a lasting one
 for lock in cpu gpu; do
     resolve --universal --python-version 3.11 $lock.txt | grep -v -e win32 -e emscripten | pinned >"$work/needed"
     missing=$(comm -23 "$work/needed" <(pinned packages.txt torch.txt cuda.txt $lock.txt))

@@ -1,5 +1,6 @@
 """The locks name what is installed here, and the other recipes name nothing else."""
 
+import os
 import re
 import subprocess
 from importlib import metadata
@@ -119,6 +120,25 @@ def test_a_python_or_platform_without_packages_is_refused_in_one_line(tmp_path: 
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("version", "free", "reason"),
+    [
+        ("2.13.0", 99, "2.13.0 here is that build, with which all tests run"),
+        ("2.13.0+cpu", 9, "9 GB are free, of which it wants 10"),
+    ],
+)
+def test_pypis_build_of_torch_is_skipped_by_name_where_it_is_there_or_has_no_room(
+    version: str, free: int, reason: str, tmp_path: Path
+) -> None:
+    for name, answer in {"python": version, "df": f"Avail\n{free}"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{answer}\\n'\n")
+        (tmp_path / name).chmod(0o755)
+    command = ["bash", str(ENVS / "check_torch.sh"), str(tmp_path / "python")]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"PyPI's build of PyTorch: skipped, since {reason}\n"
 
 
 @pytest.mark.parametrize(("words", "lock"), [([], "cpu"), (["GPU=1"], "gpu")])
