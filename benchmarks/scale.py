@@ -19,6 +19,7 @@ from harness import figures, machine, record, usage
 from encore.commands.preflight import costs
 from encore.commands.preflight.amounts import HEAP, HITS
 from encore.commands.preflight.jobs import SPARE_MEMORY
+from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
@@ -26,7 +27,6 @@ from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
 from encore.storage.manifest import record as recorded
 from encore.storage.sealed import SealedBlocks
 
-ROOT = Path(__file__).parents[1]
 ROOT = Path(__file__).parents[1]
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
 GROWTH = 4 / 3  # of what a unit costs, from one size to the next: more is an error
@@ -38,20 +38,30 @@ MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
 DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
 SEARCHED = 1000  # queries of exact search
 SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
-SEARCHING = f"--model model --tokens tokens --collection collection --indexes {' '.join(SHARDS)}"
+MODEL = "--model model --tokens tokens --collection collection"
+SEARCHING, INDEXED = f"{MODEL} --indexes {' '.join(SHARDS)}", f"{MODEL} --index hnsw --exact exact"
 
 
 Measuring = Callable[[Sequence[str], Path, Path], dict[str, float]]  # runs a program in a folder with a log
 
 
 class Stage(NamedTuple):
-    """A stage: its name here, the program, its flags, its spec, and the amount that its work is a multiple of."""
+    """A stage: its name here, the program, its flags, its spec, the amount that its work is a multiple of.
+
+    ``does`` is what the program does here, where it does several things.
+    """
 
     name: str
     program: str
     flags: str
     spec: dict[str, Any]
     unit: str
+    does: str = ""
+
+    @property
+    def told(self) -> str:
+        """Its row of the table."""
+        return ", ".join(filter(None, (self.program, self.does)))
 
     def command(self, folder: Path) -> list[str]:
         """The program as the workflow calls it, in the folder."""
@@ -66,18 +76,23 @@ def stages() -> list[Stage]:
     bm25 = f"--index lucene --collection collection --memory-mb {JAVA_MB}"
     mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
     dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
+    dense["numerics"], asked, probed = NUMERICS, {"split": "train", "queries": None}, {"ef_search": HNSW["ef_search"]}
+    tested, trained = f"{DEPTHS['dev']} of each test query", f"{DEPTHS['train']} of each training query"
     return [
         Stage("collection", "collection", "--source texts", {}, "passages"),
         Stage("tokenizer", "tokenizer", "--collection collection", {"vocabulary": VOCABULARY}, "tokens"),
         Stage("tokens", "tokens", "--collection collection --tokenizer tokenizer", {}, "tokens"),
         Stage("lucene", "lucene_index", f"--collection collection --memory-mb {JAVA_MB}", {}, "tokens"),
-        Stage("bm25-dev", "lucene_search", bm25, {**BM25, "split": "dev", "depth": DEPTHS["dev"]}, "ranked"),
-        Stage("bm25-train", "lucene_search", bm25, {**BM25, "split": "train", "depth": DEPTHS["train"]}, "ranked"),
-        Stage("negatives", "negatives", "--run bm25-train --collection collection", mined, "lines"),
+        Stage("bm25-dev", "lucene_search", bm25, {**BM25, "split": "dev", "depth": DEPTHS["dev"]}, "ranked", tested),
+        Stage("bm25-train", "lucene_search", bm25, {**BM25, **asked, "depth": DEPTHS["train"]}, "ranked", trained),
+        Stage("negatives", "negatives", "--run bm25-train --collection collection", mined, "lines", "of BM25"),
         Stage("scores", "evaluate", "--run bm25-dev --collection collection", {"splits": {"dev": MEASURES}}, "lines"),
-        Stage("fp16", "build_index", f"--shards {' '.join(SHARDS)}", {"index": {"kind": "fp16"}}, "vectors"),
-        Stage("hnsw", "build_index", f"--shards {' '.join(SHARDS)}", {"index": HNSW}, "vectors"),
-        Stage("exact", "search", SEARCHING, {**dense, "numerics": NUMERICS}, "products"),
+        Stage("fp16", "build_index", f"--shards {' '.join(SHARDS)}", {"index": {"kind": "fp16"}}, "vectors", "16 bits"),
+        Stage("hnsw", "build_index", f"--shards {' '.join(SHARDS)}", {"index": HNSW}, "vectors", "HNSW"),
+        Stage("exact", "search", SEARCHING, dense, "products", tested),
+        Stage("approximate", "search_index", INDEXED, {**dense, "search": probed}, "queries", "HNSW"),
+        Stage("mining", "search", SEARCHING, {**dense, **asked, "depth": DEPTHS["train"]}, "products", trained),
+        Stage("mined", "negatives", "--run mining --collection collection", mined, "lines", "of exact search"),
     ]
 
 
@@ -116,20 +131,29 @@ def draw_model(folder: Path) -> None:
             write_shard(folder / shard, names[rows.start : rows.stop], DIMENSION, blocks, written)
 
 
-def amounts_of(stage: Stage, counts: dict[str, float], folder: Path) -> costs.Amounts:
+def counts_of(stage: Stage, found: dict[str, float], folder: Path) -> dict[str, float]:
+    """What a stage's amounts follow from: passages, their tokens, its queries, and the bytes of its index."""
+    asked, most = found.get(_split(stage), 0.0), stage.spec.get("queries")
+    counts = {"passages": found["passages"], "queries": min(asked, most or asked)}
+    counts |= {name: found[name] for name in ("tokens",) if name in found}
+    index = {"build_index": stage.name, "search_index": "hnsw"}.get(stage.program)
+    return counts | ({"index": float((folder / index / "index").stat().st_size)} if index else {})
+
+
+def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     """How much a stage has to do, as preflight counts it."""
-    passages, tokens = counts["passages"], counts.get("tokens", 0.0) or 75.0 * counts["passages"]
-    queries = float(min(counts["dev"], SEARCHED)) if stage.program == "search" else counts.get(_split(stage), 0.0)
-    depth = DEPTHS.get(_split(stage), 0)
-    found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries}
-    found |= {"lines": queries * depth, "at_once": min(queries * depth, HITS), "ranked": queries * passages**0.5}
-    found["java"] = min(JAVA_MB * 2.0**20, HEAP) if stage.program == "lucene_search" else JAVA_MB * 2.0**20
-    if stage.program in ("build_index", "search"):
+    passages, queries = counts["passages"], counts["queries"]
+    tokens, lines = counts.get("tokens", 75.0 * passages), queries * DEPTHS.get(_split(stage), 0)
+    found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries, "lines": lines}
+    found |= {"text_lines": lines * is_reported(_split(stage)), "at_once": min(lines, HITS)}
+    found |= {"ranked": queries * passages**0.5, "java": JAVA_MB * 2.0**20}
+    if stage.program == "lucene_search":
+        found["java"] = min(found["java"], HEAP)
+    if stage.program in ("build_index", "search", "search_index"):
         found["vectors"] = passages * DIMENSION
         found["products"] = 2.0 * queries * found["vectors"]
-    if stage.program == "build_index":
-        found["index"] = float((folder / stage.name / "index").stat().st_size)
-        found["gathered"] = 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]
+    if "index" in counts:
+        found |= {"index": counts["index"], "gathered": 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]}
     return found
 
 
@@ -141,7 +165,7 @@ def rows_of(
     folder: Path, passages: int, only: Sequence[str], seed: int = 0, run_it: Measuring = usage.measured
 ) -> Iterator[dict[str, Any]]:
     """Run the stages at one size; a row for each: what it took, and how much it had to do."""
-    counts = write_texts(folder, passages, seed)
+    found = write_texts(folder, passages, seed)
     for stage in [each for each in stages() if each.name in only]:
         if stage.program == "collection":
             splits = {"train": {"role": "train"}, "dev": {"role": "test"}}
@@ -150,18 +174,14 @@ def rows_of(
         took = run_it(stage.command(folder), folder, folder / f"{stage.name}.log")
         if stage.program == "tokens":
             results = json.loads((folder / "tokens/manifest.json").read_text())["results"]
-            counts["tokens"] = results["tokens_in_passages"]
+            found["tokens"] = results["tokens_in_passages"]
             draw_model(folder)
-        amounts = amounts_of(stage, counts, folder)
         files = [path for path in (folder / stage.name).rglob("*") if path.is_file()]
         yield {
             "stage": stage.name,
-            "program": stage.program,
-            "passages": passages,
             **took,
             "disk_mb": round(sum(path.stat().st_size for path in files) / 1e6),
-            "unit": stage.unit,
-            "amounts": amounts,
+            "counts": counts_of(stage, found, folder),
         }
 
 
@@ -169,37 +189,61 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lines of a table: what was measured, what preflight forecasts of the same amounts, and what a job requests."""
     return [
         {
-            "stage": row["stage"],
-            "passages": f"{row['passages']:,}",
+            "stage": ", ".join(filter(None, (stage.told, row.get("version")))),
+            "passages": f"{row['counts']['passages']:,}",
             "CPU s": row["cpu_seconds"],
-            "forecast s": figures.rounded(costs.core_seconds(row["program"], row["amounts"])),
+            "forecast s": figures.rounded(costs.core_seconds(stage.program, amounts)),
             "memory MB": row["memory_mb"],
-            "forecast MB": round(costs.memory(row["program"], row["amounts"]) / 1e6),
-            "request MB": round(SPARE_MEMORY * costs.memory(row["program"], row["amounts"]) / 1e6),
+            "forecast MB": round(costs.memory(stage.program, amounts) / 1e6),
+            "request MB": round(SPARE_MEMORY * costs.memory(stage.program, amounts) / 1e6),
             "disk MB": row["disk_mb"],
-            "forecast of disk MB": round(costs.disk(row["program"], row["amounts"]) / 1e6),
+            "forecast of disk MB": round(costs.disk(stage.program, amounts) / 1e6),
         }
         for row in rows
+        for stage in [STAGES[row["stage"]]]
+        for amounts in [amounts_of(stage, row["counts"])]
     ]
+
+
+def largest(records: Path) -> list[dict[str, Any]]:
+    """The row of each stage's largest size among the records in a folder, in the order of stages.
+
+    A row's ``version`` says that it is of an earlier program, which did something else.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in sorted(records.glob("*.json")):
+        for row in json.loads(path.read_text())["rows"]:
+            of = row["stage"], row.get("version", "")
+            if of not in found or row["counts"]["passages"] > found[of]["counts"]["passages"]:
+                found[of] = row
+    return sorted(found.values(), key=lambda row: list(STAGES).index(row["stage"]))
 
 
 def grown(rows: Sequence[dict[str, Any]]) -> list[str]:
     """The stages whose unit of work costs more than a third more than at the size before, in words."""
     found = []
     for name in dict.fromkeys(row["stage"] for row in rows):
-        its = [row for row in rows if row["stage"] == name]
+        its, unit = [row for row in rows if row["stage"] == name], STAGES[name].unit
         for small, large in pairwise(its):
-            one, more = (row["cpu_seconds"] / max(row["amounts"][row["unit"]], 1.0) for row in (small, large))
+            one, more = (
+                row["cpu_seconds"] / max(amounts_of(STAGES[name], row["counts"])[unit], 1.0) for row in (small, large)
+            )
             ratio = more / one
             if ratio > GROWTH:
-                sizes = f"from {small['passages']} to {large['passages']} passages"
-                found.append(f"{name}: {ratio:.2f} times as long for each of its {large['unit']} {sizes}")
+                sizes = f"from {small['counts']['passages']} to {large['counts']['passages']} passages"
+                found.append(f"{name}: {ratio:.2f} times as long for each of its {unit} {sizes}")
     return found
+
+
+STAGES = {stage.name: stage for stage in stages()}
 
 
 def main() -> None:
     """Measure, print and record; ends with 1 where costs grow."""
     options = _options()
+    if options.table:
+        print("\n".join(record.table(next_to_forecasts(largest(options.table)))))
+        return
     before, rows = machine.load(), list[dict[str, Any]]()
     for passages in options.passages:
         with tempfile.TemporaryDirectory(dir=options.work) as place:
@@ -220,6 +264,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="with those that they read")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="folder for some 6 KB a passage, most of them vectors")
+    parser.add_argument("--table", type=Path, metavar="RECORDS", help="only print the table of a folder of records")
     record.add_flags(parser, "scale")
     return parser.parse_args()
 
