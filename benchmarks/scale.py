@@ -16,13 +16,15 @@ from encore.storage.program import run
 import numpy as np
 from harness import figures, machine, record, usage
 
-from encore.commands.preflight import costs
+from encore.commands.preflight import costs, shapes
 from encore.commands.preflight.amounts import HEAP, HITS
 from encore.commands.preflight.jobs import SPARE_MEMORY
 from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
+from encore.models.config import EncoderConfig
+from encore.retrieval.dense import USUAL
 from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
 from encore.storage.manifest import record as recorded
 from encore.storage.sealed import SealedBlocks
@@ -105,20 +107,22 @@ def write_texts(folder: Path, passages: int, seed: int) -> dict[str, float]:
     return {"passages": passages, **{split: float(said[f"{split} queries"]) for split in ("train", "dev")}}
 
 
+def shape_of_model(vocabulary: int = VOCABULARY, **special: int) -> EncoderConfig:
+    """One layer, as wide as vectors are."""
+    return EncoderConfig(vocabulary, 1, DIMENSION, 12, DIMENSION, **special)
+
+
 def draw_model(folder: Path) -> None:
     """A model of one layer, and a vector of each passage that it could have given."""
     import torch
 
     from encore.models import checkpoint
-    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
     store = TokenStore(folder / "tokens")
     torch.manual_seed(0)
     special = store.special
-    shape = EncoderConfig(
-        store.vocabulary, 1, DIMENSION, 12, DIMENSION, pad=special.pad, cls=special.cls, sep=special.sep
-    )
+    shape = shape_of_model(store.vocabulary, pad=special.pad, cls=special.cls, sep=special.sep)
     with recorded(folder / "model", stage="start", spec={}, inputs=[]):
         checkpoint.save_model(Encoder(shape), {}, folder / "model", store.tokenizer_folder)
     random, names = np.random.default_rng(0), store.passages.names
@@ -146,15 +150,21 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     tokens, lines = counts.get("tokens", 75.0 * passages), queries * DEPTHS.get(_split(stage), 0)
     found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries, "lines": lines}
     found |= {"text_lines": lines * is_reported(_split(stage)), "at_once": min(lines, HITS)}
-    found |= {"ranked": queries * passages**0.5, "java": JAVA_MB * 2.0**20}
+    found |= {"ranked": queries * passages, "java": JAVA_MB * 2.0**20}
     if stage.program == "lucene_search":
         found["java"] = min(found["java"], HEAP)
     if stage.program in ("build_index", "search", "search_index"):
-        found["vectors"] = passages * DIMENSION
+        found |= {"vectors": passages * DIMENSION, "parameters": float(shapes.parameters(shape_of_model()))}
         found["products"] = 2.0 * queries * found["vectors"]
     if "index" in counts:
         found |= {"index": counts["index"], "gathered": 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]}
     return found
+
+
+def seconds_of(stage: Stage, amounts: costs.Amounts) -> float:
+    """Seconds that are forecast; of exact search with its products, which preflight leaves to a GPU."""
+    products = amounts["products"] if stage.program == "search" else 0.0
+    return costs.core_seconds(stage.program, amounts) + products / (USUAL["cpu"] * 1e9)
 
 
 def _split(stage: Stage) -> str:
@@ -192,7 +202,7 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "stage": ", ".join(filter(None, (stage.told, row.get("version")))),
             "passages": f"{row['counts']['passages']:,}",
             "CPU s": row["cpu_seconds"],
-            "forecast s": figures.rounded(costs.core_seconds(stage.program, amounts)),
+            "forecast s": figures.rounded(seconds_of(stage, amounts)),
             "memory MB": row["memory_mb"],
             "forecast MB": round(costs.memory(stage.program, amounts) / 1e6),
             "request MB": round(SPARE_MEMORY * costs.memory(stage.program, amounts) / 1e6),

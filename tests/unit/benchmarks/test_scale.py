@@ -11,12 +11,15 @@ from tests.support.quick_benchmark import ROOT
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import scale
+from harness import record
 from harness.counted import counted
 
 from encore.storage import document_ids
 
 SIZES = (300, 600, 1200)
-COUNTED = [stage.name for stage in scale.stages() if stage.name != "hnsw"]  # whose work is FAISS's alone
+COUNTED = [name for name, stage in scale.STAGES.items() if stage.does != "HNSW"]  # whose work is FAISS's alone
+RECORDS = ROOT / "docs/recorded/scale"
+LARGE = [row for row in scale.largest(RECORDS) if row["counts"]["passages"] >= 100_000]  # else most of it is to start
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +45,11 @@ def test_a_passage_more_costs_no_more_where_there_are_many(rows: list[dict[str, 
 
 def test_what_grows_is_named() -> None:
     def row(passages: int, seconds: float) -> dict[str, Any]:
-        return {
-            "stage": "tokens", "passages": passages, "cpu_seconds": seconds, "unit": "passages",
-            "amounts": {"passages": passages},
-        }  # fmt: skip
+        return {"stage": "collection", "cpu_seconds": seconds, "counts": {"passages": passages, "queries": 0}}
 
     assert scale.grown([row(100, 1.0), row(1000, 13.0)]) == []
     assert scale.grown([row(100, 1.0), row(1000, 14.0)]) == [
-        "tokens: 1.40 times as long for each of its passages from 100 to 1000 passages"
+        "collection: 1.40 times as long for each of its passages from 100 to 1000 passages"
     ]
 
 
@@ -59,3 +59,16 @@ def test_every_stage_is_measured_with_all_that_it_starts(tmp_path: Path) -> None
     assert taken["memory_mb"] > 10
     (line,) = scale.next_to_forecasts([taken])
     assert line["request MB"] == round(1.3 * line["forecast MB"])
+
+
+def test_the_page_has_the_table_of_the_records() -> None:
+    table = "\n".join(record.table(scale.next_to_forecasts(scale.largest(RECORDS))))
+    assert f"\n\n{table}\n\n" in (ROOT / "docs/scales.md").read_text()
+
+
+@pytest.mark.parametrize("row", LARGE, ids=lambda row: row["stage"])
+def test_forecasts_are_near_what_was_measured(row: dict[str, Any]) -> None:
+    (line,) = scale.next_to_forecasts([row])
+    assert 0.5 * line["CPU s"] <= line["forecast s"] <= 2 * line["CPU s"]
+    assert 1.2 * line["memory MB"] <= line["request MB"] <= 2 * line["memory MB"]
+    assert line["disk MB"] < 2 or 0.5 * line["disk MB"] <= line["forecast of disk MB"] <= 2 * line["disk MB"]

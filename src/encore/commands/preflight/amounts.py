@@ -10,7 +10,7 @@ The amounts, each where a job has it:
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
   longest text that it reads; ``trained_examples`` of a pre-training;
 - ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
-  ``ranked``: queries times the root of the passages, since BM25 skips most of them;
+  ``ranked``: queries times passages, of which BM25 reads as large a share in any collection;
 - ``unpacked``: bytes of a download after unpacking; ``cores`` that share its work; ``java``: bytes that Java may take.
   ``jobs.py`` adds these.
 """
@@ -96,7 +96,7 @@ def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
     if "split" not in run:
         return {}
     queries = size.topics(run["split"], run.get("queries"), share)
-    ranked, lines = queries * size.passages.count**0.5, queries * run.get("depth", 0)
+    ranked, lines = queries * size.passages.count, queries * run.get("depth", 0)
     found = {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
     return found | {"at_once": min(lines, HITS)}
 
