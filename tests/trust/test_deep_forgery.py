@@ -1,10 +1,13 @@
 """What was forged together with all that was made from it: an audit finds nothing, a deep one does."""
 
+import gzip
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
+from forgeries import raise_scores
 
 from encore.storage import manifest
 from encore.storage.files import write_bytes, write_json
@@ -13,9 +16,19 @@ from tests.support.clones import NANO, REPOSITORY, Clone, Done
 CONFIG = NANO[-2:]
 
 
+def described_anew(folder: Path, *names: str) -> None:
+    """The manifest says what these files are now."""
+    record = json.loads((folder / manifest.MANIFEST).read_text())
+    record["outputs"] |= {name: manifest.describe(folder / name) for name in names}
+    write_json(folder / manifest.MANIFEST, record)
+
+
 @pytest.mark.everything
-def test_a_run_that_was_forged_and_evaluated(nano: Clone) -> None:
-    """BM25's results get the mined model's name, and Snakemake makes everything above from them."""
+def test_a_run_that_was_forged_and_evaluated_scores_and_a_runs_text(nano: Clone) -> None:
+    """BM25's results get the mined model's name, and its scores are raised; Snakemake makes everything above from them.
+
+    The text of a run has another name in each line, which no measure sees.
+    """
     config = ("--config", CONFIG[1])
 
     def audit(*flags: str) -> Done:
@@ -26,11 +39,17 @@ def test_a_run_that_was_forged_and_evaluated(nano: Clone) -> None:
     better = next((nano.root / "results/runs").glob("bm25-*/*.test-*"))
     forged = next((nano.root / "results/runs").glob("tiny+ict+marco-bm25+marco-hn-*/*.test-*"))
     root = audit().succeeded().split("root ")[1][:64]
-    record = json.loads((forged / manifest.MANIFEST).read_text())
     for name in ("run.npz", "run.trec.gz"):
         write_bytes(forged / name, (better / name).read_bytes())
-        record["outputs"][name] = manifest.describe(forged / name)
-    write_json(forged / manifest.MANIFEST, record)
+    described_anew(forged, "run.npz", "run.trec.gz")
+    renamed = next((nano.root / "results/runs").glob("tiny+control*/*.test-*"))
+    lines = gzip.decompress((renamed / "run.trec.gz").read_bytes()).decode().splitlines()
+    text = "".join(f"{line.rsplit(' ', 1)[0]} other\n" for line in lines)
+    write_bytes(renamed / "run.trec.gz", gzip.compress(text.encode()))
+    described_anew(renamed, "run.trec.gz")
+    raised = next((nano.root / "results/scores").glob("bm25-*/*.test-*"))
+    raise_scores(raised)
+    described_anew(raised, "scores.parquet")
     assert "report" in nano.built()
 
     said = audit().succeeded()
@@ -39,7 +58,13 @@ def test_a_run_that_was_forged_and_evaluated(nano: Clone) -> None:
     assert audit("--root", root).code == 1
     deep = audit("--deep", "--queries", "4")
     assert deep.code == 1
-    (bad,) = re.findall("^bad: .*", deep.output, re.MULTILINE)
-    assert f"{forged.relative_to(nano.root)}/run.npz: 4 of 4 queries are answered otherwise" in bad
+    found = re.findall("^bad: (.*)", deep.output, re.MULTILINE)
+    for folder, says in (
+        (forged, "/run.npz: 4 of 4 queries are answered otherwise"),
+        (renamed, "/run.trec.gz: is not the text of run.npz"),
+        (raised, "/scores.parquet: "),
+    ):
+        assert [each for each in found if f"{folder.relative_to(nano.root)}{says}" in each], found
+    assert len(found) == 3
     said = r"deep: 6 runs evaluated again, ([\d,]+) of their queries also by trec_eval; 9 searched again .* 0 not"
     assert int(re.search(said, deep.output)[1].replace(",", "")) > 100

@@ -112,6 +112,23 @@ def test_a_full_folder_for_temporary_files_is_skipped_or_reported_in_one_line(
     count("surroundings", "a full folder for temporary files", 1, 1)
 
 
+@pytest.mark.everything
+def test_a_path_too_long_for_the_socket_of_forks_is_one_line(
+    nano: Clone, tmp_path: Path, same: Callable[[], bool], count: Count
+) -> None:
+    """A scheduler's TMPDIR may be longer than the 107 bytes of a socket's path; each job then starts by itself."""
+    place = tmp_path / ("of a job " * 12)
+    place.mkdir()
+    for kind in ("scores", "tables", "figures"):
+        shutil.rmtree(nano.root / "results" / kind)
+    said = nano.run(str(BIN / "snakemake"), *NANO, env={"TMPDIR": str(place)}).succeeded()
+    assert said.count("warning: each job imports by itself, for seconds (AF_UNIX path too long)") == 1
+    assert "Traceback" not in said
+    assert [*place.glob("encore-*")] == []
+    assert same()
+    count("surroundings", "a path too long for the socket of forks", 1, 1)
+
+
 def test_a_clock_that_was_set_back_loses_nothing(nano: Clone, same: Callable[[], bool], count: Count) -> None:
     """What a job reads is then newer than what it makes, which Snakemake takes away."""
     (nano.root / TABLE).unlink()
