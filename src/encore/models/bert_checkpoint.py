@@ -1,6 +1,7 @@
 """Reading checkpoints of BERT's architecture as others keep them: today's, those of 2018, and SEED-Encoder's."""
 
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import NamedTuple
 
 import torch
@@ -111,7 +112,8 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
                 raise ValueError(f"{name[:80]} of {_shape(tensor)} values is larger than what is stored")
         return found
     except Exception as error:  # a damaged pickle can raise anything
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = "it is not weights alone" if isinstance(error, UnpicklingError) else said  # PyTorch says how to run it
         raise EncoreError(f"{path} is damaged or holds no weights ({reason}); fetch the checkpoint again") from error
 
 

@@ -155,6 +155,7 @@ def test_a_binary_that_is_no_weights_is_refused_and_runs_nothing(
     with pytest.raises(EncoreError, match=r"pytorch_model\.bin is damaged or holds no weights") as caught:
         start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
     assert "\n" not in str(caught.value)
+    assert "weights_only" not in str(caught.value), "nor is it advised"
     assert not Path("harmed").exists()
 
 
