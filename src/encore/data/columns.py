@@ -108,7 +108,7 @@ class Meaning:
     def _text(self, row: Row, name: str) -> str | None:
         found = self._value(row, name)
         if not isinstance(found, str | None):
-            raise EncoreError(f"{self.columns.get(name, name)} is {quoted(found)}, no text; put it in quotes")
+            raise EncoreError(f"{self.columns.get(name, name)} is {quoted(found)} and not text; put it in quotes")
         return found
 
     def _said(self, row: Row) -> str:

@@ -286,7 +286,9 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
                 raise EncoreError(f'{path}, line {number}: "{key}" is missing or null; add it, or remove the row')
         for key in texts:
             if not isinstance(row.get(key, ""), str):
-                raise EncoreError(f'{path}, line {number}: "{key}" is {quoted(row[key])}, no text; put it in quotes')
+                raise EncoreError(
+                    f'{path}, line {number}: "{key}" is {quoted(row[key])} and not text; put it in quotes'
+                )
         yield number, row
 
 
