@@ -16,8 +16,8 @@ free=$(df --output=avail --block-size=1G "$work" | tail -1)
 packages() { "$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
 "$python" -m venv --without-pip "$work/own"
 own=$work/own/bin/python
-TMPDIR=$work uv pip install --quiet --no-config --no-cache --no-deps --require-hashes --python "$own" \
-    --requirement "$envs/torch.txt" --requirement "$envs/cuda.txt"
+TMPDIR=$work timeout 1200 uv pip install --quiet --no-config --no-cache --no-deps --require-hashes --python "$own" \
+    --requirement "$envs/torch.txt" --requirement "$envs/cuda.txt" || skip "its packages did not come, as said above"
 echo "import site; site.addsitedir('$(packages "$python")')" >"$(packages "$own")/others.pth"
 "$own" -c 'import torch; print("PyTorch", torch.__version__, "in place of", "'"$version"'")'
 
