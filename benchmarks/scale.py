@@ -255,6 +255,8 @@ def main() -> None:
         print("\n".join(record.table(next_to_forecasts(largest(options.table)))))
         return
     before, rows = machine.load(), list[dict[str, Any]]()
+    if options.work:
+        options.work.mkdir(parents=True, exist_ok=True)
     for passages in options.passages:
         with tempfile.TemporaryDirectory(dir=options.work) as place:
             for row in rows_of(Path(place), passages, options.only, options.seed):
