@@ -185,7 +185,7 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
             continue
         try:
             if not path.is_file():
-                yield f"{path} is missing"
+                yield f"{path} is {'no file' if os.path.lexists(path) else 'missing'}"
             elif path.stat().st_size != expected["bytes"]:
                 yield f"{path} has {path.stat().st_size} bytes, its manifest says {expected['bytes']}"
             elif sha256(path) != expected["sha256"]:

@@ -90,6 +90,7 @@ def test_pruning_a_clean_run_removes_nothing(results):
     ("damage", "says"),
     [
         (lambda: Path(B.folder, "file").unlink(), "is missing"),
+        (lambda: (Path(B.folder, "file").unlink(), os.mkfifo(Path(B.folder, "file"))), "file is no file"),
         (lambda: Path(B.folder, "file").write_text("short"), "bytes, its manifest says"),
         (lambda: Path(B.manifest).unlink(), "is missing"),
         (lambda: Path(B.manifest).write_text("{"), "is not JSON"),

@@ -1,6 +1,7 @@
 """One product, a table, a figure, the claims or the report: its files, and what it was made from."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[s
     for file, digest in record["outputs"].items():
         path = place.parent / file
         if not path.is_file() or manifest.describe(path) != digest:
-            yield f"{path} {'was altered' if path.is_file() else 'is missing'}"
+            yield f"{path} {'was altered' if os.path.lexists(path) else 'is missing'}"
 
 
 def _is_product(record: Any) -> bool:
