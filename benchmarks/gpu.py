@@ -236,7 +236,7 @@ def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
         if (earlier := output / f"{name}.json").is_file():
             earlier.unlink()
         environment = os.environ if name in TOGETHER else one_gpu()
-        most = 900.0 if quick else LIMITS[name] + spare  # whether all runs is no matter of seconds
+        most = 900.0 if quick else LIMITS[name] + spare  # here only whether all parts run matters
         parts.append(run_part(name, command, most, output / f"{name}.log", environment))
         spare += LIMITS[name] - parts[-1]["seconds"]
     return parts
