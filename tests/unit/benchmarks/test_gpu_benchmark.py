@@ -104,7 +104,7 @@ def _numbers(content: object) -> Iterator[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["training", "predicting"])
 def test_two_processes_work_each_on_its_gpu(measure: str, tmp_path: Path) -> None:
-    """Simulated ones; each writes the queries of its own half of the passages."""
+    """Simulated ones; each writes queries for one half of the passages."""
     write_json(tmp_path / "two-alone.json", {"samples_per_second": 0.5})
     command = [served.python(), str(ROOT / "benchmarks/together.py"), "--quick", "--name", "two"]
     told = side_by_side.printed([*command, "--measure", measure, "--output", str(tmp_path)], on_gpus=True)

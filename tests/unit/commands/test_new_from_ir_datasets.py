@@ -132,7 +132,7 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library
 @pytest.mark.usefixtures("bare")
 def test_zero_shot_search_of_a_language_in_other_letters_is_refused() -> None:
     done = inside.encore("new", "other", "--ir-datasets", "miracl/zh", "--zero-shot")
-    assert "not Latin, and the other run's models learn from Latin ones; let queries of its own train" in done.stderr
+    assert "not Latin, and the other run's models learn from Latin ones; add training queries" in done.stderr
     assert not Path("config/other.yaml").exists()
     assert inside.encore("new", "other", "--ir-datasets", "miracl/zh").returncode == 0
 

@@ -25,6 +25,7 @@ from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder, initialise
 from encore.storage import manifest
 from tests.support import inside
+from tests.support.little_memory import in_little_memory
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 KS = [2, 5, 10]
@@ -260,15 +261,7 @@ def test_texts_are_looked_into_a_few_at_a_time_where_memory_runs_out(
 ) -> None:
     store, encoder = TokenStore(made / "tokens"), checkpoint.load_encoder(model(made, "model")).eval()
     expected = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
-    whole, sizes = Encoder.representations, []
-
-    def narrow(self: Encoder, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        sizes.append(len(ids))
-        if len(ids) > 5:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, ids, mask)
-
-    monkeypatch.setattr(Encoder, "representations", narrow)
+    sizes = in_little_memory(monkeypatch, Encoder, "representations", 5)
     found = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
     assert "out of memory; continuing with " in capsys.readouterr().out

@@ -15,6 +15,7 @@ from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
 from encore.models.encoder import Encoder
 from encore.models.memory import PartSize
+from tests.support.little_memory import in_little_memory
 from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_home import NUMERICS, STEP
 
@@ -162,17 +163,10 @@ def test_a_gpu_gives_the_scores_of_the_processor_and_is_waited_for_once_a_part(t
 
 
 def test_memory_that_runs_out_changes_nothing_but_the_parts(trained, monkeypatch, capsys):
-    """There is memory for three texts at a time; what is short already goes on, as many at a time as fit."""
+    """There is memory for three texts at a time; scoring continues with as many at a time as fit."""
     _, model, store = trained
-    expected, narrow = open_scorer(model, store).score(*PAIRS), []
-
-    def representations(self, ids, mask, segments=None, whole=Encoder.forward):
-        narrow.append(len(ids))
-        if len(ids) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, ids, mask, segments)
-
-    monkeypatch.setattr(Encoder, "forward", representations)
+    expected = open_scorer(model, store).score(*PAIRS)
+    narrow = in_little_memory(monkeypatch, Encoder, "forward", 3)
     found = open_scorer(model, store).score(*PAIRS)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert capsys.readouterr().out.count("out of memory; continuing with ") < 5, "it is learned once"

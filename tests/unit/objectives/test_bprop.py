@@ -14,6 +14,7 @@ from encore.objectives.parts.lexicon import Sums
 from encore.objectives.parts.word_sets import PreparedPairs
 from encore.training.randomness import generator
 from tests.support import small_models, small_objective, small_store
+from tests.support.little_memory import in_little_memory
 from tests.support.small_objective import batch_of, encoder, heads_of, make
 
 
@@ -64,15 +65,8 @@ def test_attention_is_read_in_smaller_batches_where_memory_runs_out(
 ) -> None:
     model, rng = encoder(), np.random.default_rng(0)
     texts = [rng.integers(5, 80, size=length) for length in (30, 3, 46, 12, 20)]
-    expected, sizes = text_attention(model, texts, 48), []
-
-    def narrow(model: object, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        sizes.append(len(ids))
-        if len(ids) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return cls_attention(model, ids, mask)
-
-    monkeypatch.setattr(attention, "cls_attention", narrow)
+    expected = text_attention(model, texts, 48)
+    sizes = in_little_memory(monkeypatch, attention, "cls_attention", 2)
     for found, own in zip(text_attention(model, texts, 48), expected, strict=True):
         assert found == pytest.approx(own, rel=1e-4)
     assert "out of memory; continuing with " in capsys.readouterr().out

@@ -25,6 +25,7 @@ from encore.storage.manifest import record
 from encore.training import distributed
 from encore.training.distributed import ProcessGroup
 from tests.support import inside
+from tests.support.little_memory import in_little_memory
 
 WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]
 NAMES = ["a", "b", "c"]
@@ -264,15 +265,7 @@ def test_any_number_of_processes_writes_the_same_queries(
 def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sizes, original = [], sampling._generate
-
-    def narrow(model: Any, words: Any, rows: Any, spec: Any) -> Any:
-        sizes.append(len(rows))
-        if len(rows) > 4:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return original(model, words, rows, spec)
-
-    monkeypatch.setattr(sampling, "_generate", narrow)
+    sizes = in_little_memory(monkeypatch, sampling, "_generate", 4, argument=2)
     found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
     assert [len(queries) for _, queries in found] == [2] * 10
     assert "out of memory; continuing with " in capsys.readouterr().out

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import torch
 import yaml
 
 from encore.config.run import RunConfig
@@ -21,6 +20,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import Path, load_catalogue
 from encore.retrieval.rerank import above, rerank
 from encore.storage.manifest import record
+from tests.support.little_memory import in_little_memory
 from tests.support.small_home import NUMERICS, STEP, succeed
 
 ROOT = Path(__file__).parents[3]
@@ -133,15 +133,7 @@ def test_the_program_continues_in_smaller_parts_where_memory_runs_out(home, firs
     """There is memory for three texts at a time; the runs are those that all of it makes."""
     flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first", "--output")
     assert "out of memory" not in succeed(home, "rerank", SPEC, *flags, f"in-all-{ranker.name}")
-    sizes = []
-
-    def forward(self, ids, mask, segments=None, whole=Encoder.forward):
-        sizes.append(len(ids))
-        if len(ids) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, ids, mask, segments)
-
-    monkeypatch.setattr(Encoder, "forward", forward)
+    sizes = in_little_memory(monkeypatch, Encoder, "forward", 3)
     assert "out of memory; continuing with " in succeed(home, "rerank", SPEC, *flags, f"in-little-{ranker.name}")
     assert sizes[0] > 3 >= sizes[-1]
     expected, found = (read_run(home / f"{name}-{ranker.name}") for name in ("in-all", "in-little"))

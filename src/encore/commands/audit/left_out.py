@@ -65,7 +65,7 @@ def added_files(report: AuditReport) -> Iterator[Finding]:
     """Each file among the products that no product's manifest lists, unless that product is bad already."""
     bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
     for folder in (RESULTS, RESULTS / "tables", RESULTS / "figures", REPORT.parent):
-        # Claims have no folder, since there are but two files of them: these lie in results, next to all folders.
+        # The files of claims and checks are in results itself, next to the folders of all else.
         depth = "" if folder == RESULTS else "**/"
         records = [REPORT] if folder == REPORT.parent else sorted(folder.glob(f"{depth}*.{MANIFEST}"))
         listed = {path for record in records for path in (record, *_outputs(record))} | {ROOT, RESULTS / ".gitignore"}

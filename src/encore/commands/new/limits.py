@@ -34,8 +34,8 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
     """
     if not source.trains and source.foreign > UNKNOWN:
         raise EncoreError(
-            f"{source.foreign:.0%} of the letters are not Latin, and the other run's models learn from Latin ones; let "
-            "queries of its own train, or name a published encoder of that language with --checkpoint"
+            f"{source.foreign:.0%} of the letters are not Latin, and the other run's models learn from Latin ones; add "
+            "training queries, or name a published encoder of that language with --checkpoint"
         )
     if not source.trains:
         return {}, []
