@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from encore.commands.audit import audit, recompute
-from encore.commands.audit.findings import REPORT
+from encore.commands.audit.findings import REPORT, Finding
 from encore.config.validation import read_yaml
+from encore.data.runs import RUN, TEXT
 from encore.errors import EncoreError
 from encore.evaluation.significance import Difference, clustered
 from encore.plan.plan import Plan
@@ -85,11 +86,15 @@ def make(name: str) -> Path:
 def record(name: str, config: Path, results: Path = Path("results"), into: Path = RECORDED) -> Path:
     """Copy what a run made into a record of that name, and say how it was made; the record's folder.
 
+    The files of runs may have been removed once they were evaluated, as a disk may have no room for all; the record
+    counts them.
+
     Raises:
         EncoreError: the audit finds anything bad, or nothing of this configuration was made.
     """
     plan = load_plan(config)
     report = audit.audit(plan, typed.called(config))
+    report.findings, removed = without_removed_runs(report.findings)
     recompute.recompute_products(plan, report)
     if report.findings:
         raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
@@ -107,8 +112,22 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     for layout in layouts:
         if layout.name == QUERIED:
             write_queries(folder / f"tables/{QUERIED}{QUERIES}", layout)
-    write_json(folder / "run.json", _provenance(plan, config, folder))
+    write_json(folder / "run.json", _provenance(plan, config, folder) | {"note": _told(removed)})
     return folder
+
+
+def without_removed_runs(findings: list[Finding]) -> tuple[list[Finding], int]:
+    """An audit's findings less those that a run has no files, and how many runs these are."""
+    missing = {
+        finding: finding.place
+        for finding in findings
+        if finding.reason in (f"{finding.place}/{RUN} is missing", f"{finding.place}/{TEXT} is missing")
+    }
+    return [finding for finding in findings if finding not in missing], len(set(missing.values()))
+
+
+def _told(removed: int) -> str:
+    return f"the files of {removed} runs were removed once they were evaluated, before the audit" if removed else ""
 
 
 def per_seed(layouts: list[Layout]) -> list[list[str]]:
@@ -170,7 +189,6 @@ def _provenance(plan: Plan, config: Path, folder: Path) -> dict[str, Any]:
         "artifacts": len(places),
         "job_hours": round(sum(each["seconds"] for each in runs) / 3600, 2),
         "cpu_hours": round(sum(each.get("cpu_seconds", 0.0) for each in runs) / 3600, 4),
-        "note": "",
         "files": {str(path.relative_to(folder)): sha256(path) for path in files_of_record(folder)},
     } | _judged_by(folder / "claims.csv")
 

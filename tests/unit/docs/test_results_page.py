@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from encore.commands.audit.findings import Finding
 from encore.errors import EncoreError
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
@@ -207,6 +208,18 @@ def test_a_record_of_the_pages_is_made_by_its_name_alone(monkeypatch):
         RECORDING.make("demo")
     with pytest.raises(EncoreError, match="no page shows a record 'mine'"):
         RECORDING.make("mine")
+
+
+def test_runs_whose_files_were_removed_are_counted_and_nothing_else_is_forgiven():
+    run, scores = "results/runs/bm25-1/test-1", "results/scores/bm25-1/test-1"
+    removed = [Finding(run, f"{run}/{file} is missing") for file in ("run.npz", "run.trec.gz")]
+    bad = [
+        Finding(run, f"{run}/manifest.json is missing: the artifact was not finished"),
+        Finding(run, f"{run}/run.npz was altered: its sha256 is not the one in its manifest"),
+        Finding(scores, f"{scores}/scores.npz is missing"),
+    ]
+    assert RECORDING.without_removed_runs([removed[0], *bad, removed[1]]) == (bad, 1)
+    assert RECORDING.without_removed_runs(bad) == (bad, 0)
 
 
 def test_a_record_keeps_what_judges_a_p_value_again(tmp_path):
