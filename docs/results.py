@@ -28,7 +28,7 @@ from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
 from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
-from encore.products.claims.entries import read_claims
+from encore.products.claims.entries import REAL, read_claims
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, words
 from encore.products.figures import map as neighbours
@@ -162,7 +162,7 @@ def claims_of(*claimed: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
 
     Returns:
         Those whose tests are what was judged, as they are worded now; those whose tests were changed since, as they
-        were worded then; and the ids of those that no record has.
+        were worded then; and the ids of the papers' claims that no record has.
     """
     tables = [each.data("claims").assign(tests=each.data("claims").id.map(each.run["tests"])) for each in claimed]
     found = pd.concat(tables, ignore_index=True).drop_duplicates("id", keep="last")
@@ -170,16 +170,25 @@ def claims_of(*claimed: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     known = read_claims(PAPERS)
     current = found.tests == found.id.map(tests_of_claims())
     judged = found[current].assign(claim=found.id.map({name: claim.says for name, (_, claim) in known.items()}))
-    return judged, found[~current], [name for name in known if name not in set(found.id)]
+    of_papers = [name for name, (paper, _) in known.items() if paper != REAL]
+    return judged, found[~current], [name for name in of_papers if name not in set(found.id)]
 
 
 def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     """All claims by their numbers: what the printed numbers say (``on_print``), and what was judged on runs.
 
+    Those about real text are there where they were judged.
+
     A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
     """
-    lines = on_print().set_index("id")[["claim", "verdict"]].rename(columns={"verdict": "on_print"})
-    found = lines.join(judged.set_index("id").drop(columns="claim")).reset_index()
+    lines = on_print().set_index("id")
+    lines = lines[(lines.paper != REAL) | lines.index.isin([*judged.id, *changed.id])]
+    found = (
+        lines[["claim", "verdict"]]
+        .rename(columns={"verdict": "on_print"})
+        .join(judged.set_index("id").drop(columns="claim"))
+        .reset_index()
+    )
     found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
     return found.fillna({"verdict": "not run", "why": ""})
 

@@ -20,6 +20,7 @@ from encore.products.tables.entries import TESTED
 
 CLAIMS, PRINTED = "claims", "claims_printed"  # the products: claims on runs, and on the papers' printed numbers
 FILE = "claims.yaml"
+REAL = "real"  # the folder whose claims are about small real collections: runs that name them judge them, no others
 SPREAD = "encore/spread.yaml"
 DATASETS = "datasets.yaml"
 Names = Annotated[list[str], Field(min_length=1)]

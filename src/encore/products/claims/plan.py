@@ -156,7 +156,11 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -
     for name in wanted if wanted != "all" else ():
         if name not in claims:
             raise EncoreError(plan.config.at(f"claims: there is no claim {name!r}{nearest(name, claims)}"))
-    return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
+    return {
+        name: (paper, claim)
+        for name, (paper, claim) in claims.items()
+        if (paper != entries.REAL if wanted == "all" else name in wanted)
+    }
 
 
 def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:

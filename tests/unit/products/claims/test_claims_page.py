@@ -9,7 +9,7 @@ import yaml
 
 from encore.commands.__main__ import main
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import KINDS, Claim, read_claims
+from encore.products.claims.entries import KINDS, REAL, Claim, read_claims
 from encore.products.claims.verdict import Evidence, of_inequalities
 from tests.support.simulated_verdicts import every, rates, within
 
@@ -35,7 +35,9 @@ def test_every_kind_of_test_is_explained():
 
 
 def test_the_page_counts_the_claims():
-    assert f"There are {len(read_claims(PAPERS))}." in PAGE
+    of_real_text = [name for name, (paper, _) in read_claims(PAPERS).items() if paper == REAL]
+    assert f"There are {len(read_claims(PAPERS)) - len(of_real_text)}." in PAGE
+    assert f"{of_real_text[0]} to {of_real_text[-1]} repeat" in PAGE
 
 
 def test_every_claim_of_a_control_is_about_the_control():
@@ -86,7 +88,7 @@ def test_the_command_prints_the_page(monkeypatch, capsys):
         main()
     assert left.value.code in (0, None)
     page = capsys.readouterr().out
-    assert page.count("\n## ") == 6  # five papers, and ours
+    assert page.count("\n## ") == 7  # five papers, ours, and those of real text
     assert re.search(r"^\| C02 \| .* \| partly \| 7 of 8 \| cpdae/table1", page, re.M)
 
 
