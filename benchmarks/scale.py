@@ -17,7 +17,7 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore.commands.preflight import costs, shapes
-from encore.commands.preflight.amounts import HEAP, HITS
+from encore.commands.preflight.amounts import HEAP, HITS, looked_at
 from encore.commands.preflight.jobs import SPARE_MEMORY
 from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
@@ -156,6 +156,8 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     if stage.program in ("build_index", "search", "search_index"):
         found |= {"vectors": passages * DIMENSION, "parameters": float(shapes.parameters(shape_of_model()))}
         found["products"] = 2.0 * queries * found["vectors"]
+    if stage.program == "search_index":
+        found["products"] = 2.0 * queries * looked_at(HNSW, passages, DIMENSION)
     if "index" in counts:
         found |= {"index": counts["index"], "gathered": 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]}
     return found

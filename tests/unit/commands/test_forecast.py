@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from encore.commands.preflight import costs, downloads, forecast_text
+from encore.commands.preflight.amounts import looked_at
 from encore.commands.preflight.costs import MACHINES
 from encore.commands.preflight.forecast import disk_of
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -90,6 +91,15 @@ def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path)
         assert {job.precision("fp32") for job in searches} == {"bf16" if products == "fp16" else products}
     assert hours["fp16"].pop("search") < hours["tf32"].pop("search") < hours["fp32"].pop("search")
     assert hours["fp16"] == hours["tf32"] == hours["fp32"]
+
+
+def test_a_query_looks_at_a_part_of_an_approximate_index() -> None:
+    """In an HNSW at the neighbours of each candidate, however many vectors there are; in 16 bits at all of them."""
+    hnsw = {"kind": "hnsw", "m": 32, "ef_search": 256}
+    assert looked_at(hnsw, 1e6, 64) == looked_at(hnsw, 1e9, 64) == 256 * 64 * 64
+    assert looked_at(hnsw, 100, 64) == 100 * 64
+    assert looked_at({"kind": "ivfpq", "nlist": 10, "nprobe": 2, "m": 8}, 1000, 64) == 10 * 64 + 200 * 8
+    assert looked_at({"kind": "fp16"}, 1000, 64) == 1000 * 64
 
 
 def test_larger_batches_than_fit_are_parted(bare: Path) -> None:

@@ -33,7 +33,7 @@ MS_MARCO = {
     "encode": (1, 4 * HOUR, 2, 16),
     "search": (5, 12 * HOUR, 1.2, 10),  # so that a GPU node takes one for each GPU
     "build_index": (6 * HOUR, 2 * 24 * HOUR, 2 * 27.2, 80),  # the vectors, and the index
-    "search_index": (10, 24 * HOUR, 27.2, 64),
+    "search_index": (3, 24 * HOUR, 27.2, 64),
     "finetune": (1, 24 * HOUR, 2, 128),
     "negatives": (1, 2 * HOUR, 2.49 * 1.2, 2.49 * 2),
     "evaluate": (0.15, 2 * HOUR, 0.66 * 1.2, 0.66 * 2),
@@ -46,7 +46,7 @@ LARGE = {  # what grows with the passages, in 33 million of them
     "encode": (4, 12 * HOUR, 2, 16),
     "search": (5, 24 * HOUR, 1.5, 32),
     "build_index": (24 * HOUR, WEEK, 2 * 101, 300),
-    "search_index": (40, 3 * 24 * HOUR, 101, 200),
+    "search_index": (9, 24 * HOUR, 101, 200),  # the index is read at 200 MB a second
 }
 
 

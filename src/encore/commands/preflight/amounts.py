@@ -109,12 +109,26 @@ def _encode(job: _Job) -> Amounts:
 
 
 def _search(job: _Job) -> Amounts:
-    """Exact search; an approximate one needs less."""
     queries, count, dimension = job.found["queries"], job.size.passages.count, job.shape.dimension
     lengths = trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
     found = {"flops": queries * trainings.reading(job.shape, lengths, flops.embedding)}
     found |= {"longest": float(job.spec["query_length"]), "products": flops.product(queries, dimension, count)}
-    return found | (_build_index(job._replace(made=job.made.inputs["index"])) if "index" in job.made.inputs else {})
+    if "index" not in job.made.inputs:
+        return found
+    built = job._replace(made=job.made.inputs["index"])
+    read = looked_at(built.spec["index"] | job.spec["search"], count, dimension)
+    return found | _build_index(built) | {"products": flops.product(queries, 1, read)}
+
+
+def looked_at(index: dict[str, Any], count: float, dimension: int) -> float:
+    """How many numbers a query is multiplied with, or looks up, in an index of ``count`` vectors."""
+    match index["kind"]:
+        case "hnsw":  # the neighbours of each candidate
+            return min(count, index["ef_search"] * 2.0 * index["m"]) * dimension
+        case "ivfpq":  # all centroids, and the codes of some lists
+            return index["nlist"] * dimension + index["nprobe"] * count / index["nlist"] * index["m"]
+        case _:
+            return count * dimension
 
 
 def _build_index(job: _Job) -> Amounts:

@@ -91,7 +91,7 @@ THROUGHPUTS = (
     Throughput(
         "build_index", "gathered", 800e3, "1.2 million: 8.8 million of 768 numbers in HNSW in 6.3 h, extrapolated"
     ),
-    Throughput("search_index", "products", 10e9, "14e9, of vectors in 16 bits; an approximate index is faster"),
+    Throughput("search_index", "products", 10e9, "14e9, of vectors in 16 bits"),
     Throughput("measure_latency", "scanned", 4e9, "9.7e9 bytes, one query at a time"),
 )
 
