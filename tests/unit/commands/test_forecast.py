@@ -10,7 +10,7 @@ import pytest
 from encore.commands.preflight import costs, downloads, forecast_text
 from encore.commands.preflight.amounts import looked_at
 from encore.commands.preflight.costs import MACHINES
-from encore.commands.preflight.forecast import disk_of
+from encore.commands.preflight.forecast import disk_of, forecast
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
@@ -18,6 +18,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.products.catalogue import load_plan
 from tests.support import inside
+from tests.support.results_pages import RECORDING
 from tests.support.small_forecast import RUN, estimate, planned
 
 ROOT = Path(__file__).parents[3]
@@ -282,13 +283,26 @@ def test_every_named_gpu_has_hours_and_the_processor_has_none(bare: Path, name: 
     found = estimate(planned(), name)
     assert found.total.operations > 0
     assert (found.total.gpu_hours > 0) == (found.total.gpu_memory > 0) == (name != "cpu")
-    assert ("GPU-hours with --machine" in forecast_text.forecast_text(found)) == (name == "cpu")
+    text = " ".join(forecast_text.forecast_text(found).split())
+    assert ("GPU-hours with --machine" in text) == (name == "cpu")
 
 
 def test_operations_at_the_peak_and_its_utilisation_are_gpu_hours(bare: Path) -> None:
     found = estimate(planned(numerics={"precision": "bf16"}), "h200")
     training = found.rules["pretrain"]
     assert training.gpu_hours == pytest.approx(training.operations / (0.35 * 989e12) / 3600)
+
+
+@pytest.mark.parametrize("name", ["demo", "ten-seeds"])
+def test_core_hours_are_within_a_factor_of_two_of_what_recorded_runs_took(bare: Path, name: str) -> None:
+    run, products = RECORDING.RECORDINGS[name]
+    plan = load_plan(Path(run))
+    found = forecast(plan, [f"results/{product}" for product in products], costs.find_machine("cpu"))
+    took = json.loads((ROOT / f"docs/recorded/{name}/run.json").read_text())["cpu_hours"]
+    assert took / 2 < found.core_hours < 2 * took
+    assert f"about {found.core_hours:,.1f} core-hours" in forecast_text.forecast_text(found)
+    on_gpu = forecast(plan, ["table1"], costs.find_machine("l4"))
+    assert 0 < on_gpu.core_hours < found.core_hours
 
 
 def test_the_papers_scale_is_estimated_on_one_screen(bare: Path) -> None:

@@ -88,6 +88,13 @@ class Forecast:
             gpu_memory=max((job.gpu_memory for job in jobs if self.machine.peak), default=0.0),
         )
 
+    @cached_property
+    def core_hours(self) -> float:
+        """Hours of one core, in all missing jobs; without a GPU its operations are among them."""
+        alone = 0.0 if self.machine.peak else self.total.operations / costs.CORE
+        seconds = (costs.core_seconds(job.artifact.stage, job.amounts | {"cores": 1.0}) for job in self.missing)
+        return (math.fsum(seconds) + alone) / HOUR
+
     def memory(self, job: Needed) -> float:
         """Bytes of RAM of a job; without a GPU also what a GPU would hold."""
         own = costs.memory(job.artifact.stage, job.amounts)

@@ -26,7 +26,7 @@ def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
         "machine": {"name": found.machine.name, "device": found.machine.device},
         "gpus": found.gpus,
         "finished": len(found.jobs) - len(found.missing),
-        "missing": vars(found.total),
+        "missing": vars(found.total) | {"core_hours": found.core_hours},
         "rules": {rule: vars(needs) for rule, needs in found.rules.items()},
         "disk": {**found.disk, "peak": found.peak_disk, "free": found.free},
         "downloads": [vars(each) | {"missing": each.missing} for each in found.downloads],
@@ -44,7 +44,9 @@ def _summary(found: Forecast) -> str:
     rows = {
         "jobs": f"{total.jobs:,} to run, {len(found.jobs) - total.jobs:,} of {len(found.jobs):,} finished",
         "compute": f"{total.operations:.1e} floating-point operations of models and exact search; "
-        + (f"{hours} GPU-hours on {machine.device}" if machine.peak else "GPU-hours with --machine a100-80gb"),
+        + (f"{hours} GPU-hours on {machine.device} and " if machine.peak else "about ")
+        + f"{found.core_hours:,.1f} core-hours"
+        + ("" if machine.peak else "; GPU-hours with --machine a100-80gb"),
         "memory": f"{size(total.ram)} for the largest job",
         "GPU memory": f"{size(total.gpu_memory)} for the largest job" if total.gpu_memory else "",
         "disk": f"{size(found.peak_disk)} at the peak, {size(found.free)} free: "
