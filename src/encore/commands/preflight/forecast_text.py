@@ -56,7 +56,7 @@ def _summary(found: Forecast) -> str:
     lines = [
         f"{'' if place else name:<12}{line}"
         for name, text in rows.items()
-        for place, line in enumerate(textwrap.wrap(text, WIDTH - 12))
+        for place, line in enumerate(textwrap.wrap(text, WIDTH - 12, break_on_hyphens=False))
     ]
     return "\n".join([found.title, *lines])
 
