@@ -112,22 +112,15 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     for layout in layouts:
         if layout.name == QUERIED:
             write_queries(folder / f"tables/{QUERIED}{QUERIES}", layout)
-    write_json(folder / "run.json", _provenance(plan, config, folder) | {"note": _told(removed)})
+    note = f"the files of {removed} runs were removed once they were evaluated, before the audit" if removed else ""
+    write_json(folder / "run.json", _provenance(plan, config, folder) | {"note": note})
     return folder
 
 
 def without_removed_runs(findings: list[Finding]) -> tuple[list[Finding], int]:
-    """An audit's findings less those that a run has no files, and how many runs these are."""
-    missing = {
-        finding: finding.place
-        for finding in findings
-        if finding.reason in (f"{finding.place}/{RUN} is missing", f"{finding.place}/{TEXT} is missing")
-    }
-    return [finding for finding in findings if finding not in missing], len(set(missing.values()))
-
-
-def _told(removed: int) -> str:
-    return f"the files of {removed} runs were removed once they were evaluated, before the audit" if removed else ""
+    """An audit's findings less those that a run's files are missing, and how many runs these are."""
+    missing = {each for each in findings if each.reason in {f"{each.place}/{file} is missing" for file in (RUN, TEXT)}}
+    return [each for each in findings if each not in missing], len({each.place for each in missing})
 
 
 def per_seed(layouts: list[Layout]) -> list[list[str]]:

@@ -28,7 +28,7 @@ from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
 from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
 from encore.products.claims import printed_claims, run_claims
-from encore.products.claims.entries import REAL, read_claims
+from encore.products.claims.entries import REAL, number_tests, read_claims
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, words
 from encore.products.figures import map as neighbours
@@ -157,38 +157,35 @@ def records() -> dict[str, Record]:
     return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
 
 
-def claims_of(*claimed: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """The claims of several records, by their numbers; of a repeated one the last record's.
+def claims_of(one: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """The claims of a record, by their numbers.
 
     Returns:
         Those whose tests are what was judged, as they are worded now; those whose tests were changed since, as they
-        were worded then; and the ids of the papers' claims that no record has.
+        were worded then; and the ids of the papers' claims that it has not.
     """
-    tables = [each.data("claims").assign(tests=each.data("claims").id.map(each.run["tests"])) for each in claimed]
-    found = pd.concat(tables, ignore_index=True).drop_duplicates("id", keep="last")
-    found = found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
-    known = read_claims(PAPERS)
+    found, known = one.data("claims"), read_claims(PAPERS)
+    found = found.assign(tests=found.id.map(one.run["tests"]))
     current = found.tests == found.id.map(tests_of_claims())
     judged = found[current].assign(claim=found.id.map({name: claim.says for name, (_, claim) in known.items()}))
     of_papers = [name for name, (paper, _) in known.items() if paper != REAL]
     return judged, found[~current], [name for name in of_papers if name not in set(found.id)]
 
 
-def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
-    """All claims by their numbers: what the printed numbers say (``on_print``), and what was judged on runs.
+def about_amounts(names: list[str]) -> list[str]:
+    """Those of some claims that are about an amount, which proxy data cannot test."""
+    tests = {name: number_tests(claim.tests) for name, (_, claim) in read_claims(PAPERS).items()}
+    return [name for name in names if any(test.is_amount for test in tests[name])]
 
-    Those about real text are there where they were judged.
+
+def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+    """The papers' claims by their numbers: what the printed numbers say (``on_print``), and what was judged on runs.
 
     A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
     """
-    lines = on_print().set_index("id")
-    lines = lines[(lines.paper != REAL) | lines.index.isin([*judged.id, *changed.id])]
-    found = (
-        lines[["claim", "verdict"]]
-        .rename(columns={"verdict": "on_print"})
-        .join(judged.set_index("id").drop(columns="claim"))
-        .reset_index()
-    )
+    lines = on_print().query("paper != @REAL").set_index("id")[["claim", "verdict"]]
+    found = lines.rename(columns={"verdict": "on_print"}).join(judged.set_index("id").drop(columns="claim"))
+    found = found.reset_index()
     found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
     return found.fillna({"verdict": "not run", "why": ""})
 
@@ -311,6 +308,7 @@ def rendered() -> dict[Path, str]:
         "table": as_table,
         "settings": settings,
         "claims_of": claims_of,
+        "about_amounts": about_amounts,
         "every_claim": every_claim,
         "further": further,
     }
