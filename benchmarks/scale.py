@@ -155,9 +155,8 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
         found["java"] = min(found["java"], HEAP)
     if stage.program in ("build_index", "search", "search_index"):
         found |= {"vectors": passages * DIMENSION, "parameters": float(shapes.parameters(shape_of_model()))}
-        found["products"] = 2.0 * queries * found["vectors"]
-    if stage.program == "search_index":
-        found["products"] = 2.0 * queries * looked_at(HNSW, passages, DIMENSION)
+        index = HNSW if stage.program == "search_index" else {"kind": "fp16"}
+        found["products"] = 2.0 * queries * looked_at(index, passages, DIMENSION, DEPTHS.get(_split(stage), 0))
     if "index" in counts:
         found |= {"index": counts["index"], "gathered": 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]}
     return found

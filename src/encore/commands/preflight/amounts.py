@@ -116,15 +116,15 @@ def _search(job: _Job) -> Amounts:
     if "index" not in job.made.inputs:
         return found
     built = job._replace(made=job.made.inputs["index"])
-    read = looked_at(built.spec["index"] | job.spec["search"], count, dimension)
+    read = looked_at(built.spec["index"] | job.spec["search"], count, dimension, job.spec["depth"])
     return found | _build_index(built) | {"products": flops.product(queries, 1, read)}
 
 
-def looked_at(index: dict[str, Any], count: float, dimension: int) -> float:
+def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -> float:
     """How many numbers a query is multiplied with, or looks up, in an index of ``count`` vectors."""
     match index["kind"]:
-        case "hnsw":  # the neighbours of each candidate
-            return min(count, index["ef_search"] * 2.0 * index["m"]) * dimension
+        case "hnsw":  # the neighbours of each candidate, of which FAISS keeps as many as it is asked for
+            return min(count, max(depth, index["ef_search"]) * 2.0 * index["m"]) * dimension
         case "ivfpq":  # all centroids, and the codes of some lists
             return index["nlist"] * dimension + index["nprobe"] * count / index["nlist"] * index["m"]
         case _:

@@ -95,7 +95,7 @@ THROUGHPUTS = (
     Throughput("measure_latency", "scanned", 4e9, "9.7e9 bytes, one query at a time"),
 )
 
-CORE = 5e10  # operations of models and exact search in a second on one core: 3.4e10 of 128 numbers, 5e10 of larger ones
+CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
 
 
 def memory(stage: str, amounts: Amounts) -> float:

@@ -90,10 +90,11 @@ class Forecast:
 
     @cached_property
     def core_hours(self) -> float:
-        """Hours of one core, in all missing jobs; without a GPU its operations are among them."""
-        alone = 0.0 if self.machine.peak else self.total.operations / costs.CORE
-        seconds = (costs.core_seconds(job.artifact.stage, job.amounts | {"cores": 1.0}) for job in self.missing)
-        return (math.fsum(seconds) + alone) / HOUR
+        """Hours of one core that all missing jobs take; without a GPU the models' operations are among them."""
+        models = 0.0 if self.machine.peak else self.total.operations / costs.CORE
+        # As on one core, since a job that shares its work among several takes each of them as long.
+        others = (costs.core_seconds(job.artifact.stage, job.amounts | {"cores": 1.0}) for job in self.missing)
+        return (math.fsum(others) + models) / HOUR
 
     def memory(self, job: Needed) -> float:
         """Bytes of RAM of a job; without a GPU also what a GPU would hold."""
