@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from encore.commands.preflight import costs, downloads, forecast_text
-from encore.commands.preflight.amounts import looked_at
+from encore.commands.preflight.amounts import FETCHED, looked_at
 from encore.commands.preflight.costs import MACHINES
 from encore.commands.preflight.forecast import disk_of, forecast
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -97,9 +97,9 @@ def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path)
 def test_a_query_looks_at_a_part_of_an_approximate_index() -> None:
     """In an HNSW at the neighbours of each candidate, however many vectors there are; in 16 bits at all of them."""
     hnsw = {"kind": "hnsw", "m": 32, "ef_search": 256}
-    assert looked_at(hnsw, 1e6, 64, 10) == looked_at(hnsw, 1e9, 64, 10) == 256 * 64 * 64
-    assert looked_at(hnsw, 1e6, 64, 1000) == 1000 * 64 * 64
-    assert looked_at(hnsw, 100, 64, 10) == 100 * 64
+    assert looked_at(hnsw, 1e6, 64, 10) == looked_at(hnsw, 1e9, 64, 10) == 256 * 64 * (64 + FETCHED)
+    assert looked_at(hnsw, 1e6, 64, 1000) == 1000 * 64 * (64 + FETCHED)
+    assert looked_at(hnsw, 100, 64, 10) == 100 * (64 + FETCHED)
     assert looked_at({"kind": "ivfpq", "nlist": 10, "nprobe": 2, "m": 8}, 1000, 64, 10) == 10 * 64 + 200 * 8
     assert looked_at({"kind": "fp16"}, 1000, 64, 10) == 1000 * 64
 

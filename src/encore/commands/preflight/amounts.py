@@ -39,6 +39,7 @@ HITS = (
     4e6  # of BM25's that are read together, and a Java process keeps in HEAP bytes: retrieval/lucene.py has these too
 )
 HEAP = 2.0**30
+FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
@@ -124,7 +125,7 @@ def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -
     """How many numbers a query is multiplied with, or looks up, in an index of ``count`` vectors."""
     match index["kind"]:
         case "hnsw":  # the neighbours of each candidate, of which FAISS keeps as many as it is asked for
-            return min(count, max(depth, index["ef_search"]) * 2.0 * index["m"]) * dimension
+            return min(count, max(depth, index["ef_search"]) * 2.0 * index["m"]) * (dimension + FETCHED)
         case "ivfpq":  # all centroids, and the codes of some lists
             return index["nlist"] * dimension + index["nprobe"] * count / index["nlist"] * index["m"]
         case _:
