@@ -43,6 +43,7 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
             *(f"figures/{name}.png" for name in ("table1", "objectives")),
         ],
     ),
+    "more-seeds": ("config/more-seeds.yaml", ["tables/table1.csv"]),
     "league": ("config/seeds.yaml", ["tables/league.csv", "figures/league.png"]),
     "five-seeds": (
         "config/five-seeds.yaml",

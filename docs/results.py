@@ -98,6 +98,13 @@ class Record:
         (number,) = set(chosen["reproduced"])  # a row may be in a table twice
         return f"{number:.{digits}f}"
 
+    def trained(self, table: str, row: str, column: str, setting: str) -> dict[int, str]:
+        """The number of one cell under each seed; ``row`` is its id."""
+        each = self.data("per_seed").query(
+            "table == @table and row == @row and column == @column and setting == @setting"
+        )
+        return {seed: f"{value:.3f}" for seed, value in zip(each.seed, each.value, strict=True)}
+
     def expected(self, table: str, row: str, column: str, setting: str) -> str:
         """Where one more training of a row is expected: the prediction interval of its cell, 95 %."""
         cells = self.data(f"tables/{table}").query("label == @row and column == @column and setting == @setting")
