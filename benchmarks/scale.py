@@ -186,12 +186,13 @@ def rows_of(
         if stage.program == "tokens":
             results = json.loads((folder / "tokens/manifest.json").read_text())["results"]
             found["tokens"] = results["tokens_in_passages"]
-            draw_model(folder)
-        files = [path for path in (folder / stage.name).rglob("*") if path.is_file()]
+            if any("vectors/" in STAGES[name].flags for name in only):
+                draw_model(folder)
+        files = [path.stat() for path in (folder / stage.name).rglob("*") if path.is_file()]
         yield {
             "stage": stage.name,
             **took,
-            "disk_mb": round(sum(path.stat().st_size for path in files) / 1e6),
+            "disk_mb": round(sum({each.st_ino: each.st_size for each in files}.values()) / 1e6),  # hard links once
             "counts": counts_of(stage, found, folder),
         }
 

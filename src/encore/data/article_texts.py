@@ -11,9 +11,16 @@ def articles(collection: Collection) -> Iterator[Row]:
     if collection.has_articles():
         yield from collection.articles()
         return
+    language = collection.language
     for row in collection.corpus():
-        section = {"title": "", "sentences": split(row["text"], collection.language)}
+        section = {"title": "", "sentences": split(row["text"], language)}
         yield {"_id": row["_id"], "title": row.get("title", ""), "sections": [section], "links": []}
+
+
+def titles(collection: Collection) -> Iterator[str]:
+    """The titles of a collection's articles; if it has none, those of its passages."""
+    rows = collection.articles() if collection.has_articles() else collection.corpus()
+    return (row.get("title", "") for row in rows)
 
 
 class VocabularyTexts(Iterable[str]):

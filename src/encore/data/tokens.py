@@ -6,8 +6,10 @@ texts have ids, those (``<name>.names.txt``); ``sections.npy``, ``articles.npy``
 made it; and ``language.json`` where a segmenter finds the words.
 """
 
+import filecmp
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 
 from encore.config.languages import SEGMENTED, UNKNOWN_SHARE
 from encore.data import vocabulary, words
-from encore.data.article_texts import articles
+from encore.data.article_texts import articles, titles
 from encore.data.collection import LANGUAGE, Collection
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
@@ -163,17 +165,17 @@ def write_store(
     asked, told = (prompts.get(name, "") for name in ("queries", "passages"))
     queries = ((name, (asked + text,)) for name, text in collection.queries().items())
     passages = ((name, (told + text[0], *text[1:])) for name, text in collection.texts())
-    sections = (section for article in articles(collection) for section in article["sections"])
-    sentences = ((text,) for section in sections for text in section["sentences"])
+    structure = _Structure(collection)
     counts = {
         "tokens_in_passages": writer.write_named("passages", passages if told else collection.texts()),
         "tokens_in_queries": writer.write_named("queries", queries),
-        "tokens_in_sentences": writer.write("sentences", sentences),
-        "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
+        "tokens_in_sentences": writer.write("sentences", structure.sentences()),
+        "tokens_in_titles": writer.write("titles", ((title,) for title in titles(collection))),
     }
+    _keep_once(folder / "passages.ids.bin", folder / "sentences.ids.bin")
     if collection.language in SEGMENTED:
         write_json(folder / LANGUAGE, {"language": collection.language})
-    counts |= passages_without_tokens(folder) | _write_structure(folder, collection)
+    counts |= passages_without_tokens(folder) | structure.write(folder)
     return counts | unknown_shares(TokenStore(folder))
 
 
@@ -252,23 +254,42 @@ class _Writer:
         return np.array(lengths), np.array(ids).astype(self._type).tobytes()
 
 
-def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
-    sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
-    linked = collection.has_articles()
-    for article in articles(collection):
-        if linked:  # else every passage is an article, of which there may be very many
-            numbers[article["_id"]] = len(firsts) - 1
-        sections.extend(len(section["sentences"]) for section in article["sections"])
-        firsts.append(len(sections) - 1)
-    links = array("q")
-    for article in collection.articles():  # again: a link may lead to an article that comes later
-        for link in article.get("links", []):
-            links.append(_section(article["_id"], link["section"], numbers, firsts))
-            links.append(_section(link["to"], link.get("anchor", 0), numbers, firsts))
-    write_array(folder / "sections.npy", np.array(sections).cumsum())
-    write_array(folder / "articles.npy", np.array(firsts))
-    write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
-    return {"sections": len(sections) - 1, "articles": len(firsts) - 1, "links": len(links) // 2}
+def _keep_once(first: Path, other: Path) -> None:
+    """Keep two files of the same bytes, as of passages and their sentences, once, where the disk has hard links."""
+    if filecmp.cmp(first, other, shallow=False):
+        with suppress(EncoreError), replacing(other) as temporary:
+            temporary.hardlink_to(first)
+
+
+class _Structure:
+    """Which sentences are a section, and which sections an article, counted while the sentences go by."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._sections, self._firsts, self._numbers = array("q", [0]), array("q", [0]), dict[str, int]()
+
+    def sentences(self) -> Iterator[tuple[str]]:
+        """All sentences of the articles, in order."""
+        linked = self._collection.has_articles()
+        for article in articles(self._collection):
+            if linked:  # else every passage is an article, of which there may be very many
+                self._numbers[article["_id"]] = len(self._firsts) - 1
+            for section in article["sections"]:
+                yield from ((text,) for text in section["sentences"])
+                self._sections.append(len(section["sentences"]))
+            self._firsts.append(len(self._sections) - 1)
+
+    def write(self, folder: Path) -> dict[str, int]:
+        """Write the bounds of sections and articles, and the links between sections; returns how many they are."""
+        links = array("q")
+        for article in self._collection.articles():  # again: a link may lead to an article that comes later
+            for link in article.get("links", []):
+                links.append(_section(article["_id"], link["section"], self._numbers, self._firsts))
+                links.append(_section(link["to"], link.get("anchor", 0), self._numbers, self._firsts))
+        write_array(folder / "sections.npy", np.array(self._sections).cumsum())
+        write_array(folder / "articles.npy", np.array(self._firsts))
+        write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
+        return {"sections": len(self._sections) - 1, "articles": len(self._firsts) - 1, "links": len(links) // 2}
 
 
 def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:

@@ -1,5 +1,6 @@
 """The token store: what it holds of a small collection, with articles and without; damage refused."""
 
+import errno
 import io
 import runpy
 import subprocess
@@ -223,3 +224,28 @@ def test_unknown_tokens_are_counted_above_1_percent_and_refused_above_30_percent
         return
     counts = write_store(*given)
     assert counts.get(f"unknown_share_in_{name}") == (share if told else None)
+
+
+def test_sentences_with_the_tokens_of_the_passages_are_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CORPUS[0], "title", "")
+    store = make(tmp_path, [])
+    passages, sentences = (store.folder / f"{name}.ids.bin" for name in ("passages", "sentences"))
+    assert passages.samefile(sentences)
+    assert len(store.sentences) > len(store.passages)
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    copied = make(tmp_path, [], "copied").folder
+    assert not (copied / passages.name).samefile(copied / sentences.name)
+    assert (copied / sentences.name).read_bytes() == sentences.read_bytes() == passages.read_bytes()
+    assert sorted(path.name for path in copied.iterdir()) == sorted(path.name for path in store.folder.iterdir())
+
+
+def test_titles_of_a_collection_without_articles_are_its_passages(tmp_path: Path) -> None:
+    titles = [row["title"] for row in CORPUS]
+    store = make(tmp_path, [])
+    assert [decoded(store, row) for row in store.titles] == [" ".join(title.lower().split()) for title in titles]
