@@ -1,6 +1,9 @@
 """The deep audit's comparisons: what rounding may change, and what it may not."""
 
 import dataclasses
+import gzip
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +13,10 @@ import pytest
 from encore.commands.audit import deep
 from encore.commands.audit.findings import AuditReport
 from encore.data.rankings import Ranking
-from encore.data.runs import describe, write_run
+from encore.data.runs import TEXT, describe, read_header, write_run
 from encore.evaluation.scores import Scored
 from encore.storage import manifest
-from encore.storage.files import write_text
+from encore.storage.files import write_bytes, write_text
 
 
 def ranking(**scores: float) -> Ranking:
@@ -78,6 +81,33 @@ def test_a_fusion_is_made_again_as_its_spec_names_the_runs(tmp_path: Path) -> No
     write_text(tmp_path / "weight.json", '{"weight": 10.0}')
     fused = deep._fused({"sparse": "weighted", "dense": "other", "depth": 2}, inputs, ["q"])["q"]
     assert dict(zip(fused.documents, fused.scores.tolist(), strict=True)) == {"a": 21.0, "b": 13.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text, ""),
+        (
+            lambda text: text.replace(b" b 2 ", b" c 2 "),
+            "line 2 is b'q Q0 c 2 2 x\\n', comes out again as b'q Q0 b 2 2 x\\n'",
+        ),
+        (lambda text: text + b"q Q0 d 4 0 x\n", "line 4 is b'q Q0 d 4 0 x\\n', comes out again as b''"),
+        (lambda text: text[:26], "line 3 is b'', comes out again as b'q Q0 c 3 1 x\\n'"),
+    ],
+)
+def test_the_first_line_that_a_run_does_not_have_is_named_however_the_text_is_packed(
+    change: Callable[[bytes], bytes], says: str, tmp_path: Path
+) -> None:
+    write_run(tmp_path, {"q": AGAIN}, describe("x", collection="c", split="test", retrieval=[]))
+    header, text = read_header(tmp_path), gzip.decompress((tmp_path / TEXT).read_bytes())
+    head = (tmp_path / TEXT).read_bytes().partition(b"# ir_metadata.end\n\0")
+    packer = zlib.compressobj(9, wbits=-15)
+    body = packer.compress(change(text)) + packer.flush()
+    tail = struct.pack("<2I", zlib.crc32(change(text)), len(change(text)))
+    assert body + tail != head[2]
+    write_bytes(tmp_path / TEXT, head[0] + head[1] + body + tail)
+    assert read_header(tmp_path) == header
+    assert [each.partition("run.npz: ")[2] for each in deep._other_text(tmp_path)] == ([says] if says else [])
 
 
 def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(

@@ -4,9 +4,11 @@ So a score or a run that was forged together with every digest above it is found
 taken as stored: nothing is trained, encoded or downloaded again.
 """
 
+import gzip
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -98,11 +100,19 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -
 
 
 def _other_text(folder: Path) -> list[str]:
-    """A reason if a run's text is not that of its matrices."""
+    """A reason if a run's text is not that of its matrices: of a line, as the same text may be packed otherwise."""
     with TemporaryDirectory() as place:
-        write_trec(Path(place, TEXT), read_run(folder), read_header(folder))
-        same = sha256(Path(place, TEXT)) == sha256(folder / TEXT)
-    return [] if same else [f"{folder}/{TEXT}: is not the text of {RUN}; compare it with `encore export {folder}`"]
+        again = Path(place, TEXT)
+        write_trec(again, read_run(folder), read_header(folder))
+        if sha256(again) == sha256(folder / TEXT):
+            return []
+        with gzip.open(folder / TEXT) as found, gzip.open(again) as expected:
+            lines = enumerate(zip_longest(found, expected, fillvalue=b""), start=1)
+            other = next(((number, *pair) for number, pair in lines if pair[0] != pair[1]), None)
+    if other is None:
+        return []
+    number, one, made = other
+    return [f"{folder}/{TEXT}: is not the text of {RUN}: line {number} is {one!r}, comes out again as {made!r}"]
 
 
 def _other_scores(found: Scores, again: Scores) -> str:
