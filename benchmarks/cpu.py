@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[int, list[str], list[str]]] = {
     "randomisation": (90, [], ["--queries", "50", "--samples", "500", "--turns", "1"]),
     "examples": (60, [], ["--batch", "16", "--lengths", "48", "--turns", "1"]),
     "planning": (150, [], ["--run", "config/nano.yaml", "--turns", "1"]),
-    "encoding": (150, [], ["--model", "nano", "--passages", "64", "--turns", "1"]),
+    "encoding": (150, [], ["--model", "nano", "--count", "64", "--turns", "1"]),
     "distillation": (150, ["--model", "mini", *ONE_THREAD, "--repetitions", "2"], ["--quick"]),
     "pretraining": (420, [*ONE_THREAD, "--repetitions", "3"], ["--quick", "--only", "bow"]),
     "finetuning": (360, [], ["--seeds", "0", "1"]),

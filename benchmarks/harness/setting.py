@@ -10,10 +10,11 @@ import torch
 from encore.models.config import EncoderConfig
 from harness.timing import Kind
 
-SHAPES: dict[str, dict[str, int]] = {
+SHAPES: dict[str, dict[str, Any]] = {
     "nano": {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64},
     "tiny": {"layers": 2, "hidden": 128, "heads": 2, "intermediate": 512},
     "mini": {"layers": 4, "hidden": 256, "heads": 4, "intermediate": 1024},
+    "minilm": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536, "pooling": "mean"},
     "base": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
 }
 
