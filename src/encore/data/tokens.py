@@ -29,6 +29,7 @@ from encore.storage.processes import shared_in_order
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
+COUNTED = 2**20  # ids that are compared at once
 TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is counted, and what is refused
 
 
@@ -188,7 +189,8 @@ def unknown_shares(store: TokenStore) -> dict[str, Any]:
     found = {}
     for name in ("passages", "queries", "sentences"):
         ids: Any = getattr(store, name).ids
-        share = float(np.count_nonzero(ids == store.special.unk) / max(len(ids), 1))
+        blocks = (ids[first : first + COUNTED] for first in range(0, len(ids), COUNTED))
+        share = float(sum(np.count_nonzero(block == store.special.unk) for block in blocks) / max(len(ids), 1))
         if share > UNKNOWN:
             raise EncoreError(
                 f"{share:.0%} of the tokens of the {name} are unknown to the vocabulary; take a tokenizer of their "

@@ -9,7 +9,7 @@ import yaml
 
 from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid, systems
-from encore.config.lineage import StepName
+from encore.config.lineage import StepName, parse
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.rankings import Ranking
 from encore.datasets.kinds import build_collection
@@ -87,6 +87,34 @@ def test_no_recorded_choice_is_at_an_edge_while_more_values_are_allowed(file):
     tried, recorded = read_grid(file), tuning.read_trials(RECORDS[file])
     values = {row: len({trial.value for trial in recorded if trial.row == row}) for row in tried.rows}
     assert not tuning.at_an_edge(recorded) or max(values.values()) + 2 > (tried.most or 0)
+
+
+REAL = ("real", "real-two-tower")  # the grids of config/real-dev.yaml
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_row_of_real_text_tried_equally_many_values_and_an_edge_bought_more(name):
+    grid, recorded = (
+        read_grid(Path(f"config/tuning/{name}.yaml")),
+        tuning.read_trials(Path(f"config/tuning/{name}.csv")),
+    )
+    values = {row: {trial.value for trial in recorded if trial.row == row} for row in grid.rows}
+    assert {len(found) for found in values.values()} == {grid.most}
+    best = {row: max(trial.score for trial in recorded if trial.row == row) for row in grid.rows}
+    assert {row: trial.score for row, trial in tuning.chosen_of(recorded).items()} == best
+    assert {trial.split for trial in recorded} == {"valid-80"}
+
+
+def test_the_rows_of_real_text_have_their_best_trials_rates():
+    """The two-tower paper's from ``real.yaml``; the others, which begin with another model, from their table."""
+    plan = load_plan(Path("config/real-dev.yaml"))
+    assert tuning.differences(plan, tuning.read_trials(Path("config/tuning/real-two-tower.csv"))) == []
+    chosen = tuning.chosen_of(tuning.read_trials(Path("config/tuning/real.csv")))
+    rows = {row.id: row.system.format(share=80, longer=540) for row in plan.catalogue.tables["real/reqa"].rows}
+    assert chosen.keys() == rows.keys() - {"bm25"}
+    for name, trial in chosen.items():
+        (step,) = [step for step in parse(rows[name]).steps if step.name == trial.step]
+        assert plan.resolve.step(step).learning_rate == trial.value, name
 
 
 def test_a_value_that_is_not_the_best_trials_is_noticed():
