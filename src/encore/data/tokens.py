@@ -3,12 +3,13 @@
 Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
 little-endian, uint16 or, of larger vocabularies, uint32), where each text begins (``<name>.offsets.npy``) and, where
 texts have ids, those (``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; the tokenizer that
-made it; and ``language.json`` where a segmenter finds the words.
+made it; and ``language.json`` where a segmenter finds the words. Where passages and sentences have the same ids, as
+without titles and articles, both names are one file.
 """
 
 import filecmp
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
@@ -286,21 +287,20 @@ class _Structure:
         links = array("q")
         for article in self._collection.articles():  # again: a link may lead to an article that comes later
             for link in article.get("links", []):
-                links.append(_section(article["_id"], link["section"], self._numbers, self._firsts))
-                links.append(_section(link["to"], link.get("anchor", 0), self._numbers, self._firsts))
+                links.append(self._section(article["_id"], link["section"]))
+                links.append(self._section(link["to"], link.get("anchor", 0)))
         write_array(folder / "sections.npy", np.array(self._sections).cumsum())
         write_array(folder / "articles.npy", np.array(self._firsts))
         write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
         return {"sections": len(self._sections) - 1, "articles": len(self._firsts) - 1, "links": len(links) // 2}
 
-
-def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:
-    number = numbers.get(article, -1)
-    if number < 0 or not 0 <= section < firsts[number + 1] - firsts[number]:
-        raise EncoreError(
-            f"a link names section {section} of article {article!r}, which does not exist; remove the link"
-        )
-    return firsts[number] + section
+    def _section(self, article: str, section: int) -> int:
+        number = self._numbers.get(article, -1)
+        if number < 0 or not 0 <= section < self._firsts[number + 1] - self._firsts[number]:
+            raise EncoreError(
+                f"a link names section {section} of article {article!r}, which does not exist; remove the link"
+            )
+        return self._firsts[number] + section
 
 
 def _load(path: Path, mapped: Literal["r"] | None = None) -> np.ndarray:

@@ -39,6 +39,12 @@ def test_nothing_goes_before_it_is_said(results: Path) -> None:
     assert left(results) == {*FILES}
 
 
+def test_a_file_with_two_names_counts_once(results: Path) -> None:
+    model = results / "models/tiny-00000001/model.safetensors"
+    (model.parent / "again").hardlink_to(model)
+    assert "5.0 MB would go" in inside.encore("clean", "--keep", "tables").stdout
+
+
 @pytest.mark.parametrize(("keep", "gone"), [("tables", {"models", "indexes"}), ("models", {"indexes"})])
 def test_what_is_kept_stays(results: Path, keep: str, gone: set[str]) -> None:
     done = inside.encore("clean", "--keep", keep, "--yes")

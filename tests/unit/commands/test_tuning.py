@@ -94,10 +94,8 @@ REAL = ("real", "real-two-tower")  # the grids of config/real-dev.yaml
 
 @pytest.mark.parametrize("name", REAL)
 def test_every_row_of_real_text_tried_equally_many_values_and_an_edge_bought_more(name):
-    grid, recorded = (
-        read_grid(Path(f"config/tuning/{name}.yaml")),
-        tuning.read_trials(Path(f"config/tuning/{name}.csv")),
-    )
+    grid = read_grid(Path(f"config/tuning/{name}.yaml"))
+    recorded = tuning.read_trials(Path(f"config/tuning/{name}.csv"))
     values = {row: {trial.value for trial in recorded if trial.row == row} for row in grid.rows}
     assert {len(found) for found in values.values()} == {grid.most}
     best = {row: max(trial.score for trial in recorded if trial.row == row) for row in grid.rows}

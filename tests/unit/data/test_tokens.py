@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encore.data import article_texts, vocabulary
+from encore.data import article_texts, tokens, vocabulary
 from encore.data.collection import LANGUAGE, Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
@@ -208,8 +208,9 @@ def test_words_of_chinese_are_those_of_a_segmenter(language: str, words: list[in
 @pytest.mark.parametrize("name", ["passages", "queries", "sentences"])
 @pytest.mark.parametrize(("share", "told"), [(0.009, False), (0.011, True), (0.29, True), (0.31, True)])
 def test_unknown_tokens_are_counted_above_1_percent_and_refused_above_30_percent(
-    name: str, share: float, told: bool, tmp_path: Path
+    name: str, share: float, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tokens, "COUNTED", 7)  # so that many blocks are counted
     unknown = round(1000 * share)
     texts = dict.fromkeys(["passages", "queries", "sentences"], "a") | {name: "a " * (1000 - unknown) + "z " * unknown}
     corpus, queries = [{"_id": "p1", "title": "", "text": texts["passages"]}], [{"_id": "q1", "text": texts["queries"]}]

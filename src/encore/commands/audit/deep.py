@@ -100,19 +100,18 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -
 
 
 def _other_text(folder: Path) -> list[str]:
-    """A reason if a run's text is not that of its matrices: of a line, as the same text may be packed otherwise."""
+    """A reason if a run's text is not that of its matrices. Lines count: the same text may be packed otherwise."""
     with TemporaryDirectory() as place:
         again = Path(place, TEXT)
         write_trec(again, read_run(folder), read_header(folder))
         if sha256(again) == sha256(folder / TEXT):
             return []
         with gzip.open(folder / TEXT) as found, gzip.open(again) as expected:
-            lines = enumerate(zip_longest(found, expected, fillvalue=b""), start=1)
-            other = next(((number, *pair) for number, pair in lines if pair[0] != pair[1]), None)
-    if other is None:
-        return []
-    number, one, made = other
-    return [f"{folder}/{TEXT}: is not the text of {RUN}: line {number} is {one!r}, comes out again as {made!r}"]
+            for number, (one, other) in enumerate(zip_longest(found, expected, fillvalue=b""), start=1):
+                if one != other:
+                    what = f"line {number} is {one!r}, comes out again as {other!r}"
+                    return [f"{folder}/{TEXT}: is not the text of {RUN}: {what}"]
+    return []
 
 
 def _other_scores(found: Scores, again: Scores) -> str:
