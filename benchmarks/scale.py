@@ -17,7 +17,7 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore.commands.preflight import costs, shapes
-from encore.commands.preflight.amounts import HEAP, HITS, looked_at
+from encore.commands.preflight.amounts import HEAP, HITS, looked_at, words_in
 from encore.commands.preflight.jobs import SPARE_MEMORY
 from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
@@ -39,6 +39,7 @@ HNSW = {"kind": "hnsw", "m": 32, "ef_construction": 200, "ef_search": 256}
 MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
 DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
 SEARCHED = 1000  # queries of exact search
+WORDS = 430_000  # different ones in made-up texts, which real texts go beyond
 SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
 MODEL = "--model model --tokens tokens --collection collection"
 SEARCHING, INDEXED = f"{MODEL} --indexes {' '.join(SHARDS)}", f"{MODEL} --index hnsw --exact exact"
@@ -149,6 +150,7 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     passages, queries = counts["passages"], counts["queries"]
     tokens, lines = counts.get("tokens", 75.0 * passages), queries * DEPTHS.get(_split(stage), 0)
     found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries, "lines": lines}
+    found["words"] = min(float(WORDS), words_in(tokens))
     found |= {"text_lines": lines * is_reported(_split(stage)), "at_once": min(lines, HITS)}
     found |= {"ranked": queries * passages, "java": JAVA_MB * 2.0**20}
     if stage.program == "lucene_search":

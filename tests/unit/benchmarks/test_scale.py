@@ -15,6 +15,7 @@ from harness import record
 from harness.counted import counted
 
 from encore.storage import document_ids
+from tools import synthetic_msmarco
 
 SIZES = (300, 600, 1200)
 COUNTED = [name for name, stage in scale.STAGES.items() if stage.does != "HNSW"]  # whose work is FAISS's alone
@@ -41,6 +42,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_a_passage_more_costs_no_more_where_there_are_many(rows: list[dict[str, Any]], name: str, cost: str) -> None:
     few, some, many = (row[cost] for row in rows if row["stage"] == name and row["counts"]["passages"] in SIZES)
     assert (many - some) / 2 <= scale.GROWTH * (some - few) + 0.02 * many
+
+
+def test_made_up_texts_have_as_many_words_as_is_counted_with() -> None:
+    assert scale.WORDS == synthetic_msmarco.WORDS
 
 
 def test_what_grows_is_named() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from encore.commands.preflight import costs, downloads, forecast_text
-from encore.commands.preflight.amounts import FETCHED, looked_at
+from encore.commands.preflight.amounts import FETCHED, looked_at, words_in
 from encore.commands.preflight.costs import MACHINES
 from encore.commands.preflight.forecast import disk_of, forecast
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -92,6 +92,11 @@ def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path)
         assert {job.precision("fp32") for job in searches} == {"bf16" if products == "fp16" else products}
     assert hours["fp16"].pop("search") < hours["tf32"].pop("search") < hours["fp32"].pop("search")
     assert hours["fp16"] == hours["tf32"] == hours["fp32"]
+
+
+def test_a_text_has_as_many_words_as_were_counted() -> None:
+    """The terms of Anserini's index of MS MARCO's passages, as Pyserini lists it, of which some were stemmed alike."""
+    assert words_in(352_316_036) == pytest.approx(2_660_824, rel=0.05)
 
 
 def test_a_query_looks_at_a_part_of_an_approximate_index() -> None:

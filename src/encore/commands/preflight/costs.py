@@ -56,7 +56,7 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "search_index": ({"parameters": 4, "index": 1, "lines": 260, "passages": 72}, RUN),
     "start": ({"parameters": 8}, WEIGHTS),
     "teacher_scores": ({"passages": 72, "pairs": 40}, {"vectors": 4, "pairs": 12}),
-    "tokenizer": ({"tokens": 4}, {}),
+    "tokenizer": ({"words": 525}, {}),
     "tokens": ({"passages": 60}, {"passages": 100, "tokens": 2}),
     "train_doc2query": ({"parameters": 12}, WEIGHTS),
     "tune_fusion": ({"lines": 130}, {}),
