@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from encore.config.lineage import StepName, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address
@@ -59,7 +60,7 @@ def report_plan(plan: Plan) -> dict[str, Any]:
             for name in plan.resolve.datasets
             if (note := plan.resolve.dataset(name).fields.note)
         },
-        "trials": _trials(),
+        "trials": _trials(plan),
     }
 
 
@@ -115,10 +116,19 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
     return [[*row, columns] for row, columns in rows.items()]
 
 
-def _trials() -> dict[str, dict[str, int]]:
-    """How many values of which fields were tried for each step, as the records of tuning say."""
+def _trials(plan: Plan) -> dict[str, dict[str, int]]:
+    """Of how many tried values each step of a run has its own, by field, as the records of tuning say.
+
+    Other runs tried values for the same steps, from other starts and with other data: a record counts for a step where
+    the run's value is among those that it tried.
+    """
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(TUNING.glob("*.csv")):
+        tried: dict[tuple[str, str], set[str]] = defaultdict(set)
         for line in read_rows(path):
-            values[line["step"]][line["field"]].add(line["value"])
+            tried[line["step"], line["field"]].add(line["value"])
+        for (name, field), found in tried.items():
+            step = plan.resolve.step(StepName(name))
+            if "+".join(spelled(getattr(step, each)) for each in field.split("+")) in found:
+                values[name][field] |= found
     return {step: {field: len(tried) for field, tried in fields.items()} for step, fields in sorted(values.items())}

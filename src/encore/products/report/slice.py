@@ -30,7 +30,7 @@ class ReportSlice(Product):
     cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
     datasets: dict[str, ReportDataset] = {}  # by the artifact's name without its digest
-    trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
+    trials: dict[str, dict[str, int]] = {}  # of how many tried values a step has its own, by field
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Nothing: it reads products, which are compared with their manifests."""

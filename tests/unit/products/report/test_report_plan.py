@@ -113,6 +113,27 @@ def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan
     assert content["about"]["C01"] == ["cpdae/table1", "objectives"]
 
 
+@pytest.mark.parametrize(
+    ("rates", "tried"),
+    [
+        ({}, {"ict": {"learning_rate": 5}}),
+        ({"ict": 8.7e-4, "mlm-two-tower": 2e-5}, {"ict": {"learning_rate": 5}, "mlm-two-tower": {"learning_rate": 5}}),
+        ({"ict": 0.123}, {}),
+    ],
+    ids=["docstrings", "real text", "neither"],
+)
+@pytest.mark.usefixtures("plan")
+def test_trials_count_where_the_run_has_one_of_their_values(
+    rates: dict[str, float], tried: dict[str, dict[str, int]]
+) -> None:
+    """Two runs tried rates of the same steps, from other starts and with other data."""
+    default = load_plan()
+    steps = default.config.scale.steps | {name: {"learning_rate": rate} for name, rate in rates.items()}
+    scale = default.config.scale.model_copy(update={"steps": steps})
+    trials = report_plan(Plan(default.config.model_copy(update={"scale": scale}), default.catalogue))["trials"]
+    assert {name: its for name, its in trials.items() if name in ("ict", "mlm-two-tower")} == tried
+
+
 def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:
     check_target(plan, "results/report/index.html")
     with pytest.raises(EncoreError, match=r"results/report"):
