@@ -43,7 +43,7 @@ EXCEPTIONS = {
 # Of MLM's gains over no pre-training, two of five with 5 % of the labels are above 0.05, and all with 80 %.
 MARGINAL = {"C94": 14}
 # Claims of "most": how many of the comparisons hold.
-REAL = {f"C{number}" for number in range(129, 149)}  # of real text, which no paper prints
+REAL = {f"C{number}" for number in range(129, 148)}  # of real text, which no paper prints
 MOST = {"C51": (43, 56), "C92": (48, 60), "C99": (13, 15), "C103": (19, 24)}
 
 
@@ -53,7 +53,7 @@ def grown(lines):
 
 
 def test_the_list_has_grown_and_every_claim_is_judged(grown):
-    assert list(grown) == [f"C{number}" for number in range(50, 149) if number != 105]  # cut from C31's sentence
+    assert list(grown) == [f"C{number}" for number in range(50, 148) if number != 105]  # cut from C31's sentence
     partly = {name for name, line in grown.items() if line["verdict"] == "partly"}
     assert partly == EXCEPTIONS.keys() | MARGINAL.keys()
     assert {name for name, line in grown.items() if line["verdict"] == "figure only"} == FIGURES
