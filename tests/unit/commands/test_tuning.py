@@ -89,7 +89,7 @@ def test_no_recorded_choice_is_at_an_edge_while_more_values_are_allowed(file):
     assert not tuning.at_an_edge(recorded) or max(values.values()) + 2 > (tried.most or 0)
 
 
-REAL = ("real", "real-two-tower")  # the grids of config/real-dev.yaml
+REAL = ("real", "real-two-tower")  # the grids of real text
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -105,7 +105,7 @@ def test_every_row_of_real_text_tried_equally_many_values_and_an_edge_bought_mor
 
 def test_the_rows_of_real_text_have_their_best_trials_rates():
     """The two-tower paper's from ``real.yaml``; the others, which begin with another model, from their table."""
-    plan = load_plan(Path("config/real-dev.yaml"))
+    plan = load_plan(Path("config/real-two-tower.yaml"))
     assert tuning.differences(plan, tuning.read_trials(Path("config/tuning/real-two-tower.csv"))) == []
     chosen = tuning.chosen_of(tuning.read_trials(Path("config/tuning/real.csv")))
     rows = {row.id: row.system.format(share=80, longer=540) for row in plan.catalogue.tables["real/reqa"].rows}
