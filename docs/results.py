@@ -50,8 +50,8 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
     "demo": "The demo",
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
-README_ROWS = ("bm25", "none", "control", "mlm", "ict", "ict-bfs-wlp", "bow", "costa")
-DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
+README_COLUMNS = ("r10-1", "r10-80")  # of real/reqa
+README_TABLE = ("<!-- real/reqa -->", "<!-- end of real/reqa -->")  # the lines of README.md around its table
 PARTS = {  # of a table as data, as docs/table-data.md names them
     "The table": table.Table,
     "In `columns`": grid.Column,
@@ -214,20 +214,31 @@ def loss_differences(one: Record, other: Record) -> dict[str, float]:
     return (ends[1] / ends[0] - 1).dropna().groupby("step").mean().to_dict()
 
 
-def excerpt(demo: Record) -> str:
-    """The README's rows and columns of the demo's table 1, as Markdown: BM25, and rows with BM25 negatives."""
-    cells = demo.data("tables/table1")
-    cells = cells[cells["setting"].isin(["First stage", "BM25 negatives"])].set_index(["row", "column"])
-    lines = ["| system | MRR@10 | R@100 | gain in MRR@10 [95 %] | verdict |", "| --- | ---: | ---: | ---: | --- |"]
-    for row in README_ROWS:
-        first, recall = cells.loc[(row, "rr10")], cells.loc[(row, "r100")]
-        gain = ""
-        if not pd.isna(first.interval_low):
-            numbers = (f"{number:+.3f}" for number in (first.delta_control, first.interval_low, first.interval_high))
-            gain = "{} [{}, {}]".format(*numbers).replace("-", "−")
-        verdict = "" if pd.isna(first.verdict) else first.verdict
-        lines.append(f"| {first.label} | {first.reproduced:.3f} | {recall.reproduced:.3f} | {gain} | {verdict} |")
+def excerpt(real: Record) -> str:
+    """The README's table, as Markdown: R@10 of each row of ``real/reqa`` with few labels and with many.
+
+    A gain over the control is bold if it is significant after Holm's correction.
+    """
+    cells = real.data("tables/real/reqa").set_index(["row", "column"])
+    lines = [
+        "| system | R@10, 1 % of the labels | gain [95 %] | R@10, 80 % | gain [95 %] |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row, label in dict.fromkeys(zip(cells.index.get_level_values("row"), cells["label"], strict=True)):
+        words = [label]
+        for column in README_COLUMNS:
+            cell = cells.loc[(row, column)]
+            words += [f"{cell.reproduced:.3f}", "" if pd.isna(cell.interval_low) else _gain(cell)]
+        lines.append(f"| {' | '.join(words)} |")
     return "\n".join(lines)
+
+
+def _gain(cell: Any) -> str:
+    """A cell's difference to the control, with its interval."""
+    difference, low, high = (
+        f"{cell[name]:+.3f}".replace("-", "−") for name in ("delta_control", "interval_low", "interval_high")
+    )
+    return f"{f'**{difference}**' if cell.p_holm_control < SIGNIFICANT else difference} [{low}, {high}]"
 
 
 def trial(row: str, rate: float) -> str:
@@ -334,8 +345,8 @@ def rendered() -> dict[Path, str]:
         of=lambda part: [record for name, record in measured.items() if name.partition("-")[0] == part],
     )
     readme = DOCS.parent / "README.md"
-    before, _, rest = readme.read_text().partition(DEMO[0])
-    shown = f"{DEMO[0]}\n\n{excerpt(records()['demo'])}\n\n{DEMO[1]}"
+    before, _, rest = readme.read_text().partition(README_TABLE[0])
+    shown = f"{README_TABLE[0]}\n\n{excerpt(records()['real'])}\n\n{README_TABLE[1]}"
     trust = DOCS / "trust.md"
     above, _, below = trust.read_text().partition(TRIALS[0])
     counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"
@@ -345,7 +356,7 @@ def rendered() -> dict[Path, str]:
     )
     pages = {DOCS / "results.md": page, DOCS / "performance.md": speed}
     pages |= {DOCS / "table-data.md": data, DOCS / "columns.md": columns}
-    return {**pages, trust: counted, readme: before + shown + rest.partition(DEMO[1])[2]}
+    return {**pages, trust: counted, readme: before + shown + rest.partition(README_TABLE[1])[2]}
 
 
 def render() -> None:

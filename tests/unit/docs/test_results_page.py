@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 
 RECORDS = PROGRAM.records()
-FIVE = RECORDS["five-seeds"]
+FIVE, REAL = RECORDS["five-seeds"], RECORDS["real"]
 
 
 def test_pages_equal_the_records():
@@ -86,6 +86,30 @@ def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_tha
     page = (ROOT / "docs/results.md").read_text()
     explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
     assert explained >= set(verdicts[verdicts.isin(["fails here", "premise not met"])].index)
+
+
+def test_the_readme_and_the_page_say_what_came_out_of_real_text():
+    verdicts = PROGRAM.claims_of(REAL)[0].set_index("id").verdict
+    close = verdicts.isin(["same direction", "not distinguishable"]).sum()
+    counts = (len(verdicts), (verdicts == "holds here").sum(), (verdicts == "fails here").sum(), close)
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    told = re.search(r"Of (\d+) claims asked of these data (\d+) holds, (\d+) fail, and (\d+) are too close", readme)
+    assert tuple(map(int, told.groups())) == counts
+
+    cells = REAL.data("tables/real/reqa").dropna(subset="verdict").set_index("column")
+    assert (cells.delta_none > 0).all(), "Every objective is above no further pre-training"
+    assert not ((cells.delta_control > 0) & (cells.p_holm_control < 0.05)).any()
+    below = cells[(cells.delta_control < 0) & (cells.p_holm_control < 0.05)]
+    assert below.groupby("column").row.agg(set).to_dict() == {"r10-1": {"wlp"}, "r10-10": {"wlp"}, "r10-80": {"bfs"}}
+    assert (cells.delta_control["r10-80"] < 0).all()
+    shown = REAL.data("tables/real/reqa").set_index(["row", "column"])
+    assert (
+        f"| WLP | {shown.reproduced['wlp', 'r10-1']:.3f} | **−{-shown.delta_control['wlp', 'r10-1']:.3f}** [" in readme
+    )
+
+    page = (ROOT / "docs/results.md").read_text().partition("## Real text, from")[2].partition("\n## ")[0]
+    explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
+    assert explained == set(verdicts[verdicts == "fails here"].index)
 
 
 def test_the_trainings_under_more_seeds_are_outside_their_interval():
