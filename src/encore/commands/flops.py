@@ -4,7 +4,7 @@ import argparse
 
 from encore.commands.plan import plan_of
 from encore.plan.plan import Plan
-from encore.products.tables.budgets import RowFlops, models_behind, off_budget, operations, trained_scores
+from encore.products.tables.budgets import RowFlops, models_behind, off_budget, spent_on, trained_scores
 from encore.products.tables.plan import table_plan
 
 
@@ -31,11 +31,11 @@ def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """
     found = []
     for row in table_plan(plan, table)["rows"]:
-        runs = trained_scores(row, plan.made)
-        for system, scores in runs.items():
-            models, name = models_behind(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
-            spent = [operations(models[kind]) for kind in ("pretrain", "finetune")]
-            found.append(RowFlops(name, row["setting"], row["role"], *spent))
+        spent = {system: spent_on(models_behind(own)) for system, own in trained_scores(row, plan.made).items()}
+        for column, cell in row["cells"].items():
+            if (system := cell.get("system")) in spent:
+                name = row["id"] if len(spent) == 1 else f"{row['id']} ({system})"
+                found.append(RowFlops(name, row["setting"], row["role"], *spent[system], column))
     return found
 
 
@@ -52,4 +52,4 @@ def flops_text(rows: list[RowFlops]) -> str:
     """The budgets as text, in 10^12 operations."""
     lines = [f"{'row':<24} {'setting':<18} {'pre-training':>12} {'fine-tuning':>12}  (10^12 operations)"]
     lines += [f"{r.row:<24} {r.setting:<18} {r.pretraining / 1e12:>12.3f} {r.finetuning / 1e12:>12.3f}" for r in rows]
-    return "\n".join(lines)
+    return "\n".join(dict.fromkeys(lines))  # a system has several columns

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from encore.config.checkpoints import RANDOM_HEAD
@@ -24,13 +24,17 @@ TOLERANCE = 0.10
 
 @dataclass(frozen=True)
 class RowFlops:
-    """Floating-point operations behind one row, under the first seed; they do not depend on it by more than padding."""
+    """Floating-point operations behind one row, under the first seed; they do not depend on it by more than padding.
+
+    A row may have a system for each ``column``, as with few labels and with many.
+    """
 
     row: str
     setting: str
     role: str
     pretraining: float
     finetuning: float
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class OffBudget:
     setting: str
     spent: float
     largest: float
+    column: str = field(default="", compare=False)  # the first where it is so
 
     @property
     def share(self) -> float:
@@ -48,10 +53,11 @@ class OffBudget:
         return self.spent / self.largest - 1
 
 
-def off_budget(rows: Sequence[RowFlops]) -> Iterator[OffBudget]:
-    """Budgets that differ from the largest by more than a tenth: of objectives, and of the control."""
-    for setting in dict.fromkeys(row.setting for row in rows):
-        own = [row for row in rows if row.setting == setting]
+def off_budget(rows: Sequence[RowFlops]) -> list[OffBudget]:
+    """Budgets that differ from the largest of their column by more than a tenth: of objectives, and of the control."""
+    found: dict[OffBudget, None] = {}
+    for setting, column in dict.fromkeys((row.setting, row.column) for row in rows):
+        own = [row for row in rows if (row.setting, row.column) == (setting, column)]
         spent = {row.row: row.pretraining for row in own if row.role == "objective"}
         largest = max(spent.values(), default=0.0)
         plain = next((row.finetuning for row in own if row.role == "none"), None)
@@ -59,7 +65,8 @@ def off_budget(rows: Sequence[RowFlops]) -> Iterator[OffBudget]:
             spent |= {row.row: row.finetuning - plain for row in own if row.role == "control"}
         for name, value in spent.items() if largest else ():
             if abs(value - largest) > TOLERANCE * largest:
-                yield OffBudget(name, setting, value, largest)
+                found.setdefault(OffBudget(name, setting, value, largest, column))
+    return list(found)
 
 
 def operations(folders: Sequence[str]) -> float:
@@ -71,24 +78,38 @@ def operations(folders: Sequence[str]) -> float:
     return math.fsum(manifest.read_results(folder)["flops"] for folder in folders)
 
 
+def spent_on(models: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+    """Operations of pre-training and of fine-tuning, from the folders of each kind's models.
+
+    Raises:
+        EncoreError: as ``operations`` does.
+    """
+    return operations(models["pretrain"]), operations(models["finetune"])
+
+
 def budget_notes(layout: Layout) -> Iterator[str]:
     """A note for each setting on the rows with an unequal budget.
 
     Models are not inputs of the table, so that removing one to free space rebuilds nothing; a note says so then.
     """
-    rows, labels = [], {(row.setting, row.id): row.label for row in layout.rows}
+    rows, labels = list[RowFlops](), {(row.setting, row.id): row.label for row in layout.rows}
+    several = {(row.setting, row.id) for row in layout.rows if len(row.models) > 1}
+    columns = {column.id: f" in {column.label}" for column in layout.columns}
     for row in (row for row in layout.rows if row.models):
         try:
-            spent = [operations(row.models[kind]) for kind in ("pretrain", "finetune")]
+            spent = {system: spent_on(models) for system, models in row.models.items()}
         except EncoreError:
             yield "Budgets were not compared: models of this table are not in results any more."
             return
-        rows.append(RowFlops(row.id, row.setting, row.role, *spent))
+        systems = {column: cell.system for column, cell in row.cells.items() if cell.system in spent}
+        rows += [RowFlops(row.id, row.setting, row.role, *spent[own], column) for column, own in systems.items()]
     found: dict[str, list[OffBudget]] = {}
     for each in off_budget(rows):
         found.setdefault(each.setting, []).append(each)
     for setting, off in found.items():
-        by = ", ".join(f"{labels[setting, each.row]} {each.share:+.0%}" for each in off).replace("-", "−")
+        places = [columns[each.column] if (setting, each.row) in several else "" for each in off]
+        shares = [f"{labels[setting, each.row]} {each.share:+.0%}".replace("-", "−") for each in off]
+        by = ", ".join(map("".join, zip(shares, places, strict=True)))
         yield (
             f"Unequal budgets{f' under {setting}' if setting else ''}: {by} of the operations of the most expensive "
             "objective; differences to these rows are not of the objective alone."
@@ -100,7 +121,8 @@ def head_notes(layout: Layout) -> Iterator[str]:
     labels: dict[str, None] = {}
     for row in (row for row in layout.rows if row.models):
         with suppress(EncoreError):  # the note on budgets says what is not in results any more
-            if any(RANDOM_HEAD in manifest.read_results(folder) for folder in row.models["pretrain"]):
+            folders = {folder for models in row.models.values() for folder in models["pretrain"]}
+            if any(RANDOM_HEAD in manifest.read_results(folder) for folder in folders):
                 labels[row.label] = None
     if labels:
         yield (
@@ -126,8 +148,8 @@ def compared_models(rows: list[dict[str, Any]], made: Mapping[str, Artifact]) ->
     """The rows of a table's slice; where it compares objectives, with the models behind each under the first seed."""
     if all(row["role"] not in ("objective", "control") for row in rows):
         return rows
-    first = [next(iter(trained_scores(row, made).values()), None) for row in rows]
-    return [row | {"models": models_behind(own)} if own else row for row, own in zip(rows, first, strict=True)]
+    found = [{system: models_behind(own) for system, own in trained_scores(row, made).items()} for row in rows]
+    return [row | {"models": models} if models else row for row, models in zip(rows, found, strict=True)]
 
 
 def trained_scores(row: dict[str, Any], made: Mapping[str, Artifact]) -> dict[str, Artifact]:

@@ -109,7 +109,9 @@ class Row(RowFields, SlicePart, Generic[C]):
         "run", description="How its numbers come about: run, run from released weights, or printed only."
     )
     cells: dict[str, C] = Field(description="By the column's id.")
-    models: dict[str, list[str]] = Field({}, exclude=True)  # of a table with a control, by kind of training
+    models: dict[str, dict[str, list[str]]] = Field(
+        {}, exclude=True
+    )  # where objectives are compared: by system, by kind
 
 
 class Column(ColumnFields, SlicePart):

@@ -1,5 +1,7 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
+from dataclasses import replace
+
 import pytest
 
 from encore.commands.flops import budget_complaints
@@ -34,14 +36,30 @@ def test_settings_are_compared_apart():
     assert budget_complaints(rows() + dear) == []
 
 
+def test_a_control_is_compared_with_the_plain_fine_tuning_of_its_column():
+    """With few labels fine-tuning is short, and so is what the control has to be longer than."""
+    few, many = ({"none": (0, plain), "control": (0, plain + 2.0), "mlm": (2.0, plain)} for plain in (1.0, 5.0))
+    both = [
+        RowFlops(row, "s", row if row != "mlm" else "objective", *spent, column)
+        for column, own in (("r10-1", few), ("r100-1", few), ("r10-80", many))
+        for row, spent in own.items()
+    ]
+    assert budget_complaints(both) == []
+    less = [replace(row, finetuning=2.5) if (row.row, row.column[-2:]) == ("control", "-1") else row for row in both]
+    (complaint,) = budget_complaints(less)
+    assert complaint.startswith("s: control spends")
+
+
 def spent(tmp_path, pretraining, finetuning):
     """The small table, with models that took so many operations."""
     table = plan(tmp_path, seeds=1)
     for row in table["rows"]:
         if row["id"] in finetuning:
             row["models"] = {
-                kind: [model(tmp_path / f"{row['id']}-{kind}", flops[row["id"]])] if row["id"] in flops else []
-                for kind, flops in (("pretrain", pretraining), ("finetune", finetuning))
+                row["system"]: {
+                    kind: [model(tmp_path / f"{row['id']}-{kind}", flops[row["id"]])] if row["id"] in flops else []
+                    for kind, flops in (("pretrain", pretraining), ("finetune", finetuning))
+                }
             }
     return [note for note in table_of(table).footnotes if "budget" in note]
 
@@ -62,7 +80,7 @@ def test_the_table_says_by_how_much_budgets_differ(tmp_path):
 
 def test_models_that_were_removed_are_no_budget_that_was_met(tmp_path):
     table = plan(tmp_path, seeds=1)
-    table["rows"][1]["models"] = {"pretrain": [], "finetune": [str(tmp_path / "gone")]}
+    table["rows"][1]["models"] = {"tiny": {"pretrain": [], "finetune": [str(tmp_path / "gone")]}}
     assert "Budgets were not compared: models of this table" in " ".join(table_of(table).footnotes)
 
 
@@ -75,8 +93,9 @@ def test_objectives_without_a_control_are_compared():
     """A table of the catalogue that has none knows the models behind its rows."""
     rows = {row["id"]: row for row in table_plan(load_plan(), "pooling")["rows"]}
     assert all(row["role"] != "control" for row in rows.values())
-    assert [len(rows["mlm"]["models"][kind]) for kind in ("pretrain", "finetune")] == [1, 1]
-    assert rows["none"]["models"]["pretrain"] == []
+    (mlm,), (none,) = (rows[name]["models"].values() for name in ("mlm", "none"))
+    assert [len(mlm[kind]) for kind in ("pretrain", "finetune")] == [1, 1]
+    assert none["pretrain"] == []
 
 
 def test_the_table_says_whose_vocabulary_head_began_at_random(tmp_path):
@@ -87,6 +106,6 @@ def test_the_table_says_whose_vocabulary_head_began_at_random(tmp_path):
             random = ', "random_vocabulary_head": 1' if row["id"] == "mlm" else ""
             record = tmp_path / row["id"] / "manifest.json"
             record.write_text(record.read_text().replace('"results": {}', f'"results": {{"flops": 1{random}}}'))
-            row["models"] = {"pretrain": [folder], "finetune": []}
+            row["models"] = {row["system"]: {"pretrain": [folder], "finetune": []}}
     notes = [note for note in table_of(table).footnotes if "vocabulary head" in note]
     assert [note.split(":")[0] for note in notes] == ["MLM"]
