@@ -78,6 +78,21 @@ def test_the_table_says_by_how_much_budgets_differ(tmp_path):
     assert note.startswith("Unequal budgets under BM25 negatives: MLM −14%, CONTROL +16% of the operations of the most")
 
 
+def test_the_table_says_in_which_column_budgets_differ(tmp_path):
+    """Where each column has a system: the control is at its budget in the first, and short of it in the second."""
+    table, spends = plan(tmp_path, seeds=1), {"none": (1.0, 5.0), "control": (3.0, 6.5), "mlm": (1.0, 5.0)}
+    for row in table["rows"]:
+        for column, flops in zip(("rr", "ndcg"), spends.get(row["id"], ()), strict=False):
+            row["cells"][column] = row["cells"][column] | {"system": f"{row['id']}-{column}"}
+            tuned = [model(tmp_path / f"{row['id']}-{column}", flops)]
+            before = [model(tmp_path / f"before-{column}", 2.0)] if row["id"] == "mlm" else []
+            row.setdefault("models", {})[f"{row['id']}-{column}"] = {"pretrain": before, "finetune": tuned}
+    (note,) = [note for note in table_of(table).footnotes if "budget" in note]
+    assert note.startswith(
+        "Unequal budgets under BM25 negatives: CONTROL −25% in nDCG@10 of the operations of the most"
+    )
+
+
 def test_models_that_were_removed_are_no_budget_that_was_met(tmp_path):
     table = plan(tmp_path, seeds=1)
     table["rows"][1]["models"] = {"tiny": {"pretrain": [], "finetune": [str(tmp_path / "gone")]}}
