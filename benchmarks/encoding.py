@@ -29,10 +29,9 @@ from encore.models.encoder import Encoder
 from encore.training import machine as training_machine
 
 STORED, FROM_TEXTS, PEER = "Encore, from its token store", "Encore, from texts", "sentence-transformers, batches of {}"
-HALF = "Encore, from texts, in bf16"  # as under `numerics: {precision: bf16}`
+BF16 = "Encore, from texts, in bf16"  # as under `numerics: {precision: bf16}`
 PEERS_BATCHES = (16, 32)  # 32 is what it takes by itself
-APART = {HALF: 0.02}  # that a number of a vector may be from that of the stored tokens
-APART_IN_FP32 = 1e-5
+APART, APART_IN_BF16 = 1e-5, 0.02  # that a number of a vector may be from that of the stored tokens
 VOCABULARY = 30522
 MISSING = [name for name in ("onnx", "onnxruntime", "openvino") if not find_spec(name)]  # of two more peers
 # Tokens of the longest text, [CLS] and [SEP] included; whether all are so long; the speed that is asked for.
@@ -69,9 +68,11 @@ def precisions() -> list[str]:
 
 def agreement(apart: list[dict[str, float]]) -> str:
     """How far numbers of vectors are from those of the stored tokens, in all parts."""
-    exact = max(far for part in apart for name, far in part.items() if name != HALF)
-    halves = [part[HALF] for part in apart if HALF in part]
-    return f"numbers of all vectors are at most {exact:.0e} apart" + (f", in bf16 {max(halves):.0e}" if halves else "")
+    exact = max(far for part in apart for name, far in part.items() if name != BF16)
+    rounded = [part[BF16] for part in apart if BF16 in part]
+    return f"numbers of all vectors are at most {exact:.0e} apart" + (
+        f", in bf16 {max(rounded):.0e}" if rounded else ""
+    )
 
 
 def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) -> dict[str, Any]:
@@ -95,20 +96,20 @@ def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) ->
         ways[FROM_TEXTS] = lambda: encoded(encoder, texts.tokenised(written, tokenizer, folder / "again"), length)
         ways[STORED] = lambda: encoded(encoder, ids, length)
         if "bf16" in peaks:
-            ways[HALF] = lambda: in_bf16(ways[FROM_TEXTS])
+            ways[BF16] = lambda: in_bf16(ways[FROM_TEXTS])
         vectors, seconds = comparison.in_turns(ways, options.turns)
     apart = {name: float(np.abs(found - vectors[STORED]).max()) for name, found in vectors.items()}
     for name, far in apart.items():
-        if far > APART.get(name, APART_IN_FP32):
+        if far > (APART_IN_BF16 if name == BF16 else APART):
             raise EncoreError(f"vectors of {name} are {far:g} from those of the stored tokens; report it as a bug")
     best = min((name for name in ways if name.startswith("sentence")), key=seconds.__getitem__)
     operations = sum(flops.embedding(encoder.config, 1, min(size + 2, length)) for size in ids.lengths.tolist())
     rows = comparison.rows(seconds, options.count, "texts", base=best)
     for row in rows:
-        peak = peaks["bf16" if row["way"] == HALF else "fp32"]
+        peak = peaks["bf16" if row["way"] == BF16 else "fp32"]
         row["share_of_peak"] = figures.rounded(timing.utilisation(operations, row["cpu_seconds"], peak))
     what = f"encoding of {kind} from texts, {options.model}{{}}, speed relative to sentence-transformers"
-    ours = {FROM_TEXTS: "", HALF: " in bf16"} if aim else {}
+    ours = {FROM_TEXTS: "", BF16: " in bf16"} if aim else {}
     goals = [
         figures.goal(what.format(how), seconds[best] / seconds[way], aim) for way, how in ours.items() if way in ways
     ]
