@@ -110,6 +110,7 @@ def test_the_readme_and_the_page_say_what_came_out_of_real_text():
     below = cells[(cells.delta_control < 0) & (cells.p_holm_control < 0.05)]
     assert below.groupby("column").row.agg(set).to_dict() == {"r10-1": {"wlp"}, "r10-10": {"wlp"}, "r10-80": {"bfs"}}
     assert (cells.delta_control["r10-80"] < 0).all()
+    assert "Unequal budgets" not in REAL.table("real/reqa", notes=True), "of the control are those of an objective"
     shown = REAL.data("tables/real/reqa").set_index(["row", "column"])
     assert (
         f"| WLP | {shown.reproduced['wlp', 'r10-1']:.3f} | **−{-shown.delta_control['wlp', 'r10-1']:.3f}** [" in readme
