@@ -98,6 +98,7 @@ def test_the_readme_and_the_page_say_what_came_out_of_real_text():
     readme = " ".join((ROOT / "README.md").read_text().split())
     told = re.search(r"Of (\d+) claims asked of these data (\d+) holds, (\d+) fail, and (\d+) are too close", readme)
     assert tuple(map(int, told.groups())) == counts
+    assert f"{REAL.run['cpu_hours']:.1f} hours of a core" in readme
     own = PROGRAM.claims_of(RECORDS["real-two-tower"])[0].set_index("id").verdict
     told = re.search(r"own (\d+), from its .*?, (\d+) hold, (\d+) fail, (\d+) are too close to tell, and (\d+)", readme)
     close = own.isin(["same direction", "not distinguishable"]).sum()
