@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encore.config.checkpoints import RANDOM_HEAD
@@ -45,7 +45,6 @@ class OffBudget:
     setting: str
     spent: float
     largest: float
-    column: str = field(default="", compare=False)  # the first where it is so
 
     @property
     def share(self) -> float:
@@ -65,7 +64,7 @@ def off_budget(rows: Sequence[RowFlops]) -> list[OffBudget]:
             spent |= {row.row: row.finetuning - plain for row in own if row.role == "control"}
         for name, value in spent.items() if largest else ():
             if abs(value - largest) > TOLERANCE * largest:
-                found.setdefault(OffBudget(name, setting, value, largest, column))
+                found.setdefault(OffBudget(name, setting, value, largest))
     return list(found)
 
 
@@ -92,24 +91,22 @@ def budget_notes(layout: Layout) -> Iterator[str]:
 
     Models are not inputs of the table, so that removing one to free space rebuilds nothing; a note says so then.
     """
-    rows, labels = list[RowFlops](), {(row.setting, row.id): row.label for row in layout.rows}
-    several = {(row.setting, row.id) for row in layout.rows if len(row.models) > 1}
-    columns = {column.id: f" in {column.label}" for column in layout.columns}
+    rows, found = list[RowFlops](), dict[str, list[OffBudget]]()
     for row in (row for row in layout.rows if row.models):
         try:
             spent = {system: spent_on(models) for system, models in row.models.items()}
         except EncoreError:
             yield "Budgets were not compared: models of this table are not in results any more."
             return
-        systems = {column: cell.system for column, cell in row.cells.items() if cell.system in spent}
-        rows += [RowFlops(row.id, row.setting, row.role, *spent[own], column) for column, own in systems.items()]
-    found: dict[str, list[OffBudget]] = {}
+        names: dict[str, str] = {}  # of each system: the row's, with its first column where there are several
+        for column in layout.columns:
+            if column.id in row.cells and (system := row.cells[column.id].system) in spent:
+                names.setdefault(system, row.label if len(spent) == 1 else f"{row.label} in {column.label}")
+                rows.append(RowFlops(names[system], row.setting, row.role, *spent[system], column.id))
     for each in off_budget(rows):
         found.setdefault(each.setting, []).append(each)
     for setting, off in found.items():
-        places = [columns[each.column] if (setting, each.row) in several else "" for each in off]
-        shares = [f"{labels[setting, each.row]} {each.share:+.0%}".replace("-", "−") for each in off]
-        by = ", ".join(map("".join, zip(shares, places, strict=True)))
+        by = ", ".join(f"{each.row} " + f"{each.share:+.0%}".replace("-", "−") for each in off)
         yield (
             f"Unequal budgets{f' under {setting}' if setting else ''}: {by} of the operations of the most expensive "
             "objective; differences to these rows are not of the objective alone."

@@ -89,7 +89,7 @@ def test_the_table_says_in_which_column_budgets_differ(tmp_path):
             row.setdefault("models", {})[f"{row['id']}-{column}"] = {"pretrain": before, "finetune": tuned}
     (note,) = [note for note in table_of(table).footnotes if "budget" in note]
     assert note.startswith(
-        "Unequal budgets under BM25 negatives: CONTROL −25% in nDCG@10 of the operations of the most"
+        "Unequal budgets under BM25 negatives: CONTROL in nDCG@10 −25% of the operations of the most"
     )
 
 
