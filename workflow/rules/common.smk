@@ -19,6 +19,8 @@ from encore.storage.manifest import is_unfinished
 from encore.storage.program_files import CATALOGUE, program_folder
 from encore.products.targets import find
 
+gc.set_threshold(200_000)  # a plan lives to the end, and looking for garbage in it was a sixth of what planning takes
+
 
 def refuse(error):
     """Stop with one line instead of a traceback."""
@@ -55,7 +57,6 @@ if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
     in_one_line(refuse_unknown_claims, PLAN)
 INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
-gc.freeze()  # a plan lives to the end: looking for garbage in it again and again is a sixth of what planning takes
 LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have
 
 
