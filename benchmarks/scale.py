@@ -74,9 +74,9 @@ class Stage(NamedTuple):
         return [sys.executable, script, "--spec", spec.name, *self.flags.split(), "--output", self.name]
 
 
-def stages() -> list[Stage]:
-    """All stages, each after those that it reads."""
-    bm25 = f"--index lucene --collection collection --memory-mb {JAVA_MB}"
+def stages(threads: int = 1) -> list[Stage]:
+    """All stages, each after those that it reads; BM25's searches with so many threads."""
+    bm25 = f"--index lucene --collection collection --memory-mb {JAVA_MB} --threads {threads}"
     mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
     dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
     dense["numerics"], asked, probed = NUMERICS, {"split": "train", "queries": None}, {"ef_search": HNSW["ef_search"]}
@@ -175,11 +175,16 @@ def _split(stage: Stage) -> str:
 
 
 def rows_of(
-    folder: Path, passages: int, only: Sequence[str], seed: int = 0, run_it: Measuring = usage.measured
+    folder: Path,
+    passages: int,
+    only: Sequence[str],
+    seed: int = 0,
+    run_it: Measuring = usage.measured,
+    threads: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """Run the stages at one size; a row for each: what it took, and how much it had to do."""
     found = write_texts(folder, passages, seed)
-    for stage in [each for each in stages() if each.name in only]:
+    for stage in [each for each in stages(threads) if each.name in only]:
         if stage.program == "collection":
             splits = {"train": {"role": "train"}, "dev": {"role": "test"}}
             fields = BeirFields.model_validate({"kind": "beir", "path": str(folder / "texts"), "splits": splits})
@@ -261,13 +266,13 @@ def main() -> None:
     before, rows = machine.load(), list[dict[str, Any]]()
     if options.work:
         options.work.mkdir(parents=True, exist_ok=True)
+    setting = {"java_memory_mb": JAVA_MB, "dimension": DIMENSION, "threads_of_bm25": options.threads}
     for passages in options.passages:
         with tempfile.TemporaryDirectory(dir=options.work) as place:
-            for row in rows_of(Path(place), passages, options.only, options.seed):
+            for row in rows_of(Path(place), passages, options.only, options.seed, threads=options.threads):
                 rows.append(row)
                 print(json.dumps(row), flush=True)
-                contents = {"setting": {"java_memory_mb": JAVA_MB, "dimension": DIMENSION}, "rows": rows}
-                record.write(options.output, options.name, contents, before)
+                record.write(options.output, options.name, {"setting": setting, "rows": rows}, before)
     print("\n".join(record.table(next_to_forecasts(rows))))
     if found := grown(rows):
         raise EncoreError("; ".join(found))
@@ -279,6 +284,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--passages", type=int, nargs="+", default=SIZES)
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="with those that they read")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1, help="that search by BM25")
     parser.add_argument("--work", type=Path, help="folder for some 6 KB a passage, most of them vectors")
     parser.add_argument("--table", type=Path, metavar="RECORDS", help="only print the table of a folder of records")
     record.add_flags(parser, "scale")
