@@ -29,8 +29,7 @@ def main() -> None:
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
         answers = read_run(args.run)
-        ranking = {query: ranked.documents for query, ranked in answers.items()}
-        ranking = mining.without(ranking, no_negatives(collection, spec["split"], spec))
+        ranking = mining.Candidates(answers, no_negatives(collection, spec["split"], spec))
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: set(documents) for query, documents in right.items()}

@@ -7,8 +7,9 @@ import pytest
 
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.copies import count_copies
+from encore.data.rankings import rank
 from encore.finetuning.negatives.excluded import no_negatives
-from encore.finetuning.negatives.mining import mine, without
+from encore.finetuning.negatives.mining import Candidates, mine
 from encore.finetuning.negatives.published import published
 from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
@@ -42,9 +43,9 @@ def test_it_follows_from_what_the_dataset_says(own: Collection) -> None:
 def test_no_source_of_negatives_draws_it(own: Collection) -> None:
     excluded = no_negatives(own, "train", FLAGS)
     every = list(DOCUMENTS)
-    ranking = dict.fromkeys(QUERIES, every)
+    run = dict.fromkeys(QUERIES, rank(every, range(len(every), 0, -1)))
     free = {"q1": {"d2", "c2", "n2"}, "q2": {"d2", "c2", "q1", "n2"}, "q3": {"d1", "c1", "q1", "n1"}}
-    mined, _ = mine(without(ranking, excluded), own.qrels("train"), depth=9, keep=9)
+    mined, _ = mine(Candidates(run, excluded), own.qrels("train"), depth=9, keep=9)
     assert {query: set(found) for query, found in mined.items()} == free
 
     lines = ["query-id\tcorpus-id\trank", *(f"{query}\t{name}\t1" for query in QUERIES for name in every)]

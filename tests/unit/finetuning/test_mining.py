@@ -75,6 +75,12 @@ def test_a_run_of_another_split_is_refused():
         mine({"q9": ["d1"]}, JUDGMENTS, depth=10, keep=3)
 
 
+def test_the_identity_of_a_set_is_that_of_its_sorted_pairs():
+    sampled = {"q10": {"d2": 1, "d10": 2}, "q1": {"d\x01": 3, "d": 1}, "q1\x01": {"e": 1}, "q2": {}}
+    pairs = sorted(f"{query}\t{document}\n" for query, its in sampled.items() for document in its)
+    assert identity(sampled) == hashlib.sha256("".join(pairs).encode()).hexdigest()
+
+
 def test_overlap_by_hand():
     own = {"a": {"x": 1, "y": 2}, "b": {"x": 1}, "c": {"x": 1}, "d": {}}
     other = {"a": {"y": 9, "z": 1, "w": 2}, "b": {"x": 4}, "d": {"x": 1}}
@@ -163,10 +169,10 @@ def test_a_missing_or_cut_file_is_one_clear_line(tmp_path):
 
 
 def test_a_querys_own_document_is_taken_out_before_ranks_are_counted() -> None:
-    ranking = {"q1": ["q1", "d1", "d2"], "q2": ["d1", "q1"]}
-    found, _ = mine(
-        module.without(ranking, {"q1": {"q1"}, "q2": {"q2"}}), {"q1": {"d9": 1}, "q2": {"d9": 1}}, depth=1, keep=5
-    )
+    run = {"q1": rank(["q1", "d1", "d2"], [3, 2, 1]), "q2": rank(["d1", "q1"], [2, 1])}
+    candidates = module.Candidates(run, {"q1": {"q1"}, "q2": {"q2"}})
+    assert (list(candidates), len(candidates)) == (["q1", "q2"], 2)
+    found, _ = mine(candidates, {"q1": {"d9": 1}, "q2": {"d9": 1}}, depth=1, keep=5)
     assert found == {"q1": {"d1": 1}, "q2": {"d1": 1}}
 
 

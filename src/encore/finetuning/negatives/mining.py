@@ -7,7 +7,7 @@ without the first two ranks). TCT-ColBERT's code leaves the positives in, hence 
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -84,12 +84,24 @@ def mine(
     return negatives, statistics(negatives, judged=judged, answering=answered)
 
 
-def without(ranking: Ranking, excluded: Answering) -> Ranking:
-    """A ranking without each query's ``excluded`` documents (``excluded.py``), before ranks are counted."""
-    return {
-        query: [document for document in found if document not in excluded.get(query, ())]
-        for query, found in ranking.items()
-    }
+class Candidates(Mapping[str, Sequence[str]]):
+    """The documents of each query of a run, best first, but for its ``excluded`` ones (``excluded.py``).
+
+    Each list is made when it is asked for: together those of MS MARCO's training queries take gigabytes.
+    """
+
+    def __init__(self, run: Run, excluded: Answering) -> None:
+        self.run, self.excluded = run, excluded
+
+    def __getitem__(self, query: str) -> list[str]:
+        left_out = self.excluded.get(query, ())
+        return [document for document in self.run[query].documents if document not in left_out]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.run)
+
+    def __len__(self) -> int:
+        return len(self.run)
 
 
 def false_negatives(run: Run, below: float) -> dict[str, set[str]]:
@@ -126,8 +138,11 @@ def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float 
 
 def identity(negatives: Negatives) -> str:
     """The sha256 of a set of negatives: of its sorted pairs of query and document, whatever their ranks."""
-    pairs = sorted(f"{query}\t{document}\n" for query, sampled in negatives.items() for document in sampled)
-    return hashlib.sha256("".join(pairs).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for query in sorted(negatives, key="{}\t".format):  # as the pairs are sorted, and never all of them at once
+        pairs = sorted(f"{query}\t{document}\n" for document in negatives[query])
+        digest.update("".join(pairs).encode())
+    return digest.hexdigest()
 
 
 def write_negatives(
