@@ -29,7 +29,9 @@ from encore.models.encoder import Encoder
 from encore.training import machine as training_machine
 
 STORED, FROM_TEXTS, PEER = "Encore, from its token store", "Encore, from texts", "sentence-transformers, batches of {}"
-BF16 = "Encore, from texts, in bf16"  # as under `numerics: {precision: bf16}`
+# As under `numerics: {precision: bf16}`, for sentence-transformers by the same autocast of torch.
+BF16, PEER_IN_BF16 = "Encore, from texts, in bf16", f"{PEER.format(16)}, in bf16"
+ROUNDED = (BF16, PEER_IN_BF16)
 PEERS_BATCHES = (16, 32)  # 32 is what it takes by itself
 APART, APART_IN_BF16 = 1e-5, 0.02  # that a number of a vector may be from that of the stored tokens
 VOCABULARY = 30522
@@ -68,8 +70,8 @@ def precisions() -> list[str]:
 
 def agreement(apart: list[dict[str, float]]) -> str:
     """How far numbers of vectors are from those of the stored tokens, in all parts."""
-    exact = max(far for part in apart for name, far in part.items() if name != BF16)
-    rounded = [part[BF16] for part in apart if BF16 in part]
+    exact = max(far for part in apart for name, far in part.items() if name not in ROUNDED)
+    rounded = [far for part in apart for name, far in part.items() if name in ROUNDED]
     return f"numbers of all vectors are at most {exact:.0e} apart" + (
         f", in bf16 {max(rounded):.0e}" if rounded else ""
     )
@@ -97,21 +99,24 @@ def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) ->
         ways[STORED] = lambda: encoded(encoder, ids, length)
         if "bf16" in peaks:
             ways[BF16] = lambda: in_bf16(ways[FROM_TEXTS])
+            ways[PEER_IN_BF16] = lambda: in_bf16(ways[PEER.format(16)])
         vectors, seconds = comparison.in_turns(ways, options.turns)
     apart = {name: float(np.abs(found - vectors[STORED]).max()) for name, found in vectors.items()}
     for name, far in apart.items():
-        if far > (APART_IN_BF16 if name == BF16 else APART):
+        if far > (APART_IN_BF16 if name in ROUNDED else APART):
             raise EncoreError(f"vectors of {name} are {far:g} from those of the stored tokens; report it as a bug")
-    best = min((name for name in ways if name.startswith("sentence")), key=seconds.__getitem__)
+    best = min(map(PEER.format, PEERS_BATCHES), key=seconds.__getitem__)
     operations = sum(flops.embedding(encoder.config, 1, min(size + 2, length)) for size in ids.lengths.tolist())
     rows = comparison.rows(seconds, options.count, "texts", base=best)
     for row in rows:
-        peak = peaks["bf16" if row["way"] == BF16 else "fp32"]
+        peak = peaks["bf16" if row["way"] in ROUNDED else "fp32"]
         row["share_of_peak"] = figures.rounded(timing.utilisation(operations, row["cpu_seconds"], peak))
     what = f"encoding of {kind} from texts, {options.model}{{}}, speed relative to sentence-transformers"
-    ours = {FROM_TEXTS: "", BF16: " in bf16"} if aim else {}
+    pairs = {"": (best, FROM_TEXTS), ", both in bf16": (PEER_IN_BF16, BF16)} if aim else {}
     goals = [
-        figures.goal(what.format(how), seconds[best] / seconds[way], aim) for way, how in ours.items() if way in ways
+        figures.goal(what.format(how), seconds[peer] / seconds[way], aim)
+        for how, (peer, way) in pairs.items()
+        if way in ways
     ]
     mean = figures.rounded(float(ids.lengths.mean()) + 2)
     return {"texts": f"{kind}, {mean} tokens in the mean", "rows": rows, "apart": apart, "goals": goals}
