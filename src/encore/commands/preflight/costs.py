@@ -56,7 +56,7 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "search_index": ({"parameters": 4, "index": 1, "lines": 260, "passages": 72}, RUN),
     "start": ({"parameters": 8}, WEIGHTS),
     "teacher_scores": ({"passages": 72, "pairs": 40}, {"vectors": 4, "pairs": 12}),
-    "tokenizer": ({"words": 525}, {}),
+    "tokenizer": ({"words": 650}, {}),
     "tokens": ({"passages": 60}, {"passages": 100, "tokens": 2}),
     "train_doc2query": ({"parameters": 12}, WEIGHTS),
     "tune_fusion": ({"lines": 130}, {}),
@@ -82,12 +82,12 @@ THROUGHPUTS = (
     Throughput("pretrain", "trained_examples", 6e3, "9,900 of costa, the slowest objective, in docs/performance.md"),
     Throughput("lucene_index", "tokens", 1e6, "1.5 million: 2.2 million passages in 108 s"),
     # Between 23 ms for a query in 8.8 million made-up passages and the 77 in MS MARCO's that Pyserini's pages print.
-    Throughput("lucene_search", "ranked", 250e6, "670 million, and 620 of Wikipedia's text; docs/scales.md"),
-    Throughput("lucene_search", "lines", 100e3, "90,000 to 120,000, which Java prints; docs/scales.md"),
+    Throughput("lucene_search", "ranked", 330e6, "670 million, and 620 of Wikipedia's text; docs/scales.md"),
+    Throughput("lucene_search", "lines", 100e3, "90,000 to 120,000, whose ids Lucene unpacks; docs/scales.md"),
     Throughput(
         "search search_index evaluate negatives fuse tune_fusion", "lines", 450e3, "0.5 million tuned, 0.6 to 1.9 mined"
     ),
-    Throughput("build_index", "vectors", 60e6, "80 million, in 16 bits; docs/scales.md"),
+    Throughput("build_index", "vectors", 45e6, "80 million in 16 bits, 25 beyond memory; docs/scales.md"),
     Throughput(
         "build_index", "gathered", 800e3, "1.2 million: 8.8 million of 768 numbers in HNSW in 6.3 h, extrapolated"
     ),
