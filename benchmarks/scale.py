@@ -208,7 +208,7 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lines of a table: what was measured, what preflight forecasts of the same amounts, and what a job requests."""
     return [
         {
-            "stage": ", ".join(filter(None, (stage.told, row.get("version")))),
+            "stage": stage.told,
             "passages": f"{row['counts']['passages']:,}",
             "CPU s": row["cpu_seconds"],
             "forecast s": figures.rounded(seconds_of(stage, amounts)),
@@ -225,20 +225,15 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def largest(records: Path) -> list[dict[str, Any]]:
-    """The row of each stage's largest size among the records in a folder, the quickest of equal ones; by stages.
-
-    A row's ``version`` says that it is of an earlier program, which did something else.
-    """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    """The row of each stage's largest size among the records in a folder, the quickest of equal sizes; by stages."""
+    found: dict[str, dict[str, Any]] = {}
     for path in sorted(records.glob("*.json")):
         for row in json.loads(path.read_text())["rows"]:
-            of = row["stage"], row.get("version", "")
-            if of not in found or _larger(row) > _larger(found[of]):
-                found[of] = row
+            found[row["stage"]] = max(found.get(row["stage"], row), row, key=_size)
     return sorted(found.values(), key=lambda row: list(STAGES).index(row["stage"]))
 
 
-def _larger(row: dict[str, Any]) -> tuple[float, float]:
+def _size(row: dict[str, Any]) -> tuple[float, float]:
     return row["counts"]["passages"], -row["cpu_seconds"]  # other work on a machine only adds
 
 
