@@ -109,9 +109,8 @@ class Row(RowFields, SlicePart, Generic[C]):
         "run", description="How its numbers come about: run, run from released weights, or printed only."
     )
     cells: dict[str, C] = Field(description="By the column's id.")
-    models: dict[str, dict[str, list[str]]] = Field(
-        {}, exclude=True
-    )  # where objectives are compared: by system, by kind
+    # Where objectives are compared: folders of models, by system and by kind of training.
+    models: dict[str, dict[str, list[str]]] = Field({}, exclude=True)
 
 
 class Column(ColumnFields, SlicePart):
