@@ -29,7 +29,8 @@ MS_MARCO = {
     "collection": (3, 3 * HOUR, 0.43 * 1.2, 0.43 * 2),
     "tokens": (3, 2 * HOUR, 0.5, 2),
     "lucene_index": (8, 2 * HOUR, 2, 4),
-    # 129 of made-up text; 330, within the 480, by the 12.5 queries a second that Pyserini prints. Java, and Python.
+    # 129 minutes of made-up text, and 330 by what Pyserini prints (12.5 queries a second on each of two threads), for
+    # both of which a request of 480 is enough. Memory is that of Java and Python together.
     "lucene_search": (240, 24 * HOUR, 1.2 * 3.95, 2 * 3.95),
     "encode": (1, 4 * HOUR, 2, 16),
     "search": (5, 12 * HOUR, 1.2, 10),  # so that a GPU node takes one for each GPU
