@@ -17,7 +17,7 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore.commands.preflight import costs, shapes
-from encore.commands.preflight.amounts import HEAP, HITS, looked_at, words_in
+from encore.commands.preflight.amounts import HEAP, HITS, built, looked_at, words_in
 from encore.commands.preflight.jobs import SPARE_MEMORY
 from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
@@ -40,6 +40,7 @@ MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
 DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
 SEARCHED = 1000  # queries of exact search
 WORDS = 430_000  # different ones in made-up texts, which real texts go beyond
+LARGE_PAGES = ("env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1")  # as in workflow/rules/indexed.smk
 SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
 MODEL = "--model model --tokens tokens --collection collection"
 SEARCHING, INDEXED = f"{MODEL} --indexes {' '.join(SHARDS)}", f"{MODEL} --index hnsw --exact exact"
@@ -71,7 +72,8 @@ class Stage(NamedTuple):
         spec = folder / f"{self.name}.spec.json"
         spec.write_text(json.dumps(self.spec))
         script = str(ROOT / f"workflow/scripts/{self.program}.py")
-        return [sys.executable, script, "--spec", spec.name, *self.flags.split(), "--output", self.name]
+        command = [sys.executable, script, "--spec", spec.name, *self.flags.split(), "--output", self.name]
+        return [*LARGE_PAGES, *command] if self.program == "build_index" else command
 
 
 def stages(threads: int = 1) -> list[Stage]:
@@ -80,6 +82,7 @@ def stages(threads: int = 1) -> list[Stage]:
     mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
     dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
     dense["numerics"], asked, probed = NUMERICS, {"split": "train", "queries": None}, {"ef_search": HNSW["ef_search"]}
+    added = f"--shards {' '.join(SHARDS)} --state state"
     tested, trained = f"{DEPTHS['dev']} of each test query", f"{DEPTHS['train']} of each training query"
     return [
         Stage("collection", "collection", "--source texts", {}, "passages"),
@@ -90,8 +93,8 @@ def stages(threads: int = 1) -> list[Stage]:
         Stage("bm25-train", "lucene_search", bm25, {**BM25, **asked, "depth": DEPTHS["train"]}, "ranked", trained),
         Stage("negatives", "negatives", "--run bm25-train --collection collection", mined, "lines", "of BM25"),
         Stage("scores", "evaluate", "--run bm25-dev --collection collection", {"splits": {"dev": MEASURES}}, "lines"),
-        Stage("fp16", "build_index", f"--shards {' '.join(SHARDS)}", {"index": {"kind": "fp16"}}, "vectors", "16 bits"),
-        Stage("hnsw", "build_index", f"--shards {' '.join(SHARDS)}", {"index": HNSW}, "vectors", "HNSW"),
+        Stage("fp16", "build_index", added, {"index": {"kind": "fp16"}}, "vectors", "16 bits"),
+        Stage("hnsw", "build_index", added, {"index": HNSW}, "vectors", "HNSW"),
         Stage("exact", "search", SEARCHING, dense, "products", tested),
         Stage("approximate", "search_index", INDEXED, {**dense, "search": probed}, "queries", "HNSW"),
         Stage("mining", "search", SEARCHING, {**dense, **asked, "depth": DEPTHS["train"]}, "products", trained),
@@ -160,7 +163,8 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
         index = HNSW if stage.program == "search_index" else {"kind": "fp16"}
         found["products"] = 2.0 * queries * looked_at(index, passages, DIMENSION, DEPTHS.get(_split(stage), 0))
     if "index" in counts:
-        found |= {"index": counts["index"], "gathered": 0.0 if stage.name == "fp16" else 4.0 * found["vectors"]}
+        index = stage.spec["index"] if stage.program == "build_index" else HNSW
+        found |= built(index, passages, DIMENSION) | {"index": counts["index"]}
     return found
 
 

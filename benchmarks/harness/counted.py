@@ -36,7 +36,7 @@ def counted(command: Sequence[str], folder: Path, log: Path) -> dict[str, float]
         held = now
         tracemalloc.reset_peak()
 
-    _, program, *flags = command
+    _, program, *flags = command[command.index(sys.executable) :]
     before = Path.cwd()
     with log.open("w") as output, contextlib.redirect_stdout(output), mock.patch.object(sys, "argv", [program, *flags]):
         os.chdir(folder)

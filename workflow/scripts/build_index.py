@@ -1,6 +1,8 @@
 """Gather the exact shards of a collection's vectors into one index of a named type."""
 
 import argparse
+import shutil
+from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
@@ -13,6 +15,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=spec_file, help="index, the fields of its type: a JSON file")
     parser.add_argument("--shards", required=True, type=artifact, nargs="+", help="all shards, in any order")
+    parser.add_argument("--state", required=True, type=Path, help="a graph as far as it has grown, until it is done")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -22,7 +25,8 @@ def main() -> None:
     ):
         from encore.retrieval.indexing import make_index
 
-        facts["results"], facts["build"] = make_index(args.spec, args.shards, args.output)
+        facts["results"], facts["build"] = make_index(args.spec, args.shards, args.output, args.state)
+    shutil.rmtree(args.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

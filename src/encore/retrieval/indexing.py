@@ -1,9 +1,12 @@
 """Indexes of named types, built from a collection's exact shards, with the same bytes for any number of shards.
 
-Vectors are added in the collection's order and on one thread. A graph grows by levels that are drawn for all that is
-added at once, and k-means depends on the order of sums, so these types get all vectors together: one copy of them, next
-to the index; numbers of 16 bits are rounded one by one, so that type gets the shards one after the other, which are
-mapped. FAISS draws from fixed seeds. IVF-PQ is made on a GPU where FAISS has one.
+Vectors are added in the collection's order and on one thread; FAISS draws from fixed seeds.
+
+- A graph (HNSW) grows by pieces. FAISS draws the levels of all vectors that are added together, so each piece is drawn
+  from a seed of its own, and an interrupted job goes on after the last piece that it saved, to the same graph. What is
+  saved are the links alone, since the shards hold the vectors.
+- K-means (IVF-PQ) depends on the order of sums, so it gets one copy of all vectors, on a GPU where FAISS has one.
+- Numbers of 16 bits are rounded one by one, some vectors at a time.
 """
 
 import time
@@ -14,19 +17,31 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read_index_type
+from encore.config.index_types import Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
 from encore.retrieval import lists_on_gpu
 from encore.retrieval.dense import Shard, faiss_speed, open_shard
-from encore.retrieval.encode import CollectionShard, write_index
+from encore.retrieval.encode import CollectionShard, EncodingProgress, write_index
+from encore.storage import sealed
 from encore.storage.document_ids import DocIds
+from encore.storage.files import full_digest
+from encore.storage.manifest import MANIFEST, describe
 
-PIECE = 2**17  # vectors that are added together where a type allows it
+PIECE = 2**15  # vectors that are added together
+SAVED = 600  # seconds between two savings of a graph
+SEED = 12345  # of the levels of a graph's first piece: FAISS's own
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
+graphs: Any = faiss  # whose types say little of graphs
+NO_VECTORS = graphs.IO_FLAG_SKIP_STORAGE
 
 
-def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def make_index(
+    spec: dict[str, Any], shards: Sequence[Path], output: Path, state: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Gather a collection's shards into one index of the type ``spec["index"]`` and write it.
+
+    Args:
+        state: the folder of a graph that is not done, for the caller to remove.
 
     Returns:
         Its counts, and how fast it was built.
@@ -34,8 +49,9 @@ def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> tu
     fields = read_index_type(spec["index"])
     parts = gather(shards)
     started = time.monotonic()
-    index, device = build_index(fields, [part.vectors for part in parts])
-    speed = faiss_speed(device, "vectors", index.ntotal, time.monotonic() - started)
+    made_from = {"spec": spec, "inputs": [describe(folder / MANIFEST) for folder in sorted(shards)]}
+    index, device, added = build_index(fields, [part.vectors for part in parts], state / full_digest(made_from))
+    speed = faiss_speed(device, "vectors", added, time.monotonic() - started)
     write_index(output, DocIds.joined([part.documents for part in parts]), index)
     size = (output / "index").stat().st_size
     print(f"{index.ntotal} vectors in an index of type {fields.kind}, {size / 2**20:.1f} MiB", flush=True)
@@ -58,43 +74,80 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
     return [open_shard(folder) for _, folder in parts]
 
 
-def build_index(fields: IndexType, parts: Sequence[np.ndarray]) -> tuple[faiss.Index, str]:
-    """An index of a type over vectors by inner product, and the device that made it.
+def build_index(fields: IndexType, parts: Sequence[np.ndarray], state: Path) -> tuple[faiss.Index, str, int]:
+    """An index of a type over vectors by inner product, the device that made it, and how many vectors it added now.
 
     Args:
         parts: float32 or float16 [passages, dimension] each.
+        state: the file of a graph that is not done; its name says what it is made from.
 
     Raises:
         EncoreError: the type cannot hold them, or they are too few for it.
     """
-    dimension = parts[0].shape[1]
+    count, dimension = sum(map(len, parts)), parts[0].shape[1]
     fields.check(dimension)
     faiss.omp_set_num_threads(1)
-    index = BUILDERS[type(fields)](fields, sum(map(len, parts)), dimension)
-    return lists_on_gpu.filled(index, _in_pieces(parts) if isinstance(fields, Fp16) else [_together(parts)])
+    match fields:
+        case Hnsw():
+            return _grow(fields, parts, state)
+        case IvfPq():
+            return *lists_on_gpu.filled(_ivfpq(fields, count, dimension), _pieces(parts, count)), count
+        case _:
+            return *lists_on_gpu.filled(_fp16(count, dimension), _pieces(parts, PIECE)), count
 
 
-def _in_pieces(parts: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """The vectors as float32, some of them at a time."""
-    for part in parts:
-        for first in range(0, len(part), PIECE):
-            yield part[first : first + PIECE].astype(np.float32, copy=False)
+def _pieces(parts: Sequence[np.ndarray], size: int, first: int = 0, last: int | None = None) -> Iterator[np.ndarray]:
+    """The vectors from ``first`` up to ``last`` of all parts together, as float32 [at most ``size``, dimension]."""
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+    last = starts[-1] if last is None else last
+    for at in range(first, last, size):
+        end = min(at + size, last)
+        cut = [part[max(at - start, 0) : max(end - start, 0)] for part, start in zip(parts, starts[:-1], strict=True)]
+        piece = [each for each in cut if len(each)]
+        one = piece[0] if len(piece) == 1 else np.concatenate(piece, dtype=np.float32)
+        yield one.astype(np.float32, copy=False)
 
 
-def _together(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """All vectors as float32; those of one shard that are stored so stay where they are mapped."""
-    if len(parts) == 1 and parts[0].dtype == np.float32:
-        return parts[0]
-    vectors, first = np.empty((sum(map(len, parts)), parts[0].shape[1]), np.float32), 0
-    for part in parts:
-        vectors[first : first + len(part)] = part
-        first += len(part)
-    return vectors
+def _make_room(numbers: Any, size: int) -> None:
+    """Reserve memory for a vector of C++, which holds all it has twice while it grows beyond its room."""
+    filled = numbers.size()
+    numbers.resize(size)
+    numbers.resize(filled)
 
 
-def _hnsw(fields: Any, count: int, dimension: int) -> faiss.Index:
-    index = faiss.IndexHNSWFlat(dimension, fields.m, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = fields.ef_construction
+def _grow(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> tuple[faiss.Index, str, int]:
+    count = sum(map(len, parts))
+    index = _begun(fields, parts, state)
+    already, saved = index.ntotal, time.monotonic()
+    progress = EncodingProgress(count, "vectors", already)
+    for piece in _pieces(parts, PIECE, already):
+        index.hnsw.rng = graphs.RandomGenerator(SEED + index.ntotal // PIECE)
+        index.add(piece)
+        progress.show(index.ntotal)
+        if time.monotonic() - saved > SAVED and index.ntotal < count:
+            written = graphs.VectorIOWriter()
+            graphs.write_index(index, written, NO_VECTORS)
+            sealed.write(state, graphs.rev_swig_ptr(written.data.data(), written.data.size()).data)
+            saved = time.monotonic()
+    return index, "cpu", count - already
+
+
+def _begun(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> Any:
+    """The graph that was saved, or an empty one, with its vectors and room for all."""
+    count, dimension = sum(map(len, parts)), parts[0].shape[1]
+    if sealed.is_whole(state):
+        index = graphs.deserialize_index(np.frombuffer(sealed.read(state), np.uint8), NO_VECTORS)
+        print(f"resuming after {index.ntotal} vectors", flush=True)
+    else:
+        index = graphs.IndexHNSWFlat(dimension, fields.m, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = fields.ef_construction
+    vectors = graphs.IndexFlatIP(dimension)
+    _make_room(vectors.codes, count * vectors.code_size)
+    _make_room(index.hnsw.neighbors, round(count * fields.m * (2 + 2 / (fields.m - 1))))  # more than levels need
+    for piece in _pieces(parts, PIECE, last=index.ntotal):
+        vectors.add(piece)
+    index.storage, index.own_fields = vectors, True
+    vectors.this.disown()
     return index
 
 
@@ -112,11 +165,7 @@ def _ivfpq(fields: Any, count: int, dimension: int) -> faiss.Index:
     return index
 
 
-def _fp16(fields: Any, count: int, dimension: int) -> faiss.Index:
+def _fp16(count: int, dimension: int) -> faiss.Index:
     index = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
-    index.codes.resize(count * index.code_size)
-    index.codes.resize(0)  # keeps the room: a vector that grows holds all twice
+    _make_room(index.codes, count * index.code_size)
     return index
-
-
-BUILDERS = {Hnsw: _hnsw, IvfPq: _ivfpq, Fp16: _fp16}

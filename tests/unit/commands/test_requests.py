@@ -34,7 +34,7 @@ MS_MARCO = {
     "lucene_search": (240, 24 * HOUR, 1.2 * 3.95, 2 * 3.95),
     "encode": (1, 4 * HOUR, 2, 16),
     "search": (5, 12 * HOUR, 1.2, 10),  # so that a GPU node takes one for each GPU
-    "build_index": (6 * HOUR, 2 * 24 * HOUR, 2 * 27.2, 80),  # the vectors, and the index
+    "build_index": (6 * HOUR, 2 * 24 * HOUR, 1.2 * 29.5, 2 * 29.5),  # the vectors in a graph
     "search_index": (3, 24 * HOUR, 27.2, 64),
     "finetune": (1, 24 * HOUR, 2, 128),
     "negatives": (4, 2 * HOUR, 2.49 * 1.2, 2.49 * 2),
@@ -47,7 +47,7 @@ LARGE = {  # what grows with the passages, in 33 million of them
     "lucene_search": (640, 48 * HOUR, 1.02 + 4, 16),
     "encode": (4, 12 * HOUR, 2, 16),
     "search": (5, 24 * HOUR, 1.5, 32),
-    "build_index": (24 * HOUR, WEEK, 2 * 101, 300),
+    "build_index": (24 * HOUR, WEEK, 1.2 * 110, 2 * 110),
     "search_index": (9, 24 * HOUR, 101, 200),  # the index is read at 200 MB a second
 }
 
@@ -153,7 +153,7 @@ def test_costs_are_those_of_rules() -> None:
     }
     stages = [*costs.BYTES, *(stage for row in costs.THROUGHPUTS for stage in row.stages.split())]
     assert {stage.partition(".")[0] for stage in stages} <= rules
-    assert len(costs.THROUGHPUTS) < 15
+    assert len(costs.THROUGHPUTS) <= 15
 
 
 def test_examples_are_made_at_least_as_fast_as_is_assumed() -> None:

@@ -1,8 +1,10 @@
 """Indexes of named types: equal bytes for any number of shards, recall against exact search, names and plans."""
 
 import json
+import tempfile
 import tracemalloc
 from copy import deepcopy
+from pathlib import Path
 
 import faiss
 import numpy as np
@@ -19,6 +21,7 @@ from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
+from encore.storage.manifest import record
 from tests.support.shipped import run_file
 from tests.support.small_shard import write_shard
 
@@ -51,20 +54,25 @@ def shards(data, folder, count):
     for number in range(count):
         rows = CollectionShard(number, count).rows(PASSAGES)
         made.append(folder / f"{number:03d}-of-{count:03d}")
-        write_shard(made[-1], documents[rows.start : rows.stop], vectors.shape[1], [vectors[rows.start : rows.stop]])
+        with record(made[-1], stage="encode", spec={}, inputs=[]):
+            parts = [vectors[rows.start : rows.stop]]
+            write_shard(made[-1], documents[rows.start : rows.stop], vectors.shape[1], parts)
     return made
 
 
 def built(fields, vectors):
     """An index alone."""
-    return indexing.build_index(fields, [vectors])[0]
+    with tempfile.TemporaryDirectory() as place:
+        return indexing.build_index(fields, [vectors], Path(place, "state"))[0]
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data, tmp_path, kind):
     spec = {"index": TYPES[kind]}
     results = [
-        indexing.make_index(spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")[0]
+        indexing.make_index(
+            spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}", tmp_path
+        )[0]
         for count in (1, 3)
     ]
     assert results[0] == results[1]
@@ -76,14 +84,85 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
-@pytest.mark.parametrize(("kind", "copies"), [("hnsw", 1.2), ("ivfpq", 1.2), ("fp16", 0.3)])
+class KilledError(Exception):
+    pass
+
+
+@pytest.fixture
+def graph_in_pieces(data, tmp_path, monkeypatch):
+    """Makes a graph in pieces of 500 vectors, in a folder, until it is killed after so many pieces."""
+    monkeypatch.setattr(indexing, "PIECE", 500)
+    monkeypatch.setattr(indexing, "SAVED", -1)
+    given = shards(data, tmp_path / "shards", 3)
+
+    def make(name, pieces=99, fields=TYPES["hnsw"]):
+        left = iter(range(pieces))
+
+        def show(progress, done):
+            if next(left, None) is None:
+                raise KilledError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(indexing.EncodingProgress, "show", show)
+            try:
+                indexing.make_index({"index": fields}, given, tmp_path / name, tmp_path / f"state of {name}")
+            except KilledError:
+                assert not (tmp_path / name / "index").exists()
+                return None
+        return (tmp_path / name / "index").read_bytes()
+
+    return make
+
+
+@pytest.mark.parametrize("done", [0, 1, 3, 7])
+def test_a_graph_that_was_interrupted_goes_on_to_the_same_bytes(graph_in_pieces, tmp_path, capsys, done):
+    whole = graph_in_pieces("whole")
+    assert graph_in_pieces("killed", done) is None
+    capsys.readouterr()
+    assert graph_in_pieces("killed") == whole
+    assert (f"resuming after {500 * done} vectors" in capsys.readouterr().out) == (done > 0)
+
+
+def test_a_graph_goes_on_from_nothing_damaged_and_nothing_of_another_type(graph_in_pieces, tmp_path, capsys):
+    whole, wide = graph_in_pieces("whole"), {**TYPES["hnsw"], "ef_construction": 90}
+    graph_in_pieces("killed", 4)
+    (state,) = (tmp_path / "state of killed").iterdir()
+    assert graph_in_pieces("killed", fields=wide) == graph_in_pieces("wide", fields=wide) != whole
+    content = bytearray(state.read_bytes())
+    content[1000] ^= 1
+    state.write_bytes(content)
+    capsys.readouterr()
+    assert graph_in_pieces("killed") == whole
+    assert f"{state} is damaged; it is made again" in capsys.readouterr().out
+
+
+def test_what_is_saved_of_a_graph_are_its_links(graph_in_pieces, data, tmp_path):
+    graph_in_pieces("killed", 6)
+    (state,) = (tmp_path / "state of killed").iterdir()
+    assert state.stat().st_size < 3000 * 4 * 2.3 * TYPES["hnsw"]["m"]
+
+
+def test_a_graph_of_pieces_finds_as_much_as_one_made_at_once(graph_in_pieces, data):
+    truth = exact(data)
+    for graph in (
+        graph_in_pieces("pieces"),
+        faiss.serialize_index(built(index_types.read_index_type(TYPES["hnsw"]), data[0])),
+    ):
+        index = faiss.deserialize_index(np.frombuffer(graph, np.uint8))
+        approximate.set_up(index, {"ef_search": 128})
+        held = Shard(index, DocIds.of(data[1]))
+        run = approximate.search_approximate(held, [f"q{n}" for n in range(40)], data[2], 20)
+        assert approximate.recall(run, truth, 20)["recall@10"] > 0.97
+
+
+@pytest.mark.parametrize(("kind", "copies"), [("hnsw", 0.3), ("ivfpq", 1.2), ("fp16", 0.3)])
 def test_an_index_is_built_of_at_most_one_copy_of_the_vectors(data, tmp_path, kind, copies, monkeypatch):
     """Next to FAISS's own memory, which is not counted here: at MS MARCO's size each copy takes 27 GB."""
     monkeypatch.setattr(indexing, "PIECE", 256)
     made, wide = tmp_path / "made", np.tile(data[0], 8)
     parts = shards((wide, *data[1:]), tmp_path, 3)
     tracemalloc.start()
-    indexing.make_index({"index": TYPES[kind]}, parts, made)
+    indexing.make_index({"index": TYPES[kind]}, parts, made, tmp_path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < copies * wide.nbytes

@@ -6,7 +6,8 @@ The amounts, each where a job has it:
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
   written as text, ``at_once`` those of BM25's that are read together; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
-  ``index``: bytes of an approximate index, ``gathered``: those of the vectors that it is built of at once;
+  ``index``: bytes of an approximate index, ``aside``: those that are held next to it while it is built; ``grown``: the
+  numbers that a graph's vectors are multiplied with, ``clustered``: operations of k-means and of what it assigns;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
   longest text that it reads; ``trained_examples`` of a pre-training;
 - ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
@@ -15,6 +16,7 @@ The amounts, each where a job has it:
   ``jobs.py`` adds these.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,6 +42,7 @@ HITS = (
 )
 HEAP = 2.0**30
 FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
+ROUNDS_OF_K_MEANS, MOST_OF_K_MEANS = 25, 256  # and vectors for a centroid, by FAISS
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
@@ -121,9 +124,12 @@ def _search(job: _Job) -> Amounts:
     found |= {"longest": float(job.spec["query_length"]), "products": flops.product(queries, dimension, count)}
     if "index" not in job.made.inputs:
         return found
-    built = job._replace(made=job.made.inputs["index"])
-    read = looked_at(built.spec["index"] | job.spec["search"], count, dimension, job.spec["depth"])
-    return found | _build_index(built) | {"products": flops.product(queries, 1, read)}
+    index = job.made.inputs["index"].spec["index"]
+    read = looked_at(index | job.spec["search"], count, dimension, job.spec["depth"])
+    return found | {
+        "index": built(index, count, dimension)["index"],
+        "products": flops.product(queries, 1, read),
+    }
 
 
 def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -> float:
@@ -138,19 +144,25 @@ def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -
 
 
 def _build_index(job: _Job) -> Amounts:
-    """Bytes of an index, as FAISS writes them, and of the vectors that it is built of at once."""
-    fields, count, dimension = job.spec["index"], job.size.passages.count, job.shape.dimension
-    size = count * dimension * FP32
-    match fields["kind"]:
-        case "hnsw":  # the vectors, and 2 m links of 4 bytes in the lowest layer, m in each other
-            size += count * FP32 * fields["m"] * (2 + 1 / max(fields["m"] - 1, 1))
+    return built(job.spec["index"], job.size.passages.count, job.shape.dimension)
+
+
+def built(index: dict[str, Any], count: float, dimension: int) -> Amounts:
+    """What an index of ``count`` vectors takes, as FAISS makes and writes it."""
+    vectors = count * dimension * FP32
+    match index["kind"]:
+        case "hnsw":  # 2 m links of 4 bytes in the lowest layer, m in each other; they are copied when they are saved
+            links = count * FP32 * index["m"] * (2 + 1 / max(index["m"] - 1, 1))
+            looked = looked_at(index | {"ef_search": index["ef_construction"]}, count, dimension, 0)
+            return {"index": vectors + links, "aside": links, "grown": count * looked}
         case "ivfpq":
-            size = count * (fields["m"] * fields["bits"] / 8 + 8)
-            size += FP32 * dimension * (fields["nlist"] + 2 ** fields["bits"])
-        case "fp16":
-            size /= 2
-    gathered = 0 if fields["kind"] == "fp16" else count * dimension * FP32
-    return {"index": float(size), "gathered": float(gathered)}
+            lists, codes = index["nlist"], 2 ** index["bits"]
+            learned = [(size, min(count, MOST_OF_K_MEANS * size)) for size in (lists, codes)]
+            clustered = math.fsum(size * (ROUNDS_OF_K_MEANS * some + count) for size, some in learned)
+            size = count * (index["m"] * index["bits"] / 8 + 8) + FP32 * dimension * (lists + codes)
+            return {"index": size, "aside": vectors, "clustered": flops.product(1, dimension, clustered)}
+        case _:
+            return {"index": vectors / 2}
 
 
 def _teacher_scores(job: _Job) -> Amounts:
