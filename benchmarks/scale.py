@@ -40,7 +40,7 @@ MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
 DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
 SEARCHED = 1000  # queries of exact search
 WORDS = 430_000  # different ones in made-up texts, which real texts go beyond
-LARGE_PAGES = ("env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1")  # as in workflow/rules/indexed.smk
+LARGE_PAGES = ("env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1")  # as in workflow/rules/common.smk
 SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
 MODEL = "--model model --tokens tokens --collection collection"
 SEARCHING, INDEXED = f"{MODEL} --indexes {' '.join(SHARDS)}", f"{MODEL} --index hnsw --exact exact"

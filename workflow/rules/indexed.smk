@@ -2,7 +2,7 @@
 
 
 rule build_index:
-    """Gather a collection's shards into one index of a named type, in pages of 2 MB: a graph takes a quarter less time."""
+    """Gather a collection's shards into one index of a named type."""
     input:
         **manifests("indexes/{indexed}/{index}", "shard*"),
         **large_files("indexes/{indexed}/{index}", shard="index"),
@@ -20,8 +20,7 @@ rule build_index:
     params:
         spec=spec_of("indexes/{indexed}/{index}"),
     shell:
-        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "
-        f"{PROGRAM}build_index.py"
+        f"{LARGE_PAGES}{PROGRAM}build_index.py"
         " --spec {params.spec:q}"
         " --shards {input.shards:q}"
         " --state results/state/indexes.{wildcards.indexed:q}.{wildcards.index:q}"

@@ -49,7 +49,11 @@ def make_index(
     fields = read_index_type(spec["index"])
     parts = gather(shards)
     started = time.monotonic()
-    made_from = {"spec": spec, "inputs": [describe(folder / MANIFEST) for folder in sorted(shards)]}
+    made_from = {
+        "spec": spec,
+        "faiss": faiss.__version__,
+        "inputs": [describe(folder / MANIFEST) for folder in sorted(shards)],
+    }
     index, device, added = build_index(fields, [part.vectors for part in parts], state / full_digest(made_from))
     speed = faiss_speed(device, "vectors", added, time.monotonic() - started)
     write_index(output, DocIds.joined([part.documents for part in parts]), index)
@@ -109,9 +113,9 @@ def _pieces(parts: Sequence[np.ndarray], size: int, first: int = 0, last: int | 
 
 
 def _make_room(numbers: Any, size: int) -> None:
-    """Reserve memory for a vector of C++, which holds all it has twice while it grows beyond its room."""
+    """Reserve memory: a vector of C++ that outgrows its room is copied, and for that moment takes twice its size."""
     filled = numbers.size()
-    numbers.resize(size)
+    numbers.resize(max(size, filled))
     numbers.resize(filled)
 
 
@@ -126,6 +130,7 @@ def _grow(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> tuple[faiss
         progress.show(index.ntotal)
         if time.monotonic() - saved > SAVED and index.ntotal < count:
             written = graphs.VectorIOWriter()
+            _make_room(written.data, 4 * index.hnsw.neighbors.size() + 16 * count)
             graphs.write_index(index, written, NO_VECTORS)
             sealed.write(state, graphs.rev_swig_ptr(written.data.data(), written.data.size()).data)
             saved = time.monotonic()
@@ -135,6 +140,8 @@ def _grow(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> tuple[faiss
 def _begun(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> Any:
     """The graph that was saved, or an empty one, with its vectors and room for all."""
     count, dimension = sum(map(len, parts)), parts[0].shape[1]
+    for killed in state.parent.glob(".*.tmp"):  # while it was written
+        killed.unlink()
     if sealed.is_whole(state):
         index = graphs.deserialize_index(np.frombuffer(sealed.read(state), np.uint8), NO_VECTORS)
         print(f"resuming after {index.ntotal} vectors", flush=True)

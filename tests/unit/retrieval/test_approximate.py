@@ -67,7 +67,8 @@ def built(fields, vectors):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data, tmp_path, kind):
+def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data, tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(indexing, "PIECE", 500)
     spec = {"index": TYPES[kind]}
     results = [
         indexing.make_index(
@@ -93,9 +94,9 @@ def graph_in_pieces(data, tmp_path, monkeypatch):
     """Makes a graph in pieces of 500 vectors, in a folder, until it is killed after so many pieces."""
     monkeypatch.setattr(indexing, "PIECE", 500)
     monkeypatch.setattr(indexing, "SAVED", -1)
-    given = shards(data, tmp_path / "shards", 3)
+    usual = shards(data, tmp_path / "shards", 3)
 
-    def make(name, pieces=99, fields=TYPES["hnsw"]):
+    def make(name, pieces=99, fields=TYPES["hnsw"], given=usual):
         left = iter(range(pieces))
 
         def show(progress, done):
@@ -114,20 +115,26 @@ def graph_in_pieces(data, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("done", [0, 1, 3, 7])
-def test_a_graph_that_was_interrupted_goes_on_to_the_same_bytes(graph_in_pieces, tmp_path, capsys, done):
-    whole = graph_in_pieces("whole")
-    assert graph_in_pieces("killed", done) is None
+@pytest.mark.parametrize("attempts", [[0], [1], [3], [7], [2, 4]])
+def test_a_graph_that_was_interrupted_goes_on_to_the_same_bytes(graph_in_pieces, tmp_path, capsys, attempts):
+    whole, done = graph_in_pieces("whole"), sum(attempts)
+    for pieces in attempts:
+        assert graph_in_pieces("killed", pieces) is None
+    (tmp_path / "state of killed").mkdir(exist_ok=True)
+    (tmp_path / "state of killed/.graph.node.1.tmp").touch()  # was being written
     capsys.readouterr()
     assert graph_in_pieces("killed") == whole
     assert (f"resuming after {500 * done} vectors" in capsys.readouterr().out) == (done > 0)
+    assert not list((tmp_path / "state of killed").glob(".*"))
 
 
-def test_a_graph_goes_on_from_nothing_damaged_and_nothing_of_another_type(graph_in_pieces, tmp_path, capsys):
+def test_a_graph_goes_on_from_nothing_damaged_and_nothing_else(graph_in_pieces, data, tmp_path, capsys):
     whole, wide = graph_in_pieces("whole"), {**TYPES["hnsw"], "ef_construction": 90}
+    others = shards((data[0][::-1], *data[1:]), tmp_path / "others", 3)
     graph_in_pieces("killed", 4)
     (state,) = (tmp_path / "state of killed").iterdir()
     assert graph_in_pieces("killed", fields=wide) == graph_in_pieces("wide", fields=wide) != whole
+    assert graph_in_pieces("killed", given=others) == graph_in_pieces("others", given=others) != whole
     content = bytearray(state.read_bytes())
     content[1000] ^= 1
     state.write_bytes(content)
@@ -142,13 +149,13 @@ def test_what_is_saved_of_a_graph_are_its_links(graph_in_pieces, data, tmp_path)
     assert state.stat().st_size < 3000 * 4 * 2.3 * TYPES["hnsw"]["m"]
 
 
-def test_a_graph_of_pieces_finds_as_much_as_one_made_at_once(graph_in_pieces, data):
-    truth = exact(data)
-    for graph in (
-        graph_in_pieces("pieces"),
-        faiss.serialize_index(built(index_types.read_index_type(TYPES["hnsw"]), data[0])),
-    ):
-        index = faiss.deserialize_index(np.frombuffer(graph, np.uint8))
+def test_a_graph_of_pieces_finds_as_much_as_faiss_s_own(graph_in_pieces, data):
+    truth, own = exact(data), faiss.IndexHNSWFlat(DIMENSION, TYPES["hnsw"]["m"], faiss.METRIC_INNER_PRODUCT)
+    own.hnsw.efConstruction = TYPES["hnsw"]["ef_construction"]
+    own.add(data[0])
+    in_pieces = graph_in_pieces("pieces")
+    assert in_pieces != faiss.serialize_index(own).tobytes()
+    for index in (own, faiss.deserialize_index(np.frombuffer(in_pieces, np.uint8))):
         approximate.set_up(index, {"ef_search": 128})
         held = Shard(index, DocIds.of(data[1]))
         run = approximate.search_approximate(held, [f"q{n}" for n in range(40)], data[2], 20)

@@ -6,8 +6,9 @@ The amounts, each where a job has it:
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
   written as text, ``at_once`` those of BM25's that are read together; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
-  ``index``: bytes of an approximate index, ``aside``: those that are held next to it while it is built; ``grown``: the
-  numbers that a graph's vectors are multiplied with, ``clustered``: operations of k-means and of what it assigns;
+  ``index``: bytes of an approximate index, ``aside``: those that are held next to it while it is built; ``grown``:
+  numbers that vectors are multiplied with while a graph grows, waiting for memory counted as such; ``clustered``:
+  operations of k-means, and of assigning all vectors to its centroids;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them; ``longest``: tokens of the
   longest text that it reads; ``trained_examples`` of a pre-training;
 - ``products``: operations of exact search; ``scanned``: bytes of vectors that are read again for each query;
@@ -42,7 +43,7 @@ HITS = (
 )
 HEAP = 2.0**30
 FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
-ROUNDS_OF_K_MEANS, MOST_OF_K_MEANS = 25, 256  # and vectors for a centroid, by FAISS
+MOST_OF_K_MEANS = 256  # vectors for a centroid, by FAISS
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
@@ -157,8 +158,10 @@ def built(index: dict[str, Any], count: float, dimension: int) -> Amounts:
             return {"index": vectors + links, "aside": links, "grown": count * looked}
         case "ivfpq":
             lists, codes = index["nlist"], 2 ** index["bits"]
-            learned = [(size, min(count, MOST_OF_K_MEANS * size)) for size in (lists, codes)]
-            clustered = math.fsum(size * (ROUNDS_OF_K_MEANS * some + count) for size, some in learned)
+            k_means = ((lists, 10), (codes, 25))  # centroids, and FAISS's rounds
+            clustered = math.fsum(
+                each * (rounds * min(count, MOST_OF_K_MEANS * each) + count) for each, rounds in k_means
+            )
             size = count * (index["m"] * index["bits"] / 8 + 8) + FP32 * dimension * (lists + codes)
             return {"index": size, "aside": vectors, "clustered": flops.product(1, dimension, clustered)}
         case _:
