@@ -90,6 +90,11 @@ class Backbone(Strict):
     )
     source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
+    @property
+    def is_given(self) -> bool:
+        """True if no part of it is drawn from a run's seed."""
+        return self.start == "lineage" or (self.start == "checkpoint" and self.projection_dim is None)
+
     @model_validator(mode="after")
     def _give_each_start_and_architecture_what_it_needs(self) -> "Backbone":
         if self.checkpoint is not None and self.start != "checkpoint":

@@ -177,10 +177,13 @@ class Resolver:
         return self._backbones[name]
 
     def has_chance(self, system: str) -> bool:
-        """True if a system's run depends on a seed: if anything in it was trained."""
-        if system not in self.catalogue.systems:
+        """True if a system's run depends on a seed: if anything in it was trained or drawn."""
+        if system in self.catalogue.systems:
+            return any(map(self.has_chance, self.system(system).parts))
+        if self.missing_start(system):
             return True
-        return any(map(self.has_chance, self.system(system).parts))
+        lineage = self.lineage(naming.split_index(system)[0])
+        return bool(lineage.steps) or not self.backbone(lineage).is_given
 
     def lineages_of(self, system: str) -> list[Lineage]:
         """The lineages that a system consists of; a lineage is its own."""

@@ -294,3 +294,11 @@ def test_a_pinned_file_that_changed_is_refused_when_planning(catalogue: Catalogu
         begun(plan_of(catalogue, own=pinned), "own")
     remote = {"checkpoint": "a/b", "sha256": {"config.json": "0" * 64}}
     assert begun(plan_of(catalogue, own=remote), "own").spec["sha256"] == remote["sha256"]
+
+
+def test_a_checkpoint_as_it_is_has_one_value_whatever_the_seeds(catalogue: Catalogue) -> None:
+    plan = plan_of(catalogue, given={"checkpoint": "a/b"}, wider={"checkpoint": "a/b", "projection_dim": 64})
+    chance = {name: plan.resolve.has_chance(name) for name in ("given", "given@hnsw", "given+marco-bm25", "wider")}
+    assert chance == {"given": False, "given@hnsw": False, "given+marco-bm25": True, "wider": True}
+    runs = {plan.run("given", seed, "msmarco-passage", Topics("test", 10)).folder for seed in (None, 0, 1)}
+    assert len(runs) == 1

@@ -41,7 +41,7 @@ def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
 def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     backbone = plan.resolve.backbone(lineage)
     inputs = {"tokenizer": tokenizer(plan, backbone)}
-    if backbone.lineage or (backbone.start == "checkpoint" and backbone.projection_dim is None):
+    if backbone.is_given:
         seed = SHARED
     if backbone.lineage:
         inputs["pretrained"] = plan.model(plan.resolve.lineage(backbone.lineage), seed)

@@ -37,7 +37,9 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
         with explained(f"system {system!r}"):
             return KINDS[fields.kind](plan, system, fields, seed, dataset, topics)
     if seed is None:
-        raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
+        if plan.resolve.has_chance(system):
+            raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
+        seed = 0  # any: nothing is drawn from it
     name, index = split_index(system)
     lineage = plan.resolve.lineage(name)
     if (scorer := plan.resolve.scorer(lineage)) != "vector":
