@@ -11,6 +11,7 @@ import pytest
 
 from encore.commands.audit.findings import Finding
 from encore.errors import EncoreError
+from encore.products.catalogue import load_plan
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
 from encore.products.targets import kind_of
@@ -96,7 +97,9 @@ def test_the_readme_and_the_page_say_what_came_out_of_real_text():
     close = verdicts.isin(["same direction", "not distinguishable"]).sum()
     counts = (len(verdicts), (verdicts == "holds here").sum(), (verdicts == "fails here").sum(), close)
     readme = " ".join((ROOT / "README.md").read_text().split())
-    told = re.search(r"Of (\d+) claims asked of these data (\d+) holds, (\d+) fail, and (\d+) are too close", readme)
+    told = re.search(
+        r"Of (\d+) claims that we ask of these data .*? (\d+) holds, (\d+) fail, and (\d+) are too close", readme
+    )
     assert tuple(map(int, told.groups())) == counts
     assert f"{REAL.run['cpu_hours']:.1f} hours of a core" in readme
     own = PROGRAM.claims_of(RECORDS["real-two-tower"])[0].set_index("id").verdict
@@ -106,7 +109,9 @@ def test_the_readme_and_the_page_say_what_came_out_of_real_text():
     assert tuple(map(int, told.groups())) == (*counts, (own == "not testable here").sum())
 
     cells = REAL.data("tables/real/reqa").dropna(subset="verdict").set_index("column")
-    assert (cells.delta_none > 0).all(), "Every objective is above no further pre-training"
+    assert (cells.delta_none > 0).all(), "In the mean every objective is above no further pre-training"
+    assert len(few := cells.loc["r10-1"]) == 8
+    assert ((few.delta_none > 0) & (few.p_holm_none < 0.05)).sum() == 4, "four of eight significantly"
     assert not ((cells.delta_control > 0) & (cells.p_holm_control < 0.05)).any()
     below = cells[(cells.delta_control < 0) & (cells.p_holm_control < 0.05)]
     assert below.groupby("column").row.agg(set).to_dict() == {"r10-1": {"wlp"}, "r10-10": {"wlp"}, "r10-80": {"bfs"}}
@@ -278,3 +283,23 @@ def test_a_model_with_two_words_is_named_where_the_smaller_family_gives_the_bett
     headline = (ROOT / "docs/results.md").read_text().split("- **What holds.**")[1].split("\n- ")[0]
     assert "but BFS are above" in headline
     assert "the larger family of tests counts" in headline
+
+
+REAL_TABLES = [("real", "real/reqa"), ("real", "real/transfer"), ("real-zero-shot", "real/zero-shot")]
+
+
+@pytest.mark.usefixtures("at_the_root")
+@pytest.mark.parametrize(("name", "table"), REAL_TABLES)
+def test_real_text_was_recorded_from_the_rows_that_are_declared(name, table):
+    """With their learning rates and numbers of steps."""
+    plan = load_plan(Path(RECORDS[name].run["config"]))
+    declared = plan.catalogue.tables[table]
+    known = {
+        (row.id, plan.resolve.canonical(row.system.format(**column.vars)))
+        for row in declared.rows
+        for column in declared.columns
+        if column.dataset
+    }
+    cells = RECORDS[name].data(f"tables/{table}").dropna(subset=["reproduced", "system"])
+    assert len({*zip(cells.row, cells.system, strict=True)}) >= len(declared.rows)
+    assert {*zip(cells.row, cells.system, strict=True)} <= known
