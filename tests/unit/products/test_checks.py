@@ -8,6 +8,7 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.evaluation.scores import Scored, write_scores
+from encore.products.catalogue import load_plan
 from encore.products.checks import BUILDER
 from encore.products.kinds import BY_RULE
 from encore.products.known_numbers import checks_plan
@@ -34,6 +35,14 @@ def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
     assert BY_RULE["checks"].reads(checks_plan(plan))[0] == f"{bm25['reads'][0]}/manifest.json"
     assert "results/checks.csv" in everything_declared(plan)
     assert "results/checks.csv" not in everything_declared(make())
+
+
+@pytest.mark.usefixtures("at_the_root")
+@pytest.mark.parametrize("path", sorted(ROOT.glob("config/checks/*.yaml")), ids=lambda path: path.stem)
+def test_files_of_known_numbers_plan(path):
+    rows = checks_plan(load_plan(path))["rows"]
+    assert len({(row["system"], row["dataset"], row["split"], row["measure"]) for row in rows}) == len(rows) > 0
+    assert all(0 < row["published"] < 1 and row["within"] <= 0.002 for row in rows)
 
 
 @pytest.mark.usefixtures("at_the_root")
