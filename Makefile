@@ -60,9 +60,12 @@ format: $(READY) ## Format the code and fix what linters can fix
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py
 
-real-data: $(READY) ## Fetch Wikispeedia, Cranfield and CACM, and bring them into forms that are read (docs/real-data.md)
-	@for source in wikispeedia cranfield cacm; do snakemake $$(encore targets source:$$source) --profile local || exit; done
+real-data: $(READY) ## Fetch Wikispeedia, Cranfield, CACM and SQuAD, and bring them into forms that are read (docs/real-data.md)
+	@for source in wikispeedia cranfield cacm squad; do snakemake $$(encore targets source:$$source) --profile local || exit; done
 	python benchmarks/convert.py wikispeedia data/wikispeedia/wikispeedia_articles_plaintext.tar.gz data/wikispeedia
+	test -e data/wikipedia-wikispeedia || python benchmarks/convert.py wikispeedia-part \
+	    data/wikispeedia/wikispeedia_articles_plaintext.tar.gz data/wikipedia-wikispeedia
+	test -e data/squad-v1.1-dev || { mkdir data/squad-v1.1-dev && cp data/squad/dev-v1.1.json data/squad-v1.1-dev; }
 	python benchmarks/convert.py cranfield data/cranfield/cran.tar.gz data/cranfield
 	python benchmarks/convert.py cacm data/cacm/cacm.tar.gz data/cacm
 

@@ -1,7 +1,8 @@
 """Bring Cranfield or CACM, as published, into BEIR's layout, and Wikispeedia into articles with sections and links.
 
 `convert.py cranfield data/cranfield/cran.tar.gz data/cranfield`. White space inside a field is folded to single spaces;
-nothing else of Cranfield and CACM is changed. Of Wikispeedia only prose is kept. See docs/real-data.md.
+nothing else of Cranfield and CACM is changed. Of Wikispeedia only prose is kept; `wikispeedia-part` has four fifths of
+its articles, as recorded runs. See docs/real-data.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import re
 import shutil
 import tarfile
 from collections.abc import Iterable, Iterator
+from functools import partial
+from hashlib import md5
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -35,7 +38,7 @@ Row = dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("collection", choices=["cranfield", "cacm", "wikispeedia"])
+    parser.add_argument("collection", choices=["cranfield", "cacm", "wikispeedia", "wikispeedia-part"])
     parser.add_argument(
         "archive",
         type=Path,
@@ -44,8 +47,9 @@ def main() -> None:
     )
     parser.add_argument("output", type=Path, help="the folder to fill")
     arguments = parser.parse_args()
-    convert = {"cranfield": cranfield, "cacm": cacm, "wikispeedia": wikispeedia}[arguments.collection]
-    convert(arguments.archive, arguments.output)
+    part = partial(wikispeedia, part=True)
+    convert = {"cranfield": cranfield, "cacm": cacm, "wikispeedia": wikispeedia, "wikispeedia-part": part}
+    convert[arguments.collection](arguments.archive, arguments.output)
 
 
 def cranfield(archive: Path, output: Path) -> None:
@@ -89,12 +93,17 @@ def cacm(archive: Path, output: Path) -> None:
     _write_qrels(output / "whole/qrels/test.tsv", ([row[0], row[2], row[3]] for row in rows))
 
 
-def wikispeedia(archive: Path, output: Path) -> None:
-    """Articles of Wikipedia as lines of JSON: prose by section, and the articles that each one links to."""
+def wikispeedia(archive: Path, output: Path, part: bool = False) -> None:
+    """Articles of Wikipedia as lines of JSON: prose by section, and the articles that each one links to.
+
+    A ``part`` has those whose md5 of the name modulo 5 is not 0.
+    """
     graph = archive.parent / "wikispeedia_paths-and-graph.tar.gz"
     if not graph.is_file():
         raise EncoreError(f"{graph} is missing; put it next to {archive.name}")
     texts = {unquote(Path(name).stem): text for name, text in _members(archive).items() if name.endswith(".txt")}
+    if part:
+        texts = {name: text for name, text in texts.items() if int(md5(name.encode()).hexdigest(), 16) % 5}
     links: dict[str, list[str]] = {}
     for line in _members(graph)["links.tsv"].splitlines():
         if line and not line.startswith("#"):

@@ -81,6 +81,18 @@ def test_articles_keep_their_prose_by_section_and_their_links(tmp_path: Path) ->
     ]
 
 
+def test_a_part_has_four_fifths_of_the_articles_and_the_links_between_them(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(50)]
+    given = archive(tmp_path / "articles.tar.gz", **{f"{name}.txt": ARTICLE for name in names})
+    links = "".join(f"n0\t{name}\n" for name in names)
+    archive(tmp_path / "wikispeedia_paths-and-graph.tar.gz", **{"links.tsv": links})
+    convert.wikispeedia(given, tmp_path / "out", part=True)
+    with lzma.open(tmp_path / "out/articles.jsonl.xz", "rt") as file:
+        rows = {row["id"]: row for row in map(json.loads, file)}
+    assert rows.keys() == set(names) - {f"n{number}" for number in (16, 21, 25, 28, 33, 37, 39, 42, 45)}
+    assert set(rows["n0"]["links"]) == rows.keys()
+
+
 def test_whole_records_of_cacm_come_with_the_judgments_as_published(tmp_path: Path) -> None:
     record = "<html><pre>\n\nA title &amp; more\n\nCACM July, 1961\n\nPrieve, B.\n\nCA610701 JB\n\n7 5 7\n</pre></html>"
     given = archive(tmp_path / "cacm.tar.gz", **{"CACM-0007.html": record})
