@@ -177,10 +177,13 @@ def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
     config, path = bert_config(folder), folder / CONFIG
     kind = config.get("model_type", "bert")
     decodes = any("CausalLM" in str(each) or "LMHead" in str(each) for each in config.get("architectures") or ())
+    decodes |= _listed("MODEL_FOR_CAUSAL_LM", kind) and not _listed("MODEL_FOR_MASKED_LM", kind)
+    both, known = _listed("MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM", kind), _listed("MODEL", kind)
     reasons = {
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
-        "an encoder with a decoder": config.get("is_encoder_decoder"),
-        "a model whose code comes with it, and Encore runs none": "auto_map" in config and not _known(kind),
+        "an encoder with a decoder": config.get("is_encoder_decoder", both),
+        "a model whose code comes with it, and Encore runs none": "auto_map" in config and not known,
+        f"a model of type {kind!r}, which the installed Transformers does not know": not known,
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
         "an encoder with relative positions": config.get("position_embedding_type", "absolute") != "absolute",
     }
@@ -197,10 +200,11 @@ def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _known(kind: str) -> bool:
-    """Whether the installed Transformers has this type of model; it is not imported, which takes seconds."""
+def _listed(table: str, kind: str) -> bool:
+    """Whether a table of the installed Transformers has this type of model; it is not imported, which takes seconds."""
     places = (getattr(find_spec("transformers"), "submodule_search_locations", None) or [""])[0]
-    return (Path(places) / "models" / kind.replace("-", "_")).is_dir()
+    text = (Path(places) / "models/auto/modeling_auto.py").read_text(encoding="utf-8")
+    return f'("{kind}", ' in text.partition(f"\n{table}_MAPPING_NAMES = ")[2].partition("\n)\n")[0]
 
 
 def _modules(folder: Path) -> dict[str, str]:

@@ -84,6 +84,11 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
     [
         ({"is_decoder": True}, "describes a decoder"),
         ({"architectures": ["BertLMHeadModel"]}, "describes a decoder"),
+        ({"model_type": "mistral", "architectures": ["MistralModel"]}, "describes a decoder"),
+        ({"model_type": "gpt2", "architectures": ["GPT2Model"]}, "describes a decoder"),
+        ({"model_type": "llama"}, "describes a decoder"),
+        ({"model_type": "bart"}, "describes an encoder with a decoder"),
+        ({"model_type": "no-such-type"}, "a model of type 'no-such-type', which the installed Transformers does not"),
         ({"is_encoder_decoder": True}, "describes an encoder with a decoder"),
         ({"position_embedding_type": "relative_key"}, "describes an encoder with relative positions"),
         ({"model_type": "dpr"}, "describes one of two encoders, of queries or of passages alone"),
