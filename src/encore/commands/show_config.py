@@ -57,9 +57,10 @@ def config_text(plan: Plan, text: str, folder: Path) -> str:
 
 
 def _layers(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
-    """The fields of a backbone by the place that sets them: the catalogue, or a file of its checkpoint."""
+    """The fields of a backbone by the place that sets them: the catalogue, the run, or a file of its checkpoint."""
     entry, backbone = plan.catalogue.backbones[name], plan.resolve.named_backbone(name)
-    layers: dict[str, dict[str, Any]] = {"config/backbones.yaml": dict.fromkeys(entry.model_fields_set)}
+    written = plan.config.at(f"backbones.{name}") if name in plan.config.backbones else "config/backbones.yaml"
+    layers: dict[str, dict[str, Any]] = {written: dict.fromkeys(entry.model_fields_set)}
     taken = backbone.model_fields_set - entry.model_fields_set
     files = published.said_by(Path(entry.checkpoint)).files if taken and entry.checkpoint else {}
     for key in taken:

@@ -55,6 +55,14 @@ def test_what_the_scale_replaces_is_said_first() -> None:
     assert text.startswith(f"{NANO}: `scale:` makes tiny+costa of bert-base+costa\n\nbackbone tiny: ours; ")
 
 
+def test_a_backbone_of_the_runs_own_file_is_told_with_that_file(tmp_path: Path) -> None:
+    run = tmp_path / "own.yaml"
+    run.write_text(f"extends: {Path(NANO).absolute()}\nbackbones: {{mine: {{start: random, layers: 1}}}}\n")
+    lines = config_text(load_plan(run), "mine+mlm", CATALOGUE).splitlines()
+    told = [line.split(maxsplit=2) for line in lines if line.startswith(("  layers ", "  hidden "))]
+    assert told == [["layers", "1", f"{run}: backbones.mine"], ["hidden", "768", "default"]]
+
+
 def test_a_lineage_that_is_wrong_is_refused_by_name() -> None:
     with pytest.raises(EncoreError, match="unknown step 'costar'; did you mean"):
         config_text(load_plan(Path(NANO)), "bert-base+costar", CATALOGUE)
