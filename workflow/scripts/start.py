@@ -33,6 +33,7 @@ def main() -> None:
         encoder, heads = start_model(backbone, args.spec["seed"], *found)
         folder.save_model(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
         lacking = {checkpoints.NO_HEAD: 1} if backbone.start == "checkpoint" and not heads else {}
+        lacking |= folder.without_head(args.pretrained) if args.pretrained else {}
         facts["results"] = lacking | {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
 
 

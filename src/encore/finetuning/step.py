@@ -101,7 +101,7 @@ def finetune(
         checkpoint_seconds,
         workers=workers,
     )
-    done.counts = {"queries": len(queries)}
+    done.counts = {"queries": len(queries)} | checkpoint.without_head(weights)
     if not launch.leads():
         return done
     tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))

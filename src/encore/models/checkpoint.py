@@ -20,12 +20,14 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from encore.config.checkpoints import NO_HEAD
 from encore.data import vocabulary
 from encore.errors import EncoreError
 from encore.models import sentence_transformer, towers
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.transformers_encoder import PREFIX, TransformersEncoder, model_config, open_published
+from encore.storage import manifest
 from encore.storage.files import replacing, write_json
 
 LONGEST_LIST = 2**20  # bytes; of empty tensors the list can be the file, and takes half a minute where it is 12 MB long
@@ -133,6 +135,12 @@ def _description(folder: Path) -> dict[str, Any]:
 
 def _damaged(folder: Path, error: Exception) -> EncoreError:
     return EncoreError(f"{folder / SHAPE} is damaged ({error}); make the model again")
+
+
+def without_head(model: Path) -> dict[str, float]:
+    """What manifests say of a model, and of those made from it, while no vocabulary head came with it or learned."""
+    made = (model / manifest.MANIFEST).is_file()
+    return {NO_HEAD: 1} if made and NO_HEAD in manifest.read_results(str(model)) else {}
 
 
 def load_heads(folder: Path) -> dict[str, Tensor]:

@@ -1,5 +1,6 @@
 """From pre-training to search with two towers, a head and a projector: what a step goes on from, what search uses."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
 from encore.retrieval.dense import answer_exactly, vectors_by_row
+from encore.storage import manifest
 from tests.support.small_models import TEXTS, tokenizer_folder
 from tests.support.small_shard import encode_all
 
@@ -105,6 +107,17 @@ def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path]
     assert not torch.equal(checkpoint.load_encoder(path["tuned"]).state_dict()["head.weight"], ict), (
         "and so does fine-tuning"
     )
+
+
+def test_fine_tuning_hands_on_that_a_checkpoint_gave_no_vocabulary_head(home: Path, tmp_path: Path) -> None:
+    spec = {"step": {**FINETUNE, "steps": 1, "validate_every": None}, "seed": 0, "numerics": NUMERICS}
+    inputs = home / "tokens", home / "c", tmp_path / "start", home / "negatives"
+    for told in ({}, {"no_vocabulary_head": 1}):
+        shutil.rmtree(tmp_path / "start", ignore_errors=True)
+        shutil.copytree(home / "shared", tmp_path / "start")
+        with manifest.record(tmp_path / "start", stage="start", spec={}, inputs=[]) as facts:
+            facts["results"] = told
+        assert finetune(spec, *inputs, tmp_path / "made", tmp_path / "state").counts == {"queries": 5} | told
 
 
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:

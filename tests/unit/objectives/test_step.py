@@ -162,6 +162,9 @@ def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple
     results = {name: manifest.read_results(str(tmp_path / name)) for name in given}
     assert results["mlm"]["random_vocabulary_head"] == results["ict"]["no_vocabulary_head"] == 1
     assert "random_vocabulary_head" not in results["ict"]
+    assert "no_vocabulary_head" not in results["mlm"]
+    unsaved = pretrain(*training(objective="mlm", save_heads=[]), *inputs, tmp_path / "unsaved", tmp_path / "state")
+    assert unsaved.counts["random_vocabulary_head"] == unsaved.counts["no_vocabulary_head"] == 1
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:

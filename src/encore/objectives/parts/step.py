@@ -7,13 +7,12 @@ import torch
 from torch import nn
 
 from encore import objectives
-from encore.config.checkpoints import NO_HEAD, RANDOM_HEAD
+from encore.config.checkpoints import RANDOM_HEAD
 from encore.config.entries import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint, towers
 from encore.models.encoder import Encoder
-from encore.storage import manifest
 from encore.training import held_out, launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
@@ -64,7 +63,8 @@ def pretrain(
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
     task, watched = held_out.hold_out(objective, step.held_out)
-    kept, head = _kept(step, heads), _vocabulary_head(heads, weights)
+    kept = _kept(step, heads)
+    head = _vocabulary_head(heads, kept, weights)
     spent = _warm_heads(task, encoder, heads, step, seed, numerics, state, workers) if step.head_warmup else 0.0
     trained = train(
         task,
@@ -113,15 +113,13 @@ def _warm_heads(
     return done.flops
 
 
-def _vocabulary_head(heads: nn.ModuleDict, weights: Path) -> dict[str, float]:
+def _vocabulary_head(heads: nn.ModuleDict, kept: set[str], weights: Path) -> dict[str, float]:
     """What a manifest says where a checkpoint gave no vocabulary head: it begins at random, or is still missing."""
-    made = (weights / manifest.MANIFEST).is_file()
-    if not (made and NO_HEAD in manifest.read_results(str(weights))):
-        return {}
-    if checkpoint.owner(checkpoint.OUR_NAME) not in heads:
-        return {NO_HEAD: 1}
+    lacking, name = checkpoint.without_head(weights), checkpoint.owner(checkpoint.OUR_NAME)
+    if not lacking or name not in heads:
+        return lacking
     print("the vocabulary head begins at random: the checkpoint that the model started from has none", flush=True)
-    return {RANDOM_HEAD: 1}
+    return {RANDOM_HEAD: 1} | ({} if name in kept else lacking)
 
 
 def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
