@@ -5,6 +5,8 @@ trained from and on must have been made (the backbone's start, token stores, an 
 """
 
 import argparse
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +43,18 @@ def main() -> None:
 
 
 def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int) -> int:
-    """Steps until the budget is spent, to the nearest."""
+    """Steps until the budget is spent, to the nearest; the operations of ``head_warmup`` come before them."""
     encoder = checkpoint.load_encoder(inputs["weights"])
     objective: Any = objectives.load(step.objective)(step, TokenStore(inputs["tokens"]), inputs.get("prepared"))
     task, _ = held_out.hold_out(objective, step.held_out)
-    spent = 0.0
-    whole = MicroBatch(PartSize(step.batch))
-    for number, batch in enumerate(BatchMaker(task, step.batch, seed).batches(0, whole)):
-        cost = sum(task.flops(encoder, part.arrays) for part in batch.parts)
+    whole, maker = MicroBatch(PartSize(step.batch)), BatchMaker(task, step.batch, seed)
+
+    def costs() -> Iterator[float]:
+        for batch in maker.batches(0, whole):
+            yield sum(task.flops(encoder, part.arrays) for part in batch.parts)
+
+    spent = sum(islice(costs(), step.head_warmup))
+    for number, cost in enumerate(costs()):
         if spent + cost / 2 > budget:
             return number
         spent += cost

@@ -85,6 +85,15 @@ def test_an_objective_that_says_nothing_of_its_batches_is_counted_as_its_encoder
     assert estimated == flops.TRAINING * flops.forward(SHAPE, step.batch, 20)
 
 
+def test_steps_that_warm_the_heads_are_counted_too() -> None:
+    step = small_objective.make("mlm").fields.model_copy(update={"steps": 6, "epochs": None})
+    size = CollectionSize(TextLengths(100, np.full(4, 50.0)), None, {}, np.full(4, 30.0))
+    spent = [
+        trainings.amounts(step.model_copy(update={"head_warmup": more}), SHAPE, size, 1.0)["flops"] for more in (0, 3)
+    ]
+    assert spent[1] == 1.5 * spent[0]
+
+
 def _task(kind: Any, **fields: Any) -> Any:
     """A fine-tuning task that can count, without queries."""
     task = kind.__new__(kind)

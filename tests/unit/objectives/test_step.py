@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,11 @@ def test_heads_can_learn_alone_before_the_rest(
     assert seen == [(5, True, True), (3, False, True), (5, True, True)]
     assert warm.steps == plain.steps
     assert warm.flops > plain.flops, "its operations count"
+    calibrated = runpy.run_path(str(Path(__file__).parents[3] / "workflow/scripts/calibrate.py"))["steps"]
+    given = dict(zip(("tokens", "weights"), inputs, strict=True))
+    for done, more in ((plain, {}), (warm, {"head_warmup": 3})):
+        step, seed, _ = training(**fields, **more)
+        assert calibrated(step, given, done.flops, seed) == 5
     with pytest.raises(EncoreError, match="trains no module besides the encoder"):
         pretrain(*training(objective="ict", head_warmup=3), *inputs, tmp_path / "ict", tmp_path / "third")
 

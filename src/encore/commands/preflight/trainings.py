@@ -37,6 +37,7 @@ def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float
     steps = int(counts(step, size, share)["steps"])
     if isinstance(step, PretrainStep):
         each, known = pretraining_flops(step, shape, learned(step, size), size.sentence)
+        steps += step.head_warmup
         found = {"flops": steps * each, "trained_examples": float(steps * step.batch), "longest": float(step.length)}
         return found if known else found | {"uncounted": 1.0}
     assert isinstance(step, FinetuneStep)
