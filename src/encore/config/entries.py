@@ -107,6 +107,10 @@ class Backbone(Strict):
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
         if self.sha256 and self.checkpoint is None:
             raise ValueError("`sha256:` is of a `checkpoint:`'s files, and there is none")
+        if self.pooling == "content" and bool(self.query_marker) != bool(self.passage_marker):
+            raise ValueError(
+                "`pooling: content` begins behind markers of equal length; give both queries and passages one, or none"
+            )
         if self.architecture == "transformers" and (
             self.start != "checkpoint" or self.encoders != "shared" or self.pooling == "content" or self.augment
         ):

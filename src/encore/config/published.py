@@ -16,11 +16,13 @@ from encore.config.checkpoints import (
     CONFIG,
     FETCH_AGAIN,
     MODULES,
+    OTHER_VOCABULARY,
     PADDING,
     PROMPTS,
     TOKENIZER,
     TOKENIZER_SETTINGS,
     USE,
+    VOCABULARY,
     is_seed_encoder,
 )
 from encore.config.entries import Backbone
@@ -142,7 +144,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _kind_of_vocabulary(folder: Path) -> str:
-    """WordPiece (BERT's), Unigram or BPE; refuses a vocabulary with far fewer pieces than the weights have."""
+    """WordPiece (BERT's), Unigram, BPE or another; refuses a vocabulary with far fewer pieces than the weights have."""
     path, size = folder / TOKENIZER, bert_config(folder).get("vocab_size", 0)
     said = read_json(path) if path.is_file() else {}
     vocabulary = said.get("model", {}).get("vocab", ())
@@ -153,7 +155,8 @@ def _kind_of_vocabulary(folder: Path) -> str:
             f"{folder}: weights for {size:,} pieces, and {path.name} has {len(pieces):,}; they do not belong together, "
             "so put the checkpoint's own tokenizer there"
         )
-    return str(said.get("model", {}).get("type") or WORDPIECE)
+    usual, other = (any((folder / each).is_file() for each in names) for names in (VOCABULARY, OTHER_VOCABULARY))
+    return str(said.get("model", {}).get("type") or ("another" if other and not usual else WORDPIECE))
 
 
 def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
@@ -174,30 +177,40 @@ def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
 
 
 def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
-    config, path = bert_config(folder), folder / CONFIG
+    config = bert_config(folder)
     kind = config.get("model_type", "bert")
-    decodes = any("CausalLM" in str(each) or "LMHead" in str(each) for each in config.get("architectures") or ())
+    runs_by_ours = (kind, config.get("hidden_act", "gelu"), vocabulary) == ("bert", "gelu", WORDPIECE)
+    _refuse_kind(folder, config, kind, runs_by_ours)
+    found = {ours: next((config[each] for each in theirs if each in config), None) for ours, theirs in SHAPE.items()}
+    if kind in AFTER_PADDING and found["max_length"]:
+        found["max_length"] -= config.get("pad_token_id", 1) + 1  # positions are counted from there on
+    if config and not runs_by_ours:
+        rate = next((config[each] for each in DROPOUT if each in config), 0.0)
+        found = {"architecture": "transformers", **found, "dropout": rate}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_ours: bool) -> None:
+    names = [str(each) for each in config.get("architectures") or ()]
+    decodes = any("CausalLM" in name or "LMHead" in name for name in names)
     decodes |= _listed("MODEL_FOR_CAUSAL_LM", kind) and not _listed("MODEL_FOR_MASKED_LM", kind)
     both, known = _listed("MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM", kind), _listed("MODEL", kind)
+    headed = any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in names)
+    untied = runs_by_ours and headed and not config.get("tie_word_embeddings", True)
     reasons = {
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
         "an encoder with a decoder": config.get("is_encoder_decoder", both),
         "a model whose code comes with it, and Encore runs none": "auto_map" in config and not known,
         f"a model of type {kind!r}, which the installed Transformers does not know": not known,
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
-        "an encoder with relative positions": config.get("position_embedding_type", "absolute") != "absolute",
+        "BERT's relative positions": config.get("position_embedding_type", "absolute") != "absolute",
+        "a vocabulary head with word embeddings of its own (tie_word_embeddings: false)": untied,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         raise EncoreError(
-            f"{path} describes {reason}, which is not supported; choose one encoder of both, with its own positions"
+            f"{folder / CONFIG} describes {reason}, which is not supported; name another checkpoint "
+            "(docs/checkpoints.md, What can be read)"
         )
-    found = {ours: next((config[each] for each in theirs if each in config), None) for ours, theirs in SHAPE.items()}
-    if kind in AFTER_PADDING and found["max_length"]:
-        found["max_length"] -= config.get("pad_token_id", 1) + 1  # positions are counted from there on
-    if config and (kind, config.get("hidden_act", "gelu"), vocabulary) != ("bert", "gelu", WORDPIECE):
-        rate = next((config[each] for each in DROPOUT if each in config), 0.0)
-        found = {"architecture": "transformers", **found, "dropout": rate}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _listed(table: str, kind: str) -> bool:

@@ -90,7 +90,14 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
         ({"model_type": "bart"}, "describes an encoder with a decoder"),
         ({"model_type": "no-such-type"}, "a model of type 'no-such-type', which the installed Transformers does not"),
         ({"is_encoder_decoder": True}, "describes an encoder with a decoder"),
-        ({"position_embedding_type": "relative_key"}, "describes an encoder with relative positions"),
+        (
+            {"position_embedding_type": "relative_key"},
+            "describes BERT's relative positions, which is not supported; name",
+        ),
+        (
+            {"tie_word_embeddings": False, "architectures": ["BertForMaskedLM"]},
+            "a vocabulary head with word embeddings",
+        ),
         ({"model_type": "dpr"}, "describes one of two encoders, of queries or of passages alone"),
         ({"model_type": "my-own", "auto_map": {"AutoModel": "code.Model"}}, "a model whose code comes with it"),
     ],
@@ -177,6 +184,27 @@ def test_what_a_module_says_is_part_of_a_folders_content(tmp_path: Path) -> None
 def test_an_archive_of_a_folder_with_modules_is_one_checkpoint(tmp_path: Path) -> None:
     of_sentence_transformers(checkpoint(tmp_path / "model"), dense=4)
     assert checkpoints.inside(tmp_path) == tmp_path / "model"
+
+
+def test_a_bert_with_other_pieces_than_words_runs_by_transformers(tmp_path: Path) -> None:
+    (checkpoint(tmp_path) / "sentencepiece.bpe.model").write_text("")
+    assert completed(backbone(tmp_path)).architecture == "transformers"
+    with pytest.raises(EncoreError, match='write architecture: "transformers"'):
+        completed(backbone(tmp_path, architecture="bert"))
+    (tmp_path / "vocab.txt").write_text("")
+    assert completed(backbone(tmp_path)).architecture == "bert"
+
+
+def test_a_head_of_its_own_matters_only_where_one_is_kept(tmp_path: Path) -> None:
+    for own in ({"architectures": ["BertModel"]}, {"architectures": ["BertForMaskedLM"], "hidden_act": "relu"}):
+        assert completed(backbone(checkpoint(tmp_path, tie_word_embeddings=False, **own))).hidden == 384
+
+
+def test_a_marker_of_queries_alone_is_refused_where_texts_begin_behind_it(tmp_path: Path) -> None:
+    fields = {"checkpoint": "a/b", "query_marker": "query: "}
+    with pytest.raises(ValueError, match="`pooling: content` begins behind markers of equal length"):
+        backbone(tmp_path, **fields, pooling="content")
+    assert backbone(tmp_path, **fields, pooling="mean").query_marker
 
 
 def test_weights_in_parts_and_other_vocabularies_are_chosen() -> None:
