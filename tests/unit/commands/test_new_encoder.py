@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.storage.files import sha256
 from tests.support import inside
 from tests.support.own_folder import encoder, folder, judged, new, planned, refused
+from tests.support.small_hub import COMMIT, Hub
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,6 +71,33 @@ def test_an_archive_becomes_a_source_with_its_digest_and_needs_no_members(bare: 
     done = inside.script("fetch_source", "--spec", json.dumps(fetched.spec), *given)
     assert done.returncode == 0, done.stderr
     assert checkpoints.inside(Path(fetched.folder)).name == "theirs"
+
+
+@pytest.mark.parametrize("mine", [False, True])
+def test_a_commit_of_the_hub_is_pinned_and_its_files_come_once(
+    mine: bool, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files that the user has put there nobody knows the commit."""
+    folder({"test": judged(0, 100)})
+    place = encoder()
+    Path("theirs").mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        shutil.copy(place / name, "theirs")
+    hub = Hub(Path("theirs"))
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    if mine:
+        shutil.copytree("theirs", "data/checkpoints/someone--theirs")
+    new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "someone/theirs")
+    fields = yaml.safe_load(Path("config/own.yaml").read_text())["backbones"]["own-encoder"]
+    assert fields.get("revision") == (None if mine else COMMIT)
+    plan, _ = planned("config/own.yaml")
+    (fetched,) = (made for made in plan.made.values() if made.stage == "fetch_checkpoint")
+    asked = len(hub.requests)
+    output = f"{fetched.folder}/manifest.json"
+    given = ("--spec", json.dumps(fetched.spec), "--data-root", "data", "--output", output)
+    assert inside.script("fetch_checkpoint", *given).returncode == 0
+    assert len(hub.requests) == asked
+    hub.close()
 
 
 @pytest.mark.parametrize(

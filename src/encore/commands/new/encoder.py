@@ -1,6 +1,7 @@
 """The published encoder of ``encore new --checkpoint``: a folder, an archive or an id of the hub becomes a backbone."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,9 +95,13 @@ def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: 
             return _of_archive(name, path, pinned, Path(place) / "unpacked")
         if checkpoints.is_folder(checkpoint):
             raise EncoreError(f"there is no {checkpoint}; name a folder, an archive, or an id of Hugging Face's hub")
-        hub.fetch(checkpoint, None, data_root, Path(place) / "fetched")
-        found = _of_folder(name, checkpoint, Path(place) / "fetched", pinned)
-        return PublishedEncoder(name, {**found.backbone, **found.said}, found.said)
+        commit = hub.fetch(checkpoint, None, data_root, Path(place) / "fetched")["commit"]
+        found, revision = _of_folder(name, checkpoint, Path(place) / "fetched", pinned), {}
+        with suppress(OSError):  # files of a data_root that can only be read are found without a commit alone
+            if commit:
+                hub.keep_pinned(checkpoint, commit, data_root)
+                revision = {"revision": commit}
+        return PublishedEncoder(name, {**found.backbone, **revision, **found.said}, found.said)
 
 
 def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> PublishedEncoder:

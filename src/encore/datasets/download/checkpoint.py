@@ -81,6 +81,18 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     return {"commit": published["commit"], "files": found}
 
 
+def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
+    """Give files that came without a commit second names where a run that pins this commit looks for them.
+
+    Raises:
+        OSError: ``data_root`` can only be read.
+    """
+    pinned = folder_of(checkpoint, commit, data_root)
+    if not pinned.is_dir():
+        found = folder_of(checkpoint, None, data_root)
+        shutil.copytree(found, pinned, copy_function=lambda file, target: same(Path(file), Path(target)))
+
+
 def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
     """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
     return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
