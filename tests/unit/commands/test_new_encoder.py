@@ -52,6 +52,12 @@ def test_a_published_encoder_is_a_row_beside_bm25_and_nothing_is_trained(bare: P
         planned("config/own.yaml")
 
 
+def test_the_help_tells_of_an_encoder_with_and_without_training() -> None:
+    told = " ".join(inside.encore("new", "--help").stdout.split())
+    assert "--zero-shot only test: --checkpoint as it is, or models that the other run trains" in told
+    assert "a published encoder to test as it is and, without --zero-shot, to fine-tune and pre-train from" in told
+
+
 def test_an_archive_becomes_a_source_with_its_digest_and_needs_no_members(bare: Path) -> None:
     folder({"test": judged(0, 100)})
     encoder()

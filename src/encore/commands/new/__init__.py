@@ -33,12 +33,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language", help="of the texts, by ISO 639's code; en, or what ir_datasets says, if nothing is given"
     )
-    parser.add_argument("--zero-shot", action="store_true", help="only test models that learned from the other run's")
+    parser.add_argument(
+        "--zero-shot", action="store_true", help="only test: --checkpoint as it is, or models that the other run trains"
+    )
     parser.add_argument(
         "--pretrain", action="store_true", help="pre-train on its passages, and learn from queries of the other run"
     )
     parser.add_argument(
-        "--checkpoint", metavar="ENCODER", help="a published encoder to test: a folder, an archive, or an id of the hub"
+        "--checkpoint",
+        metavar="ENCODER",
+        help="a folder, an archive, or an id of the hub: a published encoder to test as it is and, without "
+        "--zero-shot, to fine-tune and pre-train from",
     )
     parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
     parser.add_argument(
