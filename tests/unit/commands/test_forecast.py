@@ -243,6 +243,15 @@ def test_an_unknown_size_is_named(bare: Path) -> None:
     assert any("queries of test unknown" in note for note in size.notes)
 
 
+def test_of_articles_that_are_there_nothing_is_assumed(bare: Path) -> None:
+    sections = [{"title": "", "level": 2, "paragraphs": ["Five words are in here."]}] * 2
+    article = {"_id": "a", "title": "A", "links": [], "sections": sections}
+    Path("articles.jsonl").write_text(json.dumps(article) + "\n")
+    plan = planned(datasets={"own": {"kind": "encyclopedia", "path": "articles.jsonl"}})
+    size = CollectionSizes(plan, read_stated(SIZES)).of("own-00000000")
+    assert (size.sections.count, size.articles.count, size.passages.count, size.notes) == (2, 1, 0, [])
+
+
 def test_published_counts_come_before_stated_ones(bare: Path) -> None:
     plan = planned(scale=read_yaml(RUN)["scale"] | {"datasets": {}})
     size = CollectionSizes(plan, read_stated(SIZES)).of("msmarco-passage-00000000")

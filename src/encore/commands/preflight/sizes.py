@@ -228,11 +228,12 @@ def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | 
     """What the kind knows, is stated, follows from the base, or is assumed, in this order."""
     known = fields.known_size()
     texts, words = known.passages or stated.passages, known.words or stated.words
-    size = base or _unknown(bool(texts or stated.sections), bool(words or stated.section_words))
+    sections = known.sections or stated.sections
+    size = base or _unknown(bool(texts or sections), bool(words or stated.section_words))
     size.passages = TextLengths(texts or size.passages.count, size.passages.lengths)
     if words:
         size.passages = assumed(size.passages.count, words * PIECES, "passages")
-    if sections := known.sections or stated.sections:
+    if sections:
         size.sections = assumed(sections, (stated.section_words or words or UNKNOWN["words"]) * PIECES, "sections")
     if query_words := known.query_words or stated.query_words:
         size.query_lengths = assumed(1, query_words * PIECES, "queries").lengths
