@@ -73,6 +73,17 @@ def test_the_index_lists_every_page():
     assert {page for page in pages if f"]({page})" not in index} == set()
 
 
+def test_the_example_of_a_checkpoint_in_an_archive_can_be_planned(tmp_path, monkeypatch):
+    page = (ROOT / "docs/checkpoints.md").read_text()
+    run = tmp_path / "own.yaml"
+    run.write_text("extends: config/nano.yaml\n" + re.search(r"```yaml\n(sources:.*?)```", page, re.S)[1])
+    monkeypatch.chdir(ROOT)
+    plan = load_plan(run)
+    fetched = plan.model(plan.resolve.lineage("theirs"), 0).inputs["checkpoint"]
+    assert fetched.stage == "fetch_source"
+    assert re.search("sha256:[0-9a-f]{64}", str(fetched.spec))
+
+
 def test_the_example_of_an_own_collection_can_be_run(tmp_path, monkeypatch):
     page = (ROOT / "docs/own-collection.md").read_text()
     example = re.search(r"```yaml\n# 2,067.*?(extends: .*?)```", page, re.S)[1]
