@@ -67,6 +67,34 @@ def test_an_encoder_is_found_under_any_prefix(prefix: str, tmp_path: Path, capsy
     assert "cls.seq_relationship.weight" in said
 
 
+DECODER = "cls.predictions.decoder."
+
+
+def test_a_bias_that_is_stored_with_the_decoder_alone_is_the_heads(tmp_path: Path) -> None:
+    model = bert(tmp_path / "bert", pieces=93)
+    bias = model.cls.predictions.bias.detach().clone()
+
+    def moved(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return without("cls.predictions.bias")(tensors) | {DECODER + "bias": bias}
+
+    rewritten(tmp_path / "bert", moved)
+    _, head = start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
+    assert torch.equal(head["mlm.bias"], bias)
+
+
+def test_a_head_with_word_embeddings_of_its_own_is_refused(tmp_path: Path) -> None:
+    model = bert(tmp_path / "bert", pieces=93)
+    words = model.bert.embeddings.word_embeddings.weight.detach().clone()
+    tokenizer = tokenizer_folder(tmp_path / "tokenizer")
+    rewritten(tmp_path / "bert", lambda tensors: tensors | {DECODER + "weight": words})
+    start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")  # stored twice, and the same
+    words[5, 3] += 1
+    rewritten(tmp_path / "bert", lambda tensors: tensors | {DECODER + "weight": words})
+    with pytest.raises(EncoreError, match=r"has word embeddings of its own \(tie_word_embeddings: false\)") as caught:
+        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+    assert f"or take {DECODER}weight out of its weights" in str(caught.value)
+
+
 def test_half_precision_is_widened(tmp_path: Path) -> None:
     bert(tmp_path / "bert")
     rewritten(tmp_path / "bert", lambda tensors: {name: tensor.half() for name, tensor in tensors.items()})

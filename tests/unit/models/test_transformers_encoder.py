@@ -17,9 +17,12 @@ from encore.data import checkpoint_vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
+from encore.finetuning.negatives import mining
 from encore.models import checkpoint, embed
 from encore.models.start import start_model
+from encore.storage import manifest
 from encore.storage.files import sha256
+from tests.support import inside
 from tests.support.small_models import TEXTS
 from tests.support.small_published import KINDS, of_sentence_transformers, published
 
@@ -140,6 +143,37 @@ def test_a_step_learns_from_it(tmp_path: Path) -> None:
     assert not torch.equal(
         before["published.embeddings.word_embeddings.weight"], after["published.embeddings.word_embeddings.weight"]
     )
+
+
+def test_a_fine_tuning_job_teaches_it_and_its_model_opens_elsewhere(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    published(tmp_path / "place", "mpnet")
+    prompts = {"query_marker": "query: ", "pooling": "mean", "similarity": "cosine"}
+    store, _ = started(tmp_path / "place", tmp_path, **prompts)
+    mined, statistics = mining.mine({"q": ["p1", "p2"]}, {"q": {"p0": 1}}, depth=2, keep=2)
+    (tmp_path / "negatives").mkdir()
+    mining.write_negatives(tmp_path / "negatives", mined, statistics)
+    inputs = {"--tokens": "tokens", "--collection": "collection", "--weights": "model", "--negatives": "negatives"}
+    for name in inputs.values():
+        with manifest.record(tmp_path / name, stage="start", spec={}, inputs=[]):
+            pass
+    step = {"kind": "finetune", "collection": "c", "steps": 8, "batch": 1, "learning_rate": 1e-2, "length": 12}
+    step |= {"negatives": "bm25", "per_query": 2, "temperature": 0.1, "query_length": 10}
+    spec = {"step": step, "seed": 0, "numerics": {"precision": "fp32", "threads": 1}}
+    places = [
+        part
+        for flag, name in (inputs | {"--state": "state", "--output": "tuned/model"}).items()
+        for part in (flag, name)
+    ]
+    done = inside.script("finetune", "--spec", json.dumps(spec), *places, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    losses = [float(line.split("\t")[1]) for line in (tmp_path / "tuned/model/losses.tsv").read_text().splitlines()[1:]]
+    assert losses[-1] < losses[0]
+    use = checkpoint.load_use(tmp_path / "tuned/model")
+    assert (use.length, use.query_length) == (12, 10)
+    elsewhere = SentenceTransformer(str(tmp_path / "tuned/model"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(ours(tmp_path / "tuned", store, "passages", 12), elsewhere, atol=2e-6)
 
 
 def test_a_lacking_weight_is_refused(tmp_path: Path) -> None:
