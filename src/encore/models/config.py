@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from encore.config.entries import Backbone
+from encore.data import vocabulary
 from encore.data.vocabulary import SpecialTokens
 from encore.errors import EncoreError
 
@@ -112,3 +114,20 @@ class EncoderConfig:
         """Values by name, without how texts are read if that is plainly, and without the architecture of a BERT."""
         usual = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
         return {name: value for name, value in asdict(self).items() if name not in usual}
+
+
+def read_shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
+    """The shape that a backbone describes, with a tokenizer's pieces.
+
+    Raises:
+        EncoreError: not the tokenizer of such an encoder, or markers of unlike numbers of its pieces.
+    """
+    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
+    if backbone.architecture == "bert" and not vocabulary.is_wordpiece(tokenizer):
+        raise EncoreError(
+            f"{tokenizer_folder} is not a WordPiece tokenizer, BERT's kind; write `architecture: transformers`"
+        )
+    special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
+    return EncoderConfig.of(
+        backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    )

@@ -14,12 +14,11 @@ from torch import Tensor
 from encore.config import published
 from encore.config.checkpoints import CONFIG, WEIGHTS
 from encore.config.entries import Backbone
-from encore.data import vocabulary
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import bert_checkpoint, lsa, towers
 from encore.models import checkpoint as folder
-from encore.models.config import EncoderConfig
+from encore.models.config import EncoderConfig, read_shape
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.models.transformers_encoder import open_published
@@ -57,7 +56,7 @@ def start_model(
             raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
         encoder, head = from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
     else:
-        encoder, head = initial_encoder(_shape(backbone, tokenizer_folder), seed), {}
+        encoder, head = initial_encoder(read_shape(backbone, tokenizer_folder), seed), {}
     if backbone.start == "lsa":
         if tokens is None:
             raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
@@ -102,7 +101,7 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     said = published.check_use(backbone, source)
     for name, file in said.files.items():
         print(f"{source / file}: {name}: {getattr(backbone, name)}", flush=True)
-    shape, config = _shape(backbone, tokenizer_folder), published.bert_config(source)
+    shape, config = read_shape(backbone, tokenizer_folder), published.bert_config(source)
     if config["vocab_size"] < shape.vocabulary:
         raise EncoreError(
             f"{source} has {config['vocab_size']} word embeddings for a tokenizer of {shape.vocabulary} pieces; "
@@ -145,21 +144,9 @@ def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -
     """
     if model is None:
         raise EncoreError("a backbone with `start: lineage` needs its model; give --pretrained")
-    own = _shape(backbone, tokenizer_folder)
+    own = read_shape(backbone, tokenizer_folder)
     trained = folder.load_encoder(model)
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
         encoder = towers.build_encoder(replace(trained.config, **{name: getattr(own, name) for name in USE}))
     folder.fill_weights(encoder, trained.state_dict(), model)
     return encoder, folder.load_heads(model)
-
-
-def _shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
-    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
-    if backbone.architecture == "bert" and not vocabulary.is_wordpiece(tokenizer):
-        raise EncoreError(
-            f"{tokenizer_folder} is not a WordPiece tokenizer, BERT's kind; write `architecture: transformers`"
-        )
-    special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
-    return EncoderConfig.of(
-        backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-    )

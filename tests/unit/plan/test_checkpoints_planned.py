@@ -30,6 +30,7 @@ from encore.products.tables.plan import table_plan
 from encore.products.targets import everything_declared
 from encore.storage.files import sha256
 from tests.support.shipped import run_file
+from tests.support.small_models import tokenizer_folder
 from tests.support.small_published import of_sentence_transformers
 
 ROOT = Path(__file__).parents[3]
@@ -282,6 +283,19 @@ def test_an_encoder_by_transformers_code_is_fine_tuned_and_not_pre_trained(
     assert plan.model(plan.resolve.lineage("own+marco-bm25"), 0).stage == "finetune"
     with pytest.raises(EncoreError, match=r"own\+mlm: 'own' runs by Transformers' code"):
         plan.model(plan.resolve.lineage("own+mlm"), 0)
+
+
+def test_markers_of_unlike_length_are_refused_when_planning(catalogue: Catalogue, tmp_path: Path) -> None:
+    config = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    tokenizer_folder(tmp_path)
+    for name, text in {"config.json": json.dumps(config), "model.safetensors": ""}.items():
+        (tmp_path / name).write_text(text)
+    own = {"checkpoint": str(tmp_path), "pooling": "content", "query_marker": "a"}
+    begun(plan_of(catalogue, own={**own, "passage_marker": "b"}), "own")
+    with pytest.raises(
+        EncoreError, match="backbone 'own': the markers are 1 word pieces of a query and 2 of a passage"
+    ):
+        begun(plan_of(catalogue, own={**own, "passage_marker": "a a"}), "own")
 
 
 def test_a_pinned_file_that_changed_is_refused_when_planning(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Models: each step of a lineage trains the model of the step before."""
 
+from pathlib import Path
 from typing import Any
 
 from encore import objectives
+from encore.config.checkpoints import TOKENIZER
 from encore.config.datasets import draw_of
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
@@ -10,6 +12,7 @@ from encore.config.lineage import Lineage
 from encore.config.systems import Rerank
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
+from encore.models.config import read_shape
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, teachers
@@ -52,6 +55,9 @@ def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     if backbone.start != "checkpoint":
         return plan.make("start", f"models/{lineage}-s{seed}", spec, inputs)
     given = backbone_files(plan, backbone)
+    if backbone.pooling == "content" and given.folder and Path(given.folder, TOKENIZER).is_file():
+        with explained(f"backbone {lineage.backbone!r}"):
+            read_shape(backbone, Path(given.folder))  # which counts the pieces of markers
     return plan.make("start", f"models/{lineage}-s{seed}", spec | given.spec, inputs | given.inputs, given.folder)
 
 
