@@ -303,3 +303,13 @@ def test_real_text_was_recorded_from_the_rows_that_are_declared(name, table):
     cells = RECORDS[name].data(f"tables/{table}").dropna(subset=["reproduced", "system"])
     assert len({*zip(cells.row, cells.system, strict=True)}) >= len(declared.rows)
     assert {*zip(cells.row, cells.system, strict=True)} <= known
+
+
+def test_the_page_has_the_known_numbers_that_were_recorded():
+    found = RECORDS["checks"].data("checks").set_index("measure")
+    assert set(found.verdict) == {"agrees"}
+    published, ours = (
+        [f"{found[column][measure]:.4f}" for measure in ("AP", "P@30")] for column in ("published", "ours")
+    )
+    row = f"AP {published[0]}, P@30 {published[1]} (Anserini) | {', '.join(ours)} |"
+    assert row in (ROOT / "docs/real-data.md").read_text()
