@@ -13,6 +13,7 @@ import torch
 
 from encore.retrieval.ranking import BEST, Best
 from encore.retrieval.tiles import TILE, Tiles
+from encore.storage.progress import Progress
 
 BATCH = {"cpu": 2048, "cuda": 4096}  # queries in one product; a constant, since rounding may depend on it
 GAP = {"cpu": 16, "cuda": 0}  # columns between two queries' scores: a power of two apart, they share a few cache lines
@@ -84,6 +85,7 @@ def ranked(
     found: list[Best] = [BEST[device.type](wanted) for _ in batches]
     out = None if kept is None else torch.from_numpy(~kept).to(device)
     scores = torch.empty(0, device=device)
+    progress = Progress(f"{sum(map(len, batches)):,} queries", "passages compared")
     for first, real, vectors in tiles.stretches(held_in(memory, most)):
         columns = len(vectors) + GAP[device.type]
         if len(scores) < most * columns:
@@ -97,6 +99,7 @@ def ranked(
             if out is not None:
                 into[:, :real].masked_fill_(out[first : first + real], -torch.inf)
             best.add(into, first)
+        progress.more(real)
     return found
 
 

@@ -7,6 +7,7 @@ import torch
 
 from encore.retrieval import inner_products as products
 from encore.retrieval import ranking, tiles
+from encore.storage import progress
 from tests.support.simulated_gpu import simulated_gpu
 
 CPU = torch.device("cpu")
@@ -81,6 +82,13 @@ def test_only_the_kept_are_searched(data, wanted):
     assert kept[rows].all()
     exact = np.sort((queries.astype(np.float64) @ vectors[kept].astype(np.float64).T), axis=1)[:, ::-1]
     np.testing.assert_allclose(scores, exact[:, :wanted], atol=2e-5)
+
+
+def test_a_long_search_says_how_far_it_is(data, small_tiles, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "TOLD", -1)  # seconds between two lines
+    vectors, queries = data
+    products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 3)
+    assert f"{QUERIES} queries: {PASSAGES:,} passages compared, " in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.parametrize("way", ["cpu", "cuda"])
