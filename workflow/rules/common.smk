@@ -8,7 +8,7 @@ import gc
 import re
 
 from encore.products.claims.plan import refuse_unknown_claims
-from encore.commands.preflight.jobs import LONGEST, LONGEST_TRAINING, Requests
+from encore.commands.preflight.jobs import LONGEST, LONGEST_RESUMED, Requests
 from encore.config.run_file import read_run
 from encore.datasets import kinds
 from encore.errors import EncoreError
@@ -170,12 +170,12 @@ def at_least(folder, *, mem_mb, runtime):
     return {"mem_mb": memory, "runtime": minutes}
 
 
-def at_least_in_training(folder, *, mem_mb, runtime):
+def at_least_where_it_resumes(folder, *, mem_mb, runtime):
     """The same for a job that resumes in the next attempt where it was: its time does not grow with attempts."""
 
     def minutes(wildcards):
         once = REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime
-        return min(LONGEST_TRAINING, once)
+        return min(LONGEST_RESUMED, once)
 
     return at_least(folder, mem_mb=mem_mb, runtime=runtime) | {"runtime": minutes}
 

@@ -45,7 +45,7 @@ rule predict_queries:
         "../../envs/environment.yaml"
     threads: EXECUTION.processes * threads_of("predict_queries")
     resources:
-        **at_least_in_training("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
+        **at_least_where_it_resumes("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
         processes=EXECUTION.processes,
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),

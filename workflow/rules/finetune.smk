@@ -151,7 +151,7 @@ rule finetune:
         "../../envs/environment.yaml"
     threads: threads_of_training("finetune", "models/{finetuned}")
     resources:
-        **at_least_in_training("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
+        **at_least_where_it_resumes("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
         processes=processes_of("models/{finetuned}"),
         cpus_per_task=cores_of_training("models/{finetuned}"),
     params:

@@ -43,7 +43,7 @@ rule attend:
         "../../envs/environment.yaml"
     threads: EXECUTION.processes
     resources:
-        **at_least_in_training("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
+        **at_least_where_it_resumes("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
     params:
         spec=spec_of("attention/{attention}"),
     shell:
@@ -96,7 +96,7 @@ rule pretrain:
         "../../envs/environment.yaml"
     threads: threads_of_training("pretrain", "models/{pretrained}")
     resources:
-        **at_least_in_training("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
+        **at_least_where_it_resumes("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
         processes=processes_of("models/{pretrained}"),
         cpus_per_task=cores_of_training("models/{pretrained}"),
     params:

@@ -27,7 +27,7 @@ SPARE_TIME = 2.0  # in the first attempt; rules multiply it by the attempt
 CUDA = 3e9  # bytes of a process's memory for CUDA's libraries and context; stated, since no GPU was measured
 REFERENCE = "a100-80gb"  # time is estimated for this machine of a cluster, wherever a run is planned
 LONGEST = 7 * 24 * 60  # minutes that a job requests in any attempt; more than most clusters give
-LONGEST_TRAINING = 24 * 60  # the same of a training, which resumes from its checkpoint in the next attempt
+LONGEST_RESUMED = 24 * 60  # the same of one that goes on in the next attempt, as a training does
 
 
 @dataclass(frozen=True)
