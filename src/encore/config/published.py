@@ -192,18 +192,20 @@ def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
 
 def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_ours: bool) -> None:
     names = [str(each) for each in config.get("architectures") or ()]
-    decodes = any("CausalLM" in name or "LMHead" in name for name in names)
-    decodes |= _listed("MODEL_FOR_CAUSAL_LM", kind) and not _listed("MODEL_FOR_MASKED_LM", kind)
-    both, known = _listed("MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM", kind), _listed("MODEL", kind)
+    decodes, tables = any("CausalLM" in name or "LMHead" in name for name in names), _tables_with(kind)
+    always = "MODEL_FOR_CAUSAL_LM" in tables and "MODEL_FOR_MASKED_LM" not in tables
+    both, known = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM" in tables, runs_by_ours or "MODEL" in tables
+    positions = str(config.get("position_embedding_type", "absolute"))
     headed = any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in names)
     untied = runs_by_ours and headed and not config.get("tie_word_embeddings", True)
     reasons = {
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
+        f"a model of type {kind!r}, which Transformers lists as a decoder": always,
         "an encoder with a decoder": config.get("is_encoder_decoder", both),
         "a model whose code comes with it, and Encore runs none": "auto_map" in config and not known,
         f"a model of type {kind!r}, which the installed Transformers does not know": not known,
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
-        "BERT's relative positions": config.get("position_embedding_type", "absolute") != "absolute",
+        f"positions of type {positions}": "relative" in positions or (kind == "bert" and positions != "absolute"),
         "a vocabulary head with word embeddings of its own (tie_word_embeddings: false)": untied,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
@@ -213,11 +215,17 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
         )
 
 
-def _listed(table: str, kind: str) -> bool:
-    """Whether a table of the installed Transformers has this type of model; it is not imported, which takes seconds."""
+def _tables_with(kind: str) -> set[str]:
+    """The tables of the installed Transformers that have a type of model; it is not imported, which takes seconds.
+
+    Where its file is another, the type counts as one that is known, and the job says what it is.
+    """
     places = (getattr(find_spec("transformers"), "submodule_search_locations", None) or [""])[0]
-    text = (Path(places) / "models/auto/modeling_auto.py").read_text(encoding="utf-8")
-    return f'("{kind}", ' in text.partition(f"\n{table}_MAPPING_NAMES = ")[2].partition("\n)\n")[0]
+    path = Path(places) / "models/auto/modeling_auto.py"
+    tables = path.read_text(encoding="utf-8").split("_MAPPING_NAMES = ") if path.is_file() else []
+    names = [before.rpartition("\n")[2] for before in tables[:-1]]
+    found = {name for name, own in zip(names, tables[1:], strict=True) if f'("{kind}", ' in own.partition("\n)\n")[0]}
+    return found if "MODEL" in names else {"MODEL"}
 
 
 def _modules(folder: Path) -> dict[str, str]:

@@ -33,7 +33,7 @@ MS_MARCO = {
     # both of which a request of 480 is enough. Memory is that of Java and Python together.
     "lucene_search": (240, 24 * HOUR, 1.2 * 3.95, 2 * 3.95),
     "encode": (1, 4 * HOUR, 2, 16),
-    "search": (5, 12 * HOUR, 1.2 * 6.5, 2 * 6.5),  # extrapolated from a million; a GPU node takes one for each GPU
+    "search": (5, 12 * HOUR, 1.2 * 9.5, 2 * 9.5),  # 3 of it for CUDA; a GPU node takes one for each GPU
     "build_index": (6 * HOUR, 2 * 24 * HOUR, 1.2 * 29.5, 2 * 29.5),  # the vectors in a graph
     "search_index": (3, 24 * HOUR, 27.2, 64),
     "finetune": (1, 24 * HOUR, 2, 128),

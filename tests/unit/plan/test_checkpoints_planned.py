@@ -17,6 +17,7 @@ from encore.config import checkpoints
 from encore.config.doc2query import T5, read_expansion
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
+from encore.config.systems import read_system
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
@@ -316,3 +317,15 @@ def test_a_checkpoint_as_it_is_has_one_value_whatever_the_seeds(catalogue: Catal
     assert chance == {"given": False, "given@hnsw": False, "given+marco-bm25": True, "wider": True}
     runs = {plan.run("given", seed, "msmarco-passage", Topics("test", 10)).folder for seed in (None, 0, 1)}
     assert len(runs) == 1
+
+
+def test_what_ranks_again_with_a_checkpoint_as_it_is_has_no_seed_in_its_name(catalogue: Catalogue) -> None:
+    again = replace(
+        catalogue,
+        systems={**catalogue.systems, "again": read_system({"kind": "rerank", "first": "bm25", "ranker": "given"})},
+    )
+    plan = plan_of(again, given={"checkpoint": "a/b"})
+    assert not plan.resolve.has_chance("again")
+    run = plan.run("again", None, "msmarco-passage", Topics("test", 10))
+    assert re.fullmatch(r"again-[0-9a-f]{8}", run.owner)
+    assert plan.find(run.folder) is run

@@ -5,7 +5,8 @@ The amounts, each where a job has it:
 - ``passages``, ``passage_tokens``, ``article_tokens`` and ``tokens`` (of both): of its collection; ``text_tokens``: of
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
   written as text, ``at_once`` those of BM25's that are read together; ``pairs`` that a teacher scores;
-- ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes;
+- ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes,
+  ``query_vectors``: those of queries;
   ``index``: bytes of an approximate index, ``aside``: those that are held next to it while it is built; ``grown``:
   numbers that vectors are multiplied with while a graph grows, waiting for memory counted as such; ``clustered``:
   operations of k-means, and of assigning all vectors to its centroids;
@@ -123,6 +124,7 @@ def _search(job: _Job) -> Amounts:
     lengths = trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
     found = {"flops": queries * trainings.reading(job.shape, lengths, flops.embedding)}
     found |= {"longest": float(job.spec["query_length"]), "products": flops.product(queries, dimension, count)}
+    found["query_vectors"] = queries * dimension * FP32
     if "index" not in job.made.inputs:
         return found
     index = job.made.inputs["index"].spec["index"]

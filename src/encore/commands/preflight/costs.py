@@ -51,8 +51,8 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "prepare": ({"text_tokens": 2.5}, {"text_tokens": 0.9}),
     "pretrain": ({"parameters": 12, "tokens": 0.35}, WEIGHTS),
     "rerank": ({"lines": 260, "passages": 48}, RUN),
-    # Vectors are read from their mapped file, a tile at a time; those of queries are counted with their lines.
-    "search": ({"parameters": 4, "lines": 52, "passages": 72}, RUN),
+    # Passages' vectors are read from their mapped file, a tile at a time.
+    "search": ({"parameters": 4, "lines": 42, "passages": 72, "query_vectors": 1}, RUN),
     "search_index": ({"parameters": 4, "index": 1, "lines": 260, "passages": 72}, RUN),
     "start": ({"parameters": 8}, WEIGHTS),
     "teacher_scores": ({"passages": 72, "pairs": 40}, {"vectors": 4, "pairs": 12}),

@@ -21,7 +21,7 @@ from encore.datasets.download.answers import AGENT, REFUSALS
 from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
-from encore.storage.files import write_json
+from encore.storage.files import appearing, write_json
 
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
@@ -90,7 +90,8 @@ def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
     pinned = folder_of(checkpoint, commit, data_root)
     if not pinned.is_dir():
         found = folder_of(checkpoint, None, data_root)
-        shutil.copytree(found, pinned, copy_function=lambda file, target: same(Path(file), Path(target)))
+        with appearing(pinned) as made:
+            shutil.copytree(found, made, copy_function=lambda a, b: same(Path(a), Path(b)), dirs_exist_ok=True)
 
 
 def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:

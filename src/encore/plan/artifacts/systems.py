@@ -36,10 +36,9 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
         fields: Any = plan.resolve.system(system)
         with explained(f"system {system!r}"):
             return KINDS[fields.kind](plan, system, fields, seed, dataset, topics)
-    if seed is None:
-        if plan.resolve.has_chance(system):
-            raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
-        seed = 0  # any: nothing is drawn from it
+    if seed is None and plan.resolve.has_chance(system):
+        raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
+    seed = seed or 0  # any, where nothing is drawn from it
     name, index = split_index(system)
     lineage = plan.resolve.lineage(name)
     if (scorer := plan.resolve.scorer(lineage)) != "vector":
@@ -73,24 +72,28 @@ def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact
     return plan.make("lucene_index", folder, spec, inputs)
 
 
-def _rerank(plan: Planner, system: str, fields: Rerank, seed: int, dataset: str, topics: Topics) -> Artifact:
+def _of_seed(plan: Planner, system: str, seed: int | None) -> str:
+    return f"{system}-s{seed}" if plan.resolve.has_chance(system) else system
+
+
+def _rerank(plan: Planner, system: str, fields: Rerank, seed: int | None, dataset: str, topics: Topics) -> Artifact:
     """The first stage's run over the queries of a split, its best ``depth`` in the order of the ranker's scores."""
     ranker = plan.resolve.lineage(fields.ranker)
     if fields.first is None:
         return _by_tokens(plan, system, ranker, seed, dataset, topics)
     inputs = {
         "first": plan.run(fields.first, seed, dataset, topics._replace(depth=max(topics.depth, fields.depth))),
-        "model": plan.model(ranker, seed),
+        "model": plan.model(ranker, seed or 0),
         "tokens": tokens(plan, dataset, plan.resolve.backbone(ranker)),
     }
     impl, how = plan.impl("rerank"), {"reranked": fields.depth, "numerics": plan.numerics()}
-    owner = f"{system}-s{seed}-{digest([impl, how, inputs['first'].owner, inputs['model'].name])}"
+    owner = f"{_of_seed(plan, system, seed)}-{digest([impl, how, inputs['first'].owner, inputs['model'].name])}"
     spec = {"impl": impl, **topics._asdict(), **how, "system": owner, **names(inputs)}
     spec["collection"] = collection(plan, dataset).name
     return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
-def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
+def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int | None, dataset: str, topics: Topics) -> Artifact:
     """All passages in the order of a ranker that compares them by the vectors of their tokens."""
     if (scorer := plan.resolve.scorer(ranker)) != "late-interaction":
         raise EncoreError(
@@ -98,12 +101,12 @@ def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int, dataset: 
             "`first` stage"
         )
     inputs = {
-        "model": plan.model(ranker, seed),
+        "model": plan.model(ranker, seed or 0),
         "tokens": tokens(plan, dataset, plan.resolve.backbone(ranker)),
         "collection": collection(plan, dataset),
     }
     how = {"impl": plan.impl("rerank"), "numerics": plan.numerics()}
-    owner = f"{system}-s{seed}-{digest([how, inputs['model'].name])}"
+    owner = f"{_of_seed(plan, system, seed)}-{digest([how, inputs['model'].name])}"
     spec = {**how, **topics._asdict(), "system": owner, **names(inputs)}
     return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
@@ -185,8 +188,7 @@ def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, datase
     lists = _lists(plan, fields, seed, dataset, topics._replace(depth=fields.depth))
     how = fields.model_dump(mode="json", by_alias=True, exclude={"kind", *LISTS})
     impl = plan.impl("fuse")
-    kind = f"{system}-s{seed}" if plan.resolve.has_chance(system) else system
-    owner = f"{kind}-{digest([impl, how, *(each.owner for each in lists.values())])}"
+    owner = f"{_of_seed(plan, system, seed)}-{digest([impl, how, *(each.owner for each in lists.values())])}"
     inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
     spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
     spec["collection"] = collection(plan, dataset).name
