@@ -325,3 +325,12 @@ def test_published_models_are_told_as_they_were_tested_against_bm25():
     }
     assert len(cells) == 6
     assert not ((cells.delta_bm25 > 0) & (cells.p_holm_bm25 < 0.05)).any()
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_the_page_says_what_the_common_start_of_real_text_learned():
+    losses = pd.read_csv(ROOT / "docs/recorded/real-start.tsv", sep="\t").set_index("step").loss
+    steps = load_plan(Path("config/real-dev.yaml")).config.scale.steps["mlm-start"]["steps"]
+    assert losses.index[-1] == steps
+    page = (ROOT / "docs/results.md").read_text()
+    assert f"its loss on held-out texts went from {losses[0]:.2f} to {losses[steps]:.2f}" in page
