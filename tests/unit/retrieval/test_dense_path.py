@@ -133,7 +133,10 @@ def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(
         make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
     read = ("--model", "model", "--tokens", "tokens", "--collection", "collection")
     succeed(home, "search", SEARCH, *read, "--indexes", "whole/000-of-001", "--output", "exact")
-    succeed(home, "build_index", {"index": {"kind": "fp16"}}, "--shards", "whole/000-of-001", "--output", "halved")
+    flags = ("--shards", "whole/000-of-001", "--state", "growing", "--output", "halved")
+    (home / "growing").mkdir()
+    succeed(home, "build_index", {"index": {"kind": "fp16"}}, *flags)
+    assert not (home / "growing").exists()
     flags = (*read, "--index", "halved", "--exact", "exact")
     succeed(home, "search_index", {**SEARCH, "search": {}}, *flags, "--output", "found")
     for folder, key, rate in (("halved", "build", "vectors_per_second"), ("found", "search", "queries_per_second")):
