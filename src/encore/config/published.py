@@ -206,7 +206,7 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
         f"a model of type {kind!r}, which the installed Transformers does not know": not known,
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
         f"positions of type {positions}": "relative" in positions or (kind == "bert" and positions != "absolute"),
-        "a vocabulary head with word embeddings of its own (tie_word_embeddings: false)": untied,
+        "a vocabulary head that does not share the word embeddings (tie_word_embeddings: false)": untied,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         raise EncoreError(
@@ -218,7 +218,7 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
 def _tables_with(kind: str) -> set[str]:
     """The tables of the installed Transformers that have a type of model; it is not imported, which takes seconds.
 
-    Where its file is another, the type counts as one that is known, and the job says what it is.
+    Where another version keeps its tables elsewhere, every type counts as known, and a wrong one fails in the job.
     """
     places = (getattr(find_spec("transformers"), "submodule_search_locations", None) or [""])[0]
     path = Path(places) / "models/auto/modeling_auto.py"

@@ -47,8 +47,8 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     if untied is not None and not torch.equal(untied, found[WORDS]):
         name = next(name for name in stored if name.endswith(f"{DECODER}weight"))
         raise EncoreError(
-            f"{folder}: the vocabulary head has word embeddings of its own (tie_word_embeddings: false), which is not "
-            f"supported; name another checkpoint, or take {name} out of its weights"
+            f"{folder}: the vocabulary head does not share the word embeddings (tie_word_embeddings: false), which is "
+            f"not supported; name another checkpoint, or take {name} out of its weights"
         )
     for name in PER_PIECE & found.keys():
         if len(found[name]) > vocabulary + PADDING:

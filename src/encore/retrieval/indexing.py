@@ -3,7 +3,7 @@
 Vectors are added in the collection's order and on one thread; FAISS draws from fixed seeds.
 
 - A graph (HNSW) grows by pieces. FAISS draws the levels of all vectors that are added together, so each piece is drawn
-  from a seed of its own, and an interrupted job goes on after the last piece that it saved, to the same graph. What is
+  from another seed, and an interrupted job goes on after the last piece that it saved, to the same graph. What is
   saved are the links alone, since the shards hold the vectors.
 - K-means (IVF-PQ) depends on the order of sums, so it gets one copy of all vectors, on a GPU where FAISS has one.
 - Numbers of 16 bits are rounded one by one, some vectors at a time.
@@ -107,13 +107,11 @@ def _pieces(parts: Sequence[np.ndarray], size: int, first: int = 0, last: int | 
     for at in range(first, last, size):
         end = min(at + size, last)
         cut = [part[max(at - start, 0) : max(end - start, 0)] for part, start in zip(parts, starts[:-1], strict=True)]
-        piece = [each for each in cut if len(each)]
-        one = piece[0] if len(piece) == 1 else np.concatenate(piece, dtype=np.float32)
-        yield one.astype(np.float32, copy=False)
+        yield np.concatenate(cut, dtype=np.float32)
 
 
 def _make_room(numbers: Any, size: int) -> None:
-    """Reserve memory: a vector of C++ that outgrows its room is copied, and for that moment takes twice its size."""
+    """Reserve memory: a vector of C++ that outgrows what it has is copied, and for that moment takes twice as much."""
     filled = numbers.size()
     numbers.resize(max(size, filled))
     numbers.resize(filled)

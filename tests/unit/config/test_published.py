@@ -99,7 +99,7 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
         ({"model_type": "roberta", "position_embedding_type": "relative_key"}, "describes positions of type relative"),
         (
             {"tie_word_embeddings": False, "architectures": ["BertForMaskedLM"]},
-            "a vocabulary head with word embeddings",
+            "a vocabulary head that does not share",
         ),
         ({"model_type": "dpr"}, "describes one of two encoders, of queries or of passages alone"),
         ({"model_type": "my-own", "auto_map": {"AutoModel": "code.Model"}}, "a model whose code comes with it"),

@@ -90,7 +90,9 @@ def test_a_head_with_word_embeddings_of_its_own_is_refused(tmp_path: Path) -> No
     start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")  # stored twice, and the same
     words[5, 3] += 1
     rewritten(tmp_path / "bert", lambda tensors: tensors | {DECODER + "weight": words})
-    with pytest.raises(EncoreError, match=r"has word embeddings of its own \(tie_word_embeddings: false\)") as caught:
+    with pytest.raises(
+        EncoreError, match=r"does not share the word embeddings \(tie_word_embeddings: false\)"
+    ) as caught:
         start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
     assert f"or take {DECODER}weight out of its weights" in str(caught.value)
 

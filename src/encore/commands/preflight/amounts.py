@@ -44,7 +44,7 @@ HITS = (
 )
 HEAP = 2.0**30
 FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
-MOST_OF_K_MEANS = 256  # vectors for a centroid, by FAISS
+K_MEANS_SAMPLE = 256  # vectors that FAISS's k-means learns from at most, for each centroid
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
@@ -129,10 +129,7 @@ def _search(job: _Job) -> Amounts:
         return found
     index = job.made.inputs["index"].spec["index"]
     read = looked_at(index | job.spec["search"], count, dimension, job.spec["depth"])
-    return found | {
-        "index": built(index, count, dimension)["index"],
-        "products": flops.product(queries, 1, read),
-    }
+    return found | {"index": built(index, count, dimension)["index"], "products": flops.product(queries, 1, read)}
 
 
 def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -> float:
@@ -162,7 +159,7 @@ def built(index: dict[str, Any], count: float, dimension: int) -> Amounts:
             lists, codes = index["nlist"], 2 ** index["bits"]
             k_means = ((lists, 10), (codes, 25))  # centroids, and FAISS's rounds
             clustered = math.fsum(
-                each * (rounds * min(count, MOST_OF_K_MEANS * each) + count) for each, rounds in k_means
+                each * (rounds * min(count, K_MEANS_SAMPLE * each) + count) for each, rounds in k_means
             )
             size = count * (index["m"] * index["bits"] / 8 + 8) + FP32 * dimension * (lists + codes)
             return {"index": size, "aside": vectors, "clustered": flops.product(1, dimension, clustered)}

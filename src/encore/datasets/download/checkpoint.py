@@ -82,7 +82,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
 
 
 def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
-    """Give files that came without a commit second names where a run that pins this commit looks for them.
+    """Link files that were fetched without a commit to where a run that pins this commit looks for them.
 
     Raises:
         OSError: ``data_root`` can only be read.
