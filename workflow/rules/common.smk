@@ -90,7 +90,12 @@ def manifests(folder, *roles):
 
     ``shard*`` are all roles that begin so, under the name ``shards``.
     """
-    return {role.replace(".*", "s").replace("*", "s"): _files(folder, role, "manifest.json") for role in roles}
+
+    def paths(wildcards):
+        inputs = artifact_in(folder, wildcards).inputs
+        return {role.replace(".*", "s").replace("*", "s"): _files_of(inputs, role, "manifest.json") for role in roles}
+
+    return unpack(paths)
 
 
 def large_files(folder, **files):
@@ -98,20 +103,22 @@ def large_files(folder, **files):
 
     Their manifests say whether they changed, so their age does not matter; one that is missing is made again.
     """
-    return {f"{role}_file": ancient(_files(folder, role, file)) for role, file in files.items()}
-
-
-def _files(folder, role, file):
-    """A function of wildcards: a file of each artifact under a role, or under all roles that begin alike."""
 
     def paths(wildcards):
         inputs = artifact_in(folder, wildcards).inputs
-        named = [role] if role in inputs else []
-        if role.endswith("*") or role == "shard":
-            named = [each for each in inputs if each.startswith(role.rstrip("*"))]
-        return [f"{inputs[each].folder}/{file}" for each in named]
+        return {
+            f"{role}_file": [ancient(path) for path in _files_of(inputs, role, file)] for role, file in files.items()
+        }
 
-    return paths
+    return unpack(paths)
+
+
+def _files_of(inputs, role, file):
+    """A file of each input under a role, or under all roles that begin alike."""
+    named = [role] if role in inputs else []
+    if role.endswith("*") or role == "shard":
+        named = [each for each in inputs if each.startswith(role.rstrip("*"))]
+    return [f"{inputs[each].folder}/{file}" for each in named]
 
 
 def source_of(folder):

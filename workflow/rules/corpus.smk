@@ -4,7 +4,7 @@
 rule collection:
     """Convert a dataset to the common form: corpus, queries, judgments, articles."""
     input:
-        **manifests("collections/{collection}", "collection", "fetched", "source.*", "part.*"),
+        manifests("collections/{collection}", "collection", "fetched", "source.*", "part.*"),
         source=ancient(source_of("collections/{collection}")),
     output:
         manifest="results/collections/{collection}/manifest.json",
@@ -34,7 +34,7 @@ rule collection:
 rule tokenizer:
     """Train a WordPiece vocabulary on a collection, or take a checkpoint's own."""
     input:
-        **manifests("tokenizers/{tokenizer}", "collection", "checkpoint"),
+        manifests("tokenizers/{tokenizer}", "collection", "checkpoint"),
         source=ancient(source_of("tokenizers/{tokenizer}")),
     output:
         manifest="results/tokenizers/{tokenizer}/manifest.json",
@@ -60,7 +60,7 @@ rule tokenizer:
 rule tokens:
     """Write a collection's texts once as token ids, flat and memory-mapped; those of several as one are joined."""
     input:
-        **manifests("tokens/{tokens}", "collection", "part.*", "part_token.*", "tokenizer"),
+        manifests("tokens/{tokens}", "collection", "part.*", "part_token.*", "tokenizer"),
     output:
         manifest="results/tokens/{tokens}/manifest.json",
     log:

@@ -4,7 +4,7 @@
 rule train_doc2query:
     """Train a T5 to write the query that a passage answers, on training queries."""
     input:
-        **manifests("doc2query_models/{doc2query_model}", "collection", "tokenizer", "checkpoint"),
+        manifests("doc2query_models/{doc2query_model}", "collection", "tokenizer", "checkpoint"),
         source=ancient(source_of("doc2query_models/{doc2query_model}")),
     output:
         model="results/doc2query_models/{doc2query_model}/model.safetensors",
@@ -34,8 +34,8 @@ rule train_doc2query:
 rule predict_queries:
     """Give every passage its predicted queries: published ones, or samples of a trained T5."""
     input:
-        **manifests("predicted_queries/{predicted_queries}", "fetched", "collection", "doc2query_model"),
-        **large_files("predicted_queries/{predicted_queries}", doc2query_model="model.safetensors"),
+        manifests("predicted_queries/{predicted_queries}", "fetched", "collection", "doc2query_model"),
+        large_files("predicted_queries/{predicted_queries}", doc2query_model="model.safetensors"),
         source=ancient(source_of("predicted_queries/{predicted_queries}")),
     output:
         manifest="results/predicted_queries/{predicted_queries}/manifest.json",

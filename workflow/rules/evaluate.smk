@@ -4,8 +4,8 @@
 rule evaluate:
     """Measure a run with ir-measures and, to the same values, with a second evaluator."""
     input:
-        **manifests("scores/{system}/{evaluation}", "run", "collection"),
-        **large_files("scores/{system}/{evaluation}", run="run.npz"),
+        manifests("scores/{system}/{evaluation}", "run", "collection"),
+        large_files("scores/{system}/{evaluation}", run="run.npz"),
     output:
         scores="results/scores/{system}/{evaluation}/scores.parquet",
         manifest="results/scores/{system}/{evaluation}/manifest.json",

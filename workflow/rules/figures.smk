@@ -4,8 +4,8 @@
 rule inspect_model:
     """Compute a model's outputs on a few texts, for figures and tables that show them."""
     input:
-        **manifests("inspections/{model}/{inspection}", "model", "tokens", "head", "run", "collection"),
-        **large_files("inspections/{model}/{inspection}", model="model.safetensors"),
+        manifests("inspections/{model}/{inspection}", "model", "tokens", "head", "run", "collection"),
+        large_files("inspections/{model}/{inspection}", model="model.safetensors"),
     output:
         inspection="results/inspections/{model}/{inspection}/inspection.json",
         manifest="results/inspections/{model}/{inspection}/manifest.json",

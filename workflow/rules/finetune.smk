@@ -4,7 +4,7 @@
 rule negatives:
     """Sample negatives for training queries from a run, never a judged document."""
     input:
-        **manifests("negatives/{system}/{topics}", "run", "collection", "other"),
+        manifests("negatives/{system}/{topics}", "run", "collection", "other"),
     output:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
@@ -30,7 +30,7 @@ rule negatives:
 rule negatives_from_file:
     """Sample negatives for training queries from a file in which others have listed them."""
     input:
-        **manifests("negatives/{listed}/{topics}", "fetched", "collection"),
+        manifests("negatives/{listed}/{topics}", "fetched", "collection"),
         source=ancient(source_of("negatives/{listed}/{topics}")),
     output:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
@@ -56,7 +56,7 @@ rule negatives_from_file:
 rule negatives_from_dataset:
     """Sample negatives for training queries from those that a collection was published with."""
     input:
-        **manifests("negatives/{published}/{topics}", "collection"),
+        manifests("negatives/{published}/{topics}", "collection"),
     output:
         manifest="results/negatives/{published}/{topics}/manifest.json",
     log:
@@ -79,7 +79,7 @@ rule negatives_from_dataset:
 rule merged_negatives:
     """Merge BM25's negatives with those that a model mined."""
     input:
-        **manifests("negatives/{merged}/{topics}", "bm25", "mined"),
+        manifests("negatives/{merged}/{topics}", "bm25", "mined"),
     output:
         manifest="results/negatives/{merged}/{topics}/manifest.json",
     log:
@@ -104,9 +104,9 @@ rule merged_negatives:
 rule teacher_scores:
     """Score what students will learn from with their teacher, or convert published scores to the same files."""
     input:
-        **manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives"),
-        **large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
-        **manifests("teachers/{teacher}/{topics}", "fetched"),
+        manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives"),
+        manifests("teachers/{teacher}/{topics}", "fetched"),
+        large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
         source=ancient(source_of("teachers/{teacher}/{topics}")),
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
@@ -138,10 +138,10 @@ rule teacher_scores:
 rule finetune:
     """Train on judged queries with negatives, from the weights that the step goes on from."""
     input:
-        **manifests(
+        manifests(
             "models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights", "shard*", "clusterer"
         ),
-        **large_files("models/{finetuned}", weights="model.safetensors", shard="index", clusterer="model.safetensors"),
+        large_files("models/{finetuned}", weights="model.safetensors", shard="index", clusterer="model.safetensors"),
     output:
         model="results/models/{finetuned}/model.safetensors",
         manifest="results/models/{finetuned}/manifest.json",

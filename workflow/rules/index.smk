@@ -4,7 +4,7 @@
 rule lucene_index:
     """Index a collection with Lucene."""
     input:
-        **manifests("indexes/lucene/{index}", "collection", "predicted_queries"),
+        manifests("indexes/lucene/{index}", "collection", "predicted_queries"),
     output:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
@@ -29,8 +29,8 @@ rule lucene_index:
 rule encode:
     """Encode one shard of a collection and index its vectors with FAISS."""
     input:
-        **manifests("indexes/{model}/{index}/{shard}", "model", "tokens"),
-        **large_files("indexes/{model}/{index}/{shard}", model="model.safetensors"),
+        manifests("indexes/{model}/{index}/{shard}", "model", "tokens"),
+        large_files("indexes/{model}/{index}/{shard}", model="model.safetensors"),
     output:
         index="results/indexes/{model}/{index}/{shard}/index",
         manifest="results/indexes/{model}/{index}/{shard}/manifest.json",

@@ -4,8 +4,8 @@
 rule build_index:
     """Gather a collection's shards into one index of a named type."""
     input:
-        **manifests("indexes/{indexed}/{index}", "shard*"),
-        **large_files("indexes/{indexed}/{index}", shard="index"),
+        manifests("indexes/{indexed}/{index}", "shard*"),
+        large_files("indexes/{indexed}/{index}", shard="index"),
     output:
         index="results/indexes/{indexed}/{index}/index",
         manifest="results/indexes/{indexed}/{index}/manifest.json",
@@ -31,8 +31,8 @@ rule build_index:
 rule search_index:
     """Rank passages by what an index of a named type finds, and measure its recall of the exact answer."""
     input:
-        **manifests("runs/{indexed}/{topics}", "model", "tokens", "collection", "index", "exact"),
-        **large_files("runs/{indexed}/{topics}", model="model.safetensors", index="index", exact="run.npz"),
+        manifests("runs/{indexed}/{topics}", "model", "tokens", "collection", "index", "exact"),
+        large_files("runs/{indexed}/{topics}", model="model.safetensors", index="index", exact="run.npz"),
     output:
         run="results/runs/{indexed}/{topics}/run.npz",
         manifest="results/runs/{indexed}/{topics}/manifest.json",

@@ -4,7 +4,7 @@
 rule measure_latency:
     """Time single queries in each stage of a system, after a warm-up, and measure the size of its index."""
     input:
-        **manifests(
+        manifests(
             "latency/{system}/{measured}",
             "collection",
             "model",

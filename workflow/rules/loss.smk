@@ -4,8 +4,8 @@
 rule masked_loss:
     """Measure a model's MLM loss on a collection's passages, with one mask for all models."""
     input:
-        **manifests("losses/{model}/{loss}", "model", "tokens"),
-        **large_files("losses/{model}/{loss}", model="model.safetensors"),
+        manifests("losses/{model}/{loss}", "model", "tokens"),
+        large_files("losses/{model}/{loss}", model="model.safetensors"),
     output:
         loss="results/losses/{model}/{loss}/loss.json",
         manifest="results/losses/{model}/{loss}/manifest.json",

@@ -4,7 +4,7 @@
 rule nested_corpora:
     """Order a collection: what is relevant and what BM25 ranks high first, the rest at random."""
     input:
-        **manifests("subsets/{subset}", "run", "collection"),
+        manifests("subsets/{subset}", "run", "collection"),
     output:
         manifest="results/subsets/{subset}/manifest.json",
     log:

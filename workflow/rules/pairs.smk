@@ -4,7 +4,7 @@
 rule count_pairs:
     """Count an epoch's pairs of a step and their tokens."""
     input:
-        **manifests("pairs/{paired}", "tokens"),
+        manifests("pairs/{paired}", "tokens"),
     output:
         pairs="results/pairs/{paired}/pairs.json",
         manifest="results/pairs/{paired}/manifest.json",

@@ -4,7 +4,7 @@
 rule start:
     """Make the model that a lineage starts from: random weights, LSA embeddings, a checkpoint, or a trained model."""
     input:
-        **manifests("models/{start}", "tokenizer", "tokens", "checkpoint", "pretrained"),
+        manifests("models/{start}", "tokenizer", "tokens", "checkpoint", "pretrained"),
         source=ancient(source_of("models/{start}")),
     output:
         model="results/models/{start}/model.safetensors",
@@ -33,8 +33,8 @@ rule start:
 rule attend:
     """Read the texts that an objective trains on with the parent model, for what it attends to in them (B-PROP)."""
     input:
-        **manifests("attention/{attention}", "tokens", "weights"),
-        **large_files("attention/{attention}", weights="model.safetensors"),
+        manifests("attention/{attention}", "tokens", "weights"),
+        large_files("attention/{attention}", weights="model.safetensors"),
     output:
         manifest="results/attention/{attention}/manifest.json",
     log:
@@ -60,7 +60,7 @@ rule attend:
 rule prepare:
     """Compute what an objective needs of a collection before any training: document frequencies, word sets."""
     input:
-        **manifests("prepared/{prepared}", "tokens", "attention"),
+        manifests("prepared/{prepared}", "tokens", "attention"),
     output:
         manifest="results/prepared/{prepared}/manifest.json",
     log:
@@ -85,8 +85,8 @@ rule prepare:
 rule pretrain:
     """Train one objective on text alone, from the parent lineage's weights."""
     input:
-        **manifests("models/{pretrained}", "tokens", "weights", "prepared"),
-        **large_files("models/{pretrained}", weights="model.safetensors"),
+        manifests("models/{pretrained}", "tokens", "weights", "prepared"),
+        large_files("models/{pretrained}", weights="model.safetensors"),
     output:
         model="results/models/{pretrained}/model.safetensors",
         manifest="results/models/{pretrained}/manifest.json",

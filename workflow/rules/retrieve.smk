@@ -4,7 +4,7 @@
 rule lucene_search:
     """Rank passages with BM25."""
     input:
-        **manifests("runs/{bm25}/{topics}", "index", "collection"),
+        manifests("runs/{bm25}/{topics}", "index", "collection"),
     output:
         run="results/runs/{bm25}/{topics}/run.npz",
         manifest="results/runs/{bm25}/{topics}/manifest.json",
@@ -32,8 +32,8 @@ rule lucene_search:
 rule search:
     """Rank passages by the inner product with the query's vector, exactly, over all shards."""
     input:
-        **manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "subset"),
-        **large_files("runs/{model}/{topics}", model="model.safetensors", shard="index"),
+        manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "subset"),
+        large_files("runs/{model}/{topics}", model="model.safetensors", shard="index"),
     output:
         run="results/runs/{model}/{topics}/run.npz",
         manifest="results/runs/{model}/{topics}/manifest.json",
@@ -63,7 +63,7 @@ rule search:
 rule tune_fusion:
     """Choose the weight of the sparse scores in a fusion, on queries that no table reports."""
     input:
-        **manifests(
+        manifests(
             "fusions/{fusion}/{topics}",
             "collection",
             "sparse_train",
@@ -95,7 +95,7 @@ rule tune_fusion:
 rule fuse:
     """Rank passages by the weighted sparse score plus the dense one."""
     input:
-        **manifests("runs/{fusion}/{topics}", "sparse", "dense", "weight"),
+        manifests("runs/{fusion}/{topics}", "sparse", "dense", "weight"),
     output:
         run="results/runs/{fusion}/{topics}/run.npz",
         manifest="results/runs/{fusion}/{topics}/manifest.json",
@@ -122,8 +122,8 @@ rule fuse:
 rule rerank:
     """Rank the best results of a run again with a trained scorer, or a whole collection by vectors of tokens."""
     input:
-        **manifests("runs/{rerank}/{topics}", "first", "tokens", "model", "collection"),
-        **large_files("runs/{rerank}/{topics}", model="model.safetensors"),
+        manifests("runs/{rerank}/{topics}", "first", "tokens", "model", "collection"),
+        large_files("runs/{rerank}/{topics}", model="model.safetensors"),
     output:
         run="results/runs/{rerank}/{topics}/run.npz",
         manifest="results/runs/{rerank}/{topics}/manifest.json",
