@@ -12,8 +12,8 @@ SOURCE = TESTS.parent / "src/encore"
 
 def test_planning_imports_no_heavy_library():
     heavy = ("torch", "transformers", "pandas", "scipy", "faiss", "pyarrow", "matplotlib")
-    heavy += ("ir_measures", "pyserini", "snakemake")
-    planning = "encore.products.catalogue, encore.commands.audit, encore.commands.preflight, encore.products.kinds"
+    heavy += ("ir_measures", "pyserini", "snakemake", "requests")
+    planning = "encore.products.catalogue, encore.commands.audit, encore.commands.preflight.jobs, encore.products.kinds"
     code = f"import json, sys, {planning}; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(found.stdout) == []

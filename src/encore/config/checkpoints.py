@@ -11,6 +11,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents, sha256
 
+PLACE = "checkpoints"  # below data_root
 CONFIG = "config.json"
 FETCH_AGAIN = "fetch the checkpoint again"  # where a file of one is not what it is called
 SHARDS = "model.safetensors.index.json"  # which of several files has which weight
@@ -45,6 +46,11 @@ def is_folder(checkpoint: str) -> bool:
 def called(checkpoint: str) -> str:
     """A hub's id as part of a folder's name: ``castorini/tct`` -> ``castorini--tct``."""
     return checkpoint.replace("/", "--")
+
+
+def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
+    """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
+    return data_root / PLACE / (called(checkpoint) + (f"@{revision}" if revision else ""))
 
 
 def names_in(folder: Path) -> list[str]:

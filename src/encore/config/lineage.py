@@ -6,6 +6,7 @@ members. ``…@hnsw`` behind it names the index that its vectors are searched in
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from encore.errors import EncoreError
@@ -66,6 +67,7 @@ def split_index(text: str) -> tuple[str, StepName | None]:
     return lineage, read
 
 
+@cache  # a plan reads each of its names about fifty times
 def parse(text: str) -> Lineage:
     """Read a lineage in its one spelling.
 

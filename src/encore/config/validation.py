@@ -104,23 +104,24 @@ def _refuse_repetitions_and_nul(root: yaml.Node | None, name: str) -> None:
 def _refuse_expansion(root: yaml.Node | None, name: str) -> None:
     """Refuse what aliases make endless, huge or deep, before it is walked: 400 bytes can stand for 10^9 values."""
     waiting, being_counted = [root] if root else [], (0, 0)
-    counted: dict[int, tuple[int, int]] = {}  # of each node: its values, those of aliases included, and their levels
+    counted: dict[int, tuple[int, int]] = {}  # of a list or mapping: its values, aliases included, and their levels
+    written = 1
     while waiting:
         node = waiting[-1]
         inner: list[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
         if id(node) not in counted:
-            counted[id(node)] = being_counted
+            counted[id(node)], written = being_counted, written + len(inner)
             if any(counted.get(id(each)) == being_counted for each in inner):
                 raise EncoreError(
                     f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds"
                 )
-            waiting += inner
+            waiting += [each for each in inner if isinstance(each, yaml.CollectionNode)]
         elif counted[id(waiting.pop())] == being_counted:
-            sizes, levels = zip((1, 0), *(counted[id(each)] for each in inner), strict=True)
+            sizes, levels = zip((1, 0), *(counted.get(id(each), (1, 1)) for each in inner), strict=True)
             counted[id(node)] = sum(sizes), 1 + max(levels)
-            if sum(sizes) > max(MOST_REPEATED, len(counted)):
+            if sum(sizes) > max(MOST_REPEATED, written):
                 raise EncoreError(f"{name}: aliases stand for over {MOST_REPEATED:,} values; write out what is needed")
             if max(levels) >= MOST_LEVELS:
                 raise ValueError("nested too deeply")

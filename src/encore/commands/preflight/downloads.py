@@ -8,8 +8,7 @@ from typing import Any
 
 from encore.commands.preflight import shapes
 from encore.commands.preflight.amounts import T5_BASE
-from encore.config.checkpoints import WEIGHTS
-from encore.datasets.download.checkpoint import folder_of
+from encore.config.checkpoints import WEIGHTS, folder_of
 from encore.datasets.download.ir_datasets import HOME
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan

@@ -42,27 +42,24 @@ def model_of(made: Artifact) -> Artifact | None:
 def shape_of(model: Artifact) -> EncoderConfig:
     """The shape of a model: its backbone's, with the projector that a step may have added."""
     if "weights" in model.inputs:
-        shape, step = shape_of(model.inputs["weights"]), step_of(model)
-        if isinstance(step, FinetuneStep) and step.projector != "none":
-            return replace(shape, projector=step.projector)
-        return shape
-    return shape_of_backbone(_backbone(canonical(model.spec["backbone"])), model.source)
+        shape, projector = shape_of(model.inputs["weights"]), model.spec["step"].get("projector", "none")
+        return shape if projector == "none" else replace(shape, projector=projector)
+    return _start(canonical(model.spec["backbone"]), _vocabulary_of(model.source))
 
 
 @cache
-def _backbone(fields: str) -> Backbone:
-    return Backbone.model_validate(json.loads(fields))
+def _start(fields: str, vocabulary: int | None) -> EncoderConfig:
+    return shape_of_backbone(Backbone.model_validate(json.loads(fields)), vocabulary)
 
 
-def shape_of_backbone(backbone: Backbone, folder: str | None = None) -> EncoderConfig:
-    """The shape that a backbone's start will have; the vocabulary of a checkpoint in a ``folder`` is its own."""
+def shape_of_backbone(backbone: Backbone, vocabulary: int | None = None) -> EncoderConfig:
+    """The shape that a backbone's start will have; ``vocabulary``: of a checkpoint that is here."""
     fields = backbone.model_dump()
-    fields["vocabulary"] = fields["vocabulary"] or _vocabulary_of(folder)
     kept = {name: fields[name] for name in EncoderConfig.__dataclass_fields__ if name in fields}
     markers = {  # a marker such as `[Q]` has a piece for each letter and sign
         name: tuple(range(5, 5 + len(kept[name]))) for name in ("query_marker", "passage_marker")
     }
-    return EncoderConfig(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
+    return EncoderConfig(**{**kept, **markers, "vocabulary": fields["vocabulary"] or vocabulary or BERT})
 
 
 def _vocabulary_of(folder: str | None) -> int | None:

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -51,7 +52,7 @@ class TextLengths:
     count: float
     lengths: np.ndarray  # float64 [n], ascending
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Mean tokens of a text of the sample, special ones not included."""
         return float(self.lengths.mean())
@@ -68,10 +69,14 @@ class TextLengths:
 
 def assumed(count: float, mean: float, kind: str) -> TextLengths:
     """Texts whose lengths are log-normal around a mean."""
-    spread = SPREAD[kind]
-    places = [NormalDist().inv_cdf((number + 0.5) / SAMPLE) for number in range(SAMPLE)]
-    shape = np.exp(spread * np.array(places))
+    shape = np.exp(SPREAD[kind] * _normal())
     return TextLengths(count, np.maximum(shape * (mean / shape.mean()), 1.0))
+
+
+@cache
+def _normal() -> np.ndarray:
+    """An even sample of the standard normal distribution."""
+    return np.array([NormalDist().inv_cdf((number + 0.5) / SAMPLE) for number in range(SAMPLE)])
 
 
 def sampled(lengths: np.ndarray) -> TextLengths:

@@ -24,7 +24,6 @@ from encore.errors import EncoreError
 from encore.storage.files import appearing, write_json
 
 HUB = "https://huggingface.co"
-PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
 CLOSED = (HTTPStatus.CONFLICT, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)  # for any checkpoint
 SECONDS = 60.0  # for the hub to say what it has of a checkpoint
@@ -57,7 +56,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     Raises:
         EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
     """
-    place = folder_of(checkpoint, revision, data_root)
+    place = checkpoints.folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
     if revision is None and published["commit"]:
@@ -87,16 +86,11 @@ def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
     Raises:
         OSError: ``data_root`` can only be read.
     """
-    pinned = folder_of(checkpoint, commit, data_root)
+    pinned = checkpoints.folder_of(checkpoint, commit, data_root)
     if not pinned.is_dir():
-        found = folder_of(checkpoint, None, data_root)
+        found = checkpoints.folder_of(checkpoint, None, data_root)
         with appearing(pinned) as made:
             shutil.copytree(found, made, copy_function=lambda a, b: same(Path(a), Path(b)), dirs_exist_ok=True)
-
-
-def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
-    """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
-    return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
 
 
 def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
