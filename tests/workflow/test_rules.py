@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yte
 from snakemake.api import SnakemakeApi
+from snakemake.io import is_flagged
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
@@ -260,11 +261,14 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
         assert Path(REPOSITORY, program).is_file()
 
 
-def test_shell_commands_name_only_what_their_rule_has(rules: dict[str, Any]) -> None:
+def test_shell_commands_name_only_what_their_rule_has(rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Snakemake itself says so only when the job runs."""
     for name, rule in rules.items():
         known = {kind: set(getattr(rule, kind).keys()) for kind in ("input", "output", "params", "log", "resources")}
         known["wildcards"] = set(rule.wildcard_names)
+        for unpacked in (item._file.callable for item in rule.input if is_flagged(item, "unpack")):
+            monkeypatch.setitem(unpacked.__globals__, "artifact_in", lambda *_: SimpleNamespace(inputs={}))
+            known["input"] |= unpacked(None).keys()
         for kind, field in re.findall(r"\{(\w+)\.(\w+)", rule.shellcmd or ""):
             assert kind == "EXECUTION" or field in known[kind], (name, kind, field)
 
