@@ -1,9 +1,9 @@
 """From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts
-from encore.products.claims.contrasts import Address
 from encore.products.tables.layout import of_unseen, upstream_cells
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
@@ -26,33 +25,18 @@ INDENT = "  "
 SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reported"}  # columns of the CSV
 
 
-@dataclass(frozen=True)
-class ExplainedCell:
-    """A cell of a table's plan."""
+@dataclass
+class Explanation:
+    """What a person asked about: its name, what there is to say of it, and what it reads: ``folder`` under ``seed``."""
 
-    table: str
-    row: dict[str, Any]
-    column: dict[str, Any]
-    upstream: list[dict[str, Any]]  # the cell's plan, and those of the cells that it is computed from
+    title: str
+    lines: list[str] = field(default_factory=list)
+    reads: list[dict[str, Any]] = field(default_factory=list)
+    place: dict[str, Any] = field(default_factory=dict)  # of a cell: where it is, in JSON
 
-    @property
-    def address(self) -> Address:
-        """The cell by names."""
-        return Address(self.table, self.row["setting"], self.row["id"], self.column["id"])
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """What the plan says of the cell: dataset, split, measure and the folders it reads."""
-        return self.upstream[0]
-
-    @property
-    def records(self) -> list[str]:
-        """Files of measurements that no job of the run makes."""
-        return [cell["record"] for cell in self.upstream if "record" in cell]
-
-    def __str__(self) -> str:
-        setting = f" [{self.row['setting']}]" if self.row["setting"] else ""
-        return f"{self.table}: {self.row['label']}{setting}, {self.column['label']}"
+    def data(self, links: Iterable["ChainLink"]) -> dict[str, Any]:
+        """The same with its chain, for a program."""
+        return (self.place or {"about": self.title, "says": self.lines}) | {"chain": chain_json(links)}
 
 
 @dataclass(frozen=True)
@@ -111,7 +95,7 @@ def table_named(plan: Plan, table: str) -> str:
     return name
 
 
-def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
+def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[Explanation]:
     """The cells that a person names, by ids or by labels: one for each setting of the row.
 
     Args:
@@ -134,12 +118,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
     if not chosen:
         settings = ", ".join(repr(each["setting"]) for each in rows)
         raise EncoreError(f"{row!r} of table {name!r} is under {settings}, not under {setting!r}")
-    return [
-        ExplainedCell(
-            name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["planned"]))
-        )
-        for each in chosen
-    ]
+    return [_cell(content, name, each, columns[0]) for each in chosen]
 
 
 def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -150,9 +129,21 @@ def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield column | {"id": name, "label": label, "planned": column["id"]}
 
 
-def of_cell(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:
-    """What a cell reads and all that is behind it, each artifact before what it was made from."""
-    return of_reads(plan, (read for each in cell.upstream for read in each["reads"]))
+def _cell(content: dict[str, Any], table: str, row: dict[str, Any], column: dict[str, Any]) -> Explanation:
+    """A cell of a table's plan, which reads what those read that it is computed from."""
+    upstream = list(upstream_cells(content, row["setting"], row["id"], column["planned"]))
+    records = [cell["record"] for cell in upstream if "record" in cell]  # of measurements that no job of the run makes
+    reads = [read for cell in upstream for read in cell["reads"]]
+    shown = shown_in(table, row["setting"], row["id"], column["id"])
+    lines = [f"shows {shown}"] if shown else []
+    if row.get("reported_only"):
+        lines.append(f"copied from {row['reported_only']}: nothing was run")
+    elif not reads and not records:
+        lines.append("the cell has no number of ours")
+    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in records]
+    setting = f" [{row['setting']}]" if row["setting"] else ""
+    place = {"table": table, "row": row["id"], "setting": row["setting"], "column": column["id"], "records": records}
+    return Explanation(f"{table}: {row['label']}{setting}, {column['label']}", lines, reads, place)
 
 
 def of_reads(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:
@@ -161,17 +152,6 @@ def of_reads(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]
     for read in {read["folder"]: read for read in reads}.values():
         role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
         yield from _links(plan, plan.find(read["folder"]), role, 0, seen)
-
-
-def cell_head(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> list[str]:
-    """What a cell is, line by line; ``shown`` is what the finished table shows in it."""
-    lines = [str(cell), *([f"shows {shown}"] if shown else [])]
-    if cell.row.get("reported_only"):
-        lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
-    elif not links and not cell.records:
-        lines.append("the cell has no number of ours")
-    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
-    return lines
 
 
 def chain_tree(links: Iterable[ChainLink]) -> list[str]:
@@ -207,18 +187,6 @@ def _tree(read: Iterable[Artifact], depth: int, own: dict[str, ChainLink], seen:
 def chain_text(links: Iterable[ChainLink]) -> list[str]:
     """All that is recorded of a chain, line by line."""
     return [line for link in links for line in _lines(link)]
-
-
-def cell_json(cell: ExplainedCell, links: Sequence[ChainLink]) -> dict[str, Any]:
-    """The chain as data."""
-    return {
-        "table": cell.table,
-        "row": cell.row["id"],
-        "setting": cell.row["setting"],
-        "column": cell.column["id"],
-        "records": cell.records,
-        "chain": chain_json(links),
-    }
 
 
 def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:

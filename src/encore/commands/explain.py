@@ -2,11 +2,10 @@
 
 import argparse
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from encore.commands import chain
+from encore.commands.chain import Explanation
 from encore.commands.plan import plan_of
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -41,36 +40,22 @@ def answer(arguments: argparse.Namespace) -> int:
         EncoreError: there is no such table, cell, claim, figure, line or point.
     """
     plan = plan_of(arguments)
-    if is_product(plan, arguments.table):
-        if _is_claims(arguments.table):
-            told = claim(plan, arguments.row)
-        else:
-            told = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
-        links = list(chain.of_reads(plan, told.reads))
-        found = [{"about": told.title, "says": told.lines, "chain": chain.chain_json(links)}]
-        heads = [([told.title, *told.lines], links)]
+    if _is_claims(arguments.table):
+        told = [claim(plan, arguments.row)]
+    elif is_product(plan, arguments.table):
+        told = [line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)]
     elif arguments.column is None:
         raise EncoreError("a cell of a table is in a column; name it with --column")
     else:
-        cells = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
-        chains = [(cell, list(chain.of_cell(plan, cell))) for cell in cells]
-        found = [chain.cell_json(cell, links) for cell, links in chains]
-        heads = [(chain.cell_head(cell, links, chain.shown_in(*cell.address)), links) for cell, links in chains]
+        told = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    found = [(each, list(chain.of_reads(plan, each.reads))) for each in told]
     if arguments.json:
-        print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
+        data = [each.data(links) for each, links in found]
+        print(json.dumps(data[0] if len(data) == 1 else data, indent=1))
     else:
         text = chain.chain_text if arguments.long else chain.chain_tree
-        print("\n\n".join("\n".join([*lines, *text(links)]) for lines, links in heads))
+        print("\n\n".join("\n".join([each.title, *each.lines, *text(links)]) for each, links in found))
     return 0
-
-
-@dataclass
-class ProductExplanation:
-    """The explanation of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
-
-    title: str
-    lines: list[str] = field(default_factory=list)
-    reads: list[dict[str, Any]] = field(default_factory=list)
 
 
 def is_product(plan: Plan, target: str) -> bool:
@@ -79,13 +64,13 @@ def is_product(plan: Plan, target: str) -> bool:
     return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
 
 
-def claim(plan: Plan, name: str) -> ProductExplanation:
+def claim(plan: Plan, name: str) -> Explanation:
     """A claim: what was judged of it, and its cells with what they show."""
     claims = read_claims(PAPERS)
     if name.upper() not in claims:
         raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
     paper, claim_entry = claims[name.upper()]
-    explained = ProductExplanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
+    explained = Explanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
     for where in (PRINTED, CLAIMS):
         judged = judged_line(Path(f"results/{where}.csv"), name.upper())
         if told := ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key)):
@@ -97,7 +82,7 @@ def claim(plan: Plan, name: str) -> ProductExplanation:
     return explained
 
 
-def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> ProductExplanation:
+def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> Explanation:
     """A line of a figure, or a point of it, if a place is given and claims can name its points."""
     if place is not None:
         found = {at: parts for at, parts in figure_cells(plan, figure).items() if (at.line, at.place) == (row, place)}
@@ -108,16 +93,14 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
             panels = ", ".join(repr(at.panel) for at in found)
             raise EncoreError(f"{row!r} of figure {figure!r} is in {panels}; choose one with --setting")
         ((at, parts),) = chosen.items()
-        return ProductExplanation(
-            f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]]
-        )
+        return Explanation(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]])
     rows = (curves_plan(plan) if figure == CURVES else figure_plan(plan, figure))["rows"]
     named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
     if not named:
         raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
     system = named[0].get("system") or named[0].get("lineage", "")
     read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(row_folders(each))]
-    return ProductExplanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
+    return Explanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
 
 
 def _is_claims(target: str) -> bool:
