@@ -20,6 +20,7 @@ from encore.storage.files import GZIP_LEVEL, replacing, write_json, write_jsonl
 from encore.storage.processes import shared_in_order
 
 Row = dict[str, Any]
+COUNTED = ("articles", "sections", "sentences", "links", "links_between_articles")
 
 
 class ArticlesFields(CollectionFields):
@@ -44,9 +45,9 @@ def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
     first = next(rows, None)
     if first is None:
         return {}
-    checked = _Checked()
-    write_jsonl(path, checked.passing(chain([first], rows)))
-    return checked.totals()
+    counts = Counter(dict.fromkeys(COUNTED, 0))
+    write_jsonl(path, _checked(chain([first], rows), counts))
+    return dict(counts)
 
 
 def write_article_collection(
@@ -63,70 +64,55 @@ def write_article_collection(
         EncoreError: there is no article, an id occurs twice, a link leads to nothing, or a text is no UTF-8.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path, checked = folder / "articles.jsonl.gz", _Checked()
+    path, counts = folder / "articles.jsonl.gz", Counter(dict.fromkeys(COUNTED, 0))
     try:
-        _write_packed(path, checked.passing(articles), processes)
+        _write_packed(path, _checked(articles, counts), processes)
     except UnicodeEncodeError as error:
         raise EncoreError(f"an article holds half of a surrogate pair, which no UTF-8 can say: {error}") from error
-    if not checked.counts["articles"]:
+    if not counts["articles"]:
         path.unlink()
         raise EncoreError("the source holds no article; name another one")
     for name in ("corpus", "queries"):
         write_jsonl(folder / f"{name}.jsonl.gz", ())
-    counts = {"passages": 0, "queries": 0, "splits": {}, **checked.totals(), **statistics}
-    write_json(folder / "statistics.json", counts)
-    return counts
+    found = {"passages": 0, "queries": 0, "splits": {}, **counts, **statistics}
+    write_json(folder / "statistics.json", found)
+    return found
 
 
-class _Checked:
-    """Counts the articles that pass and refuses wrong ones.
+def _checked(rows: Iterable[Row], counts: Counter[str]) -> Iterator[Row]:
+    """Yield the articles unchanged, each once it has been checked and counted.
 
     A link may lead to an article that comes later: the furthest section that is asked of such a one is remembered.
+
+    Raises:
+        EncoreError: an id occurs twice, or a link leads from or to a section that does not exist.
     """
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._sections: dict[str, int] = {}
-        self._awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks
-
-    def totals(self) -> dict[str, int]:
-        """What has passed, by name."""
-        names = ("articles", "sections", "sentences", "links", "links_between_articles")
-        return {name: self.counts[name] for name in names}
-
-    def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the articles unchanged, each once it has been checked and counted.
-
-        Raises:
-            EncoreError: an id occurs twice, or a link leads from or to a section that does not exist.
-        """
-        for row in rows:
-            name, links = row["_id"], row["links"]
-            if name in self._sections:
-                raise EncoreError(f"articles: the id {name!r} occurs twice; give each article one row")
-            self._sections[name] = len(row["sections"])
-            anchor, source = self._awaited.pop(name, (-1, ""))
-            if anchor >= self._sections[name]:
-                raise _lost(source, name, anchor)
-            for link in links:
-                self._follow(name, link)
-            self.counts["articles"] += 1
-            self.counts["sections"] += len(row["sections"])
-            self.counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
-            self.counts["links"] += len(links)
-            self.counts["links_between_articles"] += sum(link["to"] != name for link in links)
-            yield row
-        for to, (anchor, source) in self._awaited.items():
-            raise _lost(source, to, anchor)
-
-    def _follow(self, source: str, link: Row) -> None:
-        to, anchor = link["to"], link["anchor"]
-        if anchor < 0 or anchor >= self._sections.get(to, anchor + 1):
-            raise _lost(source, to, anchor)
-        if not 0 <= link["section"] < self._sections[source]:
-            raise _lost(source, source, link["section"])
-        if to not in self._sections and anchor > self._awaited.get(to, (-1, ""))[0]:
-            self._awaited[to] = anchor, source
+    sections: dict[str, int] = {}
+    awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks
+    for row in rows:
+        name, links = row["_id"], row["links"]
+        if name in sections:
+            raise EncoreError(f"articles: the id {name!r} occurs twice; give each article one row")
+        sections[name] = len(row["sections"])
+        anchor, source = awaited.pop(name, (-1, ""))
+        if anchor >= sections[name]:
+            raise _lost(source, name, anchor)
+        for link in links:
+            to, anchor = link["to"], link["anchor"]
+            if anchor < 0 or anchor >= sections.get(to, anchor + 1):
+                raise _lost(name, to, anchor)
+            if not 0 <= link["section"] < sections[name]:
+                raise _lost(name, name, link["section"])
+            if to not in sections and anchor > awaited.get(to, (-1, ""))[0]:
+                awaited[to] = anchor, name
+        counts["articles"] += 1
+        counts["sections"] += len(row["sections"])
+        counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
+        counts["links"] += len(links)
+        counts["links_between_articles"] += sum(link["to"] != name for link in links)
+        yield row
+    for to, (anchor, source) in awaited.items():
+        raise _lost(source, to, anchor)
 
 
 def _lost(source: str, to: str, section: int) -> EncoreError:

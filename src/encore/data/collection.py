@@ -12,7 +12,6 @@ not English, ``language.json`` names their language.
 
 import hashlib
 import heapq
-import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -27,7 +26,6 @@ from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, write_rows
 from encore.errors import EncoreError
 from encore.storage import files
-from encore.storage.processes import in_background
 
 USES = {"train": "train", "valid": "validate"}  # what queries are used for before they are tested, by role
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
@@ -65,8 +63,7 @@ class Collection:
     @property
     def language(self) -> str:
         """The language of its texts, by ISO 639's code."""
-        path = self.folder / LANGUAGE
-        return json.loads(path.read_text(encoding="utf-8"))["language"] if path.is_file() else ENGLISH
+        return files.read_object(self.folder / LANGUAGE, "make the collection again").get("language", ENGLISH)
 
     def corpus(self) -> Iterator[dict[str, str]]:
         """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
@@ -219,15 +216,13 @@ def write_collection(
     negatives: Mapping[str, Iterable[Judgment]] | None = None,
     empty: AbstractSet[str] = frozenset(),
     unknown_judgments: Unknown = "refuse",
-    processes: int = 1,
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments are in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
     is judged by their answers. ``negatives`` are passages listed as negatives, with a rank in place of the grade.
-    ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more than one of ``processes`` a
-    second one reads and writes the articles meanwhile, and then takes the ``statistics``.
+    ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
@@ -235,38 +230,33 @@ def write_collection(
             validates is tested, answers are given for no query, twice or are none, or there are no documents at all.
     """
     form.write(folder)
-
-    def written_articles() -> dict[str, Any]:
-        return write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
-
-    with in_background(written_articles, processes) as article_counts:
-        documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
-        known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
-        if not len(documents):
-            source = corpus.path if isinstance(corpus, Located) else "the corpus"
-            raise EncoreError(f"{source} holds no document; name another source")
-        judging = Judging(known, documents, empty, unknown_judgments)
-        topics_of: dict[str, Iterable[str]] = {}
-        counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
-        for split, judgments in qrels.items():
-            grades, counts["splits"][split] = judging.judged(split, judgments)
-            with files.open_text_writer(folder / "qrels" / f"{split}.tsv") as file:
-                file.write(QRELS_HEADER + "\n")
-                file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
-            topics_of[split] = grades.keys()
-        for split, listed in (negatives or {}).items():
-            counts["splits"][split] |= _write_negatives(folder, split, listed, judging)
-        for split, named in (questions or {}).items():
-            if strange := [name for name in named if name not in known]:
-                raise EncoreError(f"question {strange[0]!r} of split {split!r} is not among the queries; add it there")
-            files.write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
-            topics_of[split] = named
-            counts["splits"][split] = {"queries": len(named)}
-        others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
-        counts |= {name: count for name, count in others.items() if count}
-        refuse_shared(topics_of, qrels)
-        counts |= _write_answers(folder, answers, known)
-        counts |= article_counts()
+    documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
+    known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
+    if not len(documents):
+        source = corpus.path if isinstance(corpus, Located) else "the corpus"
+        raise EncoreError(f"{source} holds no document; name another source")
+    judging = Judging(known, documents, empty, unknown_judgments)
+    topics_of: dict[str, Iterable[str]] = {}
+    counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
+    for split, judgments in qrels.items():
+        grades, counts["splits"][split] = judging.judged(split, judgments)
+        with files.open_text_writer(folder / "qrels" / f"{split}.tsv") as file:
+            file.write(QRELS_HEADER + "\n")
+            file.writelines(f"{each.query}\t{each.document}\t{each.grade}\n" for each in judgments_of(grades))
+        topics_of[split] = grades.keys()
+    for split, listed in (negatives or {}).items():
+        counts["splits"][split] |= _write_negatives(folder, split, listed, judging)
+    for split, named in (questions or {}).items():
+        if strange := [name for name in named if name not in known]:
+            raise EncoreError(f"question {strange[0]!r} of split {split!r} is not among the queries; add it there")
+        files.write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
+        topics_of[split] = named
+        counts["splits"][split] = {"queries": len(named)}
+    others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
+    counts |= {name: count for name, count in others.items() if count}
+    refuse_shared(topics_of, qrels)
+    counts |= _write_answers(folder, answers, known)
+    counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
     files.write_json(folder / "statistics.json", counts)
     return counts
 

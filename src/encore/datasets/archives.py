@@ -4,12 +4,9 @@ Encore's own collections are shipped in one, in ``embedded/``. In ``datasets.yam
 so that it is found from any working directory, in a clone and in an installed package.
 """
 
-import shutil
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from lzma import LZMAError
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -68,9 +65,12 @@ def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Itera
     if source.is_dir():
         yield source
         return
+    from encore.datasets.download.unpack import unpack  # not for planning, which reads this file
+
     with TemporaryDirectory() as place:
-        _unpack(source, Path(place), folders)
-        yield Path(place)
+        unpacked = Path(place, "unpacked")
+        unpack(source, "tar", () if "" in folders else folders, unpacked)
+        yield unpacked
 
 
 def add_statistics(folder: Path, source: Path, counts: dict[str, Any]) -> dict[str, Any]:
@@ -96,35 +96,3 @@ def _digests(source: Path, folders: tuple[str, ...]) -> dict[str, str]:
             raise EncoreError(f"{source / folder} is missing or empty; name another `path` or `folder`")
         files |= {each.relative_to(source).as_posix(): each for each in found}
     return remembered_contents(files)
-
-
-def _write_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Write one file of an archive; not every Python 3.11 has ``tarfile``'s filters.
-
-    Raises:
-        tarfile.TarError: it is neither file nor folder, or its name leads elsewhere.
-    """
-    parts = PurePosixPath(member.name).parts
-    if not parts or member.name.startswith("/") or ".." in parts or not (member.isfile() or member.isdir()):
-        raise tarfile.TarError(f"{member.name!r} is not a file below the archive's folders")
-    source = packed.extractfile(member)
-    if source is not None:
-        (place / member.name).parent.mkdir(parents=True, exist_ok=True)
-        with source, (place / member.name).open("wb") as file:
-            shutil.copyfileobj(source, file)
-
-
-def _unpack(archive: Path, place: Path, folders: tuple[str, ...]) -> None:
-    missing, known = set(folders), set[str]()
-    try:
-        with tarfile.open(archive) as packed:
-            for member in packed:  # once through: each look back would unpack all of it again
-                known.add(member.name.partition("/")[0])
-                for folder in folders:
-                    if not folder or member.name.startswith(f"{folder}/"):
-                        _write_member(packed, member, place)
-                        missing.discard(folder)
-    except (tarfile.TarError, LZMAError, EOFError) as error:
-        raise EncoreError(f"{archive} is damaged or no .tar.xz ({error}); get it again") from error
-    if missing:
-        raise EncoreError(f"{archive} has no folder {min(missing)!r}; it has {', '.join(sorted(known))}")

@@ -8,7 +8,6 @@ with among the heads. Such a model, one that does not read plain texts (``Encode
 have no files for ``SentenceTransformer``, which could not express them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.transformers_encoder import PREFIX, TransformersEncoder, model_config, open_published
 from encore.storage import manifest
-from encore.storage.files import replacing, write_json
+from encore.storage.files import read_object, replacing, write_json
 
 LONGEST_LIST = 2**20  # bytes; of empty tensors the list can be the file, and takes half a minute where it is 12 MB long
 WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
@@ -101,7 +100,7 @@ def load_config(folder: Path) -> EncoderConfig:
     try:
         return EncoderConfig.from_json(_description(folder)["shape"])
     except (KeyError, TypeError) as error:
-        raise _damaged(folder, error) from error
+        raise EncoreError(f"{folder / SHAPE} is damaged ({error}); make the model again") from error
 
 
 @dataclass(frozen=True)
@@ -127,14 +126,7 @@ def _description(folder: Path) -> dict[str, Any]:
     path = folder / SHAPE
     if not path.is_file():
         raise EncoreError(f"{path} is missing: {folder} is not a model folder of ours; make the model again")
-    try:
-        return dict(json.loads(path.read_text()))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise _damaged(folder, error) from error
-
-
-def _damaged(folder: Path, error: Exception) -> EncoreError:
-    return EncoreError(f"{folder / SHAPE} is damaged ({error}); make the model again")
+    return read_object(path, "make the model again")
 
 
 def without_head(model: Path) -> dict[str, float]:

@@ -251,7 +251,10 @@ def read_object(path: Path, fix: str) -> dict[str, Any]:
         EncoreError: it does.
     """
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if not isinstance(content, dict):
+            raise TypeError(f"it holds {type(content).__name__}")
+        return content
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise EncoreError(f"{path} is not a JSON object ({error}); {fix}") from error
 

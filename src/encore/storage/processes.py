@@ -94,49 +94,6 @@ def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, 
     return in_order(work, parts, processes, ahead)
 
 
-@contextmanager
-def in_background(work: Callable[[], R], processes: int) -> Iterator[Callable[[], R]]:
-    """Have another process do the work while the block runs; the function that is given waits for its result.
-
-    The process ends with the block, and what it raises is raised by the function. With one process, or where none is
-    forked, the function does the work itself.
-
-    Raises:
-        EncoreError: by the function: the process was killed.
-    """
-    if processes <= 1 or _FORK is None:
-        yield work
-        return
-    receiver, sender = _FORK.Pipe(duplex=False)
-    child = _FORK.Process(target=_send, args=(work, sender, os.getpid()))
-    child.start()
-    sender.close()
-
-    def result() -> R:
-        try:
-            done, value = receiver.recv()
-        except EOFError as error:
-            raise EncoreError(KILLED) from error
-        if not done:
-            raise value
-        return value
-
-    try:
-        yield result
-    finally:
-        child.kill()
-        child.join()
-        receiver.close()
-
-
-def _send(work: Callable[[], Any], sender: Any, parent: int) -> None:
-    _begin(parent, None)
-    try:
-        sender.send((True, work()))
-    except Exception as error:
-        sender.send((False, error))
-
-
 def _take(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work

@@ -365,11 +365,11 @@ def test_what_the_disk_says_is_one_line(server, tmp_path):
         download(remote(server.url), target)
 
 
-@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"a": 5}', "\udcff"])
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, "\udcff"])
 def test_a_damaged_record_of_first_downloads_is_one_line(tmp_path, record):
     (tmp_path / TRUSTED).write_bytes(record.encode(errors="surrogateescape"))
     (tmp_path / "file.bin").write_bytes(CONTENT)
-    with pytest.raises(EncoreError, match=r"trusted\.json (is not JSON|must be an object)") as refused:
+    with pytest.raises(EncoreError, match=r"trusted\.json is not a JSON object .*remove it to trust again") as refused:
         trust(tmp_path / "file.bin", "sha256:0", tmp_path)
     assert "\n" not in str(refused.value)
 

@@ -193,7 +193,7 @@ def test_another_server_than_a_hub_is_refused(
     place = tmp_path / "data" / "checkpoints" / "someone--bert"
     place.mkdir(parents=True)
     (place / checkpoint.PUBLISHED).write_text("{")
-    with pytest.raises(EncoreError, match=r"published\.json is not JSON.*remove it"):
+    with pytest.raises(EncoreError, match=r"published\.json is not a JSON object.*remove it"):
         fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
 
 

@@ -134,7 +134,7 @@ def test_sentence_transformer_gives_the_same_vectors(
 def test_damage_is_named(tokenizer: Path, tmp_path: Path) -> None:
     checkpoint.save_model(random_encoder(), {}, tmp_path, tokenizer)
     (tmp_path / "encoder.json").write_text(json.dumps({"shape": {"vocabulary": 96, "wings": 2}}))
-    with pytest.raises(EncoreError, match=r"encoder\.json is damaged"):
+    with pytest.raises(EncoreError, match=r"encoder\.json (is damaged|is not a JSON object)"):
         checkpoint.load_encoder(tmp_path)
     checkpoint.save_model(random_encoder(layers=1), {}, tmp_path / "small", tokenizer)
     checkpoint.save_model(random_encoder(), {}, tmp_path, tokenizer)

@@ -3,7 +3,6 @@
 What there is says ``huggingface_hub``; the files come by our own downloader, which checks digests (docs/design.md).
 """
 
-import json
 import os
 import shutil
 from contextlib import suppress
@@ -21,7 +20,7 @@ from encore.datasets.download.answers import AGENT, REFUSALS
 from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
-from encore.storage.files import appearing, write_json
+from encore.storage.files import appearing, read_object, write_json
 
 HUB = "https://huggingface.co"
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
@@ -97,10 +96,7 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
     """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what is in it."""
     note = place / PUBLISHED
     if note.is_file():
-        try:
-            content = json.loads(note.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub again") from error
+        content = read_object(note, "remove it to ask the hub again")
         return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
     with suppress(EncoreError):  # some are missing
         staged = checkpoints.chosen(checkpoints.names_in(place), str(place))

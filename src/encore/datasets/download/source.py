@@ -5,7 +5,6 @@ Trust on first use: where no digest is published, the first download's is writte
 
 import errno
 import fcntl
-import json
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -15,9 +14,10 @@ from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.datasets.download.download import download
 from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
-from encore.storage.files import write_json
+from encore.storage.files import read_object, write_json
 
 NAME = "trusted.json"
+FIX = "fix it, or remove it to trust again"
 
 
 def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def held_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
     if remote.digest is not None:
         return remote.digest
     found = digest_of(path, "sha256")
-    if (first := _read(data_root / NAME).get(_key(path, data_root), found)) != found:
+    if (first := read_object(data_root / NAME, FIX).get(_key(path, data_root), found)) != found:
         raise EncoreError(
             f"{path} has the digest {found}, and {first} came first ({data_root / NAME}); see "
             f"{remote.terms} whether it was replaced, and remove the file or its line there"
@@ -113,12 +113,12 @@ def trust(path: Path, digest: str, data_root: Path) -> None:
     A folder that can only be read, such as an administrator's of a cluster, is used as it is: where nothing can be
     written, nothing is added to the record, and the digest stays in the manifest of what was built from the file.
     """
-    if _read(data_root / NAME).get(_key(path, data_root)) == digest:
+    if read_object(data_root / NAME, FIX).get(_key(path, data_root)) == digest:
         return
     try:
         with (data_root / f".{NAME}.lock").open("w") as lock:  # jobs that fetch side by side add to one record
             fcntl.flock(lock, fcntl.LOCK_EX)
-            write_json(data_root / NAME, {_key(path, data_root): digest, **_read(data_root / NAME)})
+            write_json(data_root / NAME, {_key(path, data_root): digest, **read_object(data_root / NAME, FIX)})
     except OSError as error:
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise EncoreError(f"cannot write {data_root / NAME}: {error.strerror}; make room, then repeat") from error
@@ -127,17 +127,3 @@ def trust(path: Path, digest: str, data_root: Path) -> None:
 
 def _key(path: Path, data_root: Path) -> str:
     return path.relative_to(data_root).as_posix()
-
-
-def _read(path: Path) -> dict[str, str]:
-    try:
-        trusted = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
-    except (ValueError, RecursionError) as error:
-        raise EncoreError(f"{path} is not JSON ({error}); fix it, or remove it to trust again") from error
-    if not isinstance(trusted, dict) or not all(isinstance(digest, str) for digest in trusted.values()):
-        raise EncoreError(f"{path} must be an object of files and digests; fix it, or remove it to trust again")
-    return trusted

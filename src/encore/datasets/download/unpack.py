@@ -40,7 +40,7 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
     """Write what an archive holds into ``folder``, which does not exist before and is whole after.
 
     Args:
-        members: names in the archive that are wanted, as the archive has them; all without.
+        members: files and folders in the archive that are wanted, as the archive names them; all without.
 
     Raises:
         EncoreError: it is no such archive, is damaged, lacks a member, holds anything but files and folders below its
@@ -63,7 +63,7 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
                     _unzip(archive, members, temporary)
             missing = [name for name in members if not (temporary / name).exists()]
             if missing:
-                raise EncoreError(f"{archive} does not hold {missing[0]}; correct `members:` in config/sources.yaml")
+                raise EncoreError(f"{archive} does not hold {missing[0]}; correct `members:` or `folder:`")
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
     finally:
@@ -171,7 +171,8 @@ def _write(source: IO[bytes] | None, size: int, place: Path) -> None:
 
 
 def _wanted(name: str, members: Collection[str]) -> bool:
-    return not members or name.removeprefix("./") in members
+    own = name.removeprefix("./")
+    return not members or any(own == each or own.startswith(f"{each}/") for each in members)
 
 
 def _place(archive: Path, name: str, folder: Path) -> Path:

@@ -1,16 +1,16 @@
 """The whole way from a dump to a collection in the common form."""
 
-import os
+import gzip
+import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from encore.data.articles import write_article_collection
 from encore.datasets.mediawiki import dump
 from encore.datasets.mediawiki.links import Links, Titles
-from encore.datasets.mediawiki.pages import extract, unpacked
+from encore.datasets.mediawiki.pages import extract
 from encore.storage.processes import shared_in_order
 
 _TOLD = 100_000  # pages between two lines that say how far it is
@@ -28,12 +28,11 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
     titles, counts = Titles(), Counter[str]()
     print(f"reading {source}", flush=True)
     with tempfile.TemporaryFile(dir=folder) as file:
-        spool = Spool(file)
         seen = 0
         for extracted in shared_in_order(extract, dump.parts(source), processes):
             titles.add(extracted)
             counts.update(extracted.counts)
-            spool.add(extracted.rows)
+            file.write(extracted.rows)
             before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
             if seen // _TOLD > before // _TOLD:
                 print(f"{seen} pages", flush=True)
@@ -45,6 +44,8 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
             "links_removed": links.removed,  # filled while the articles are written
             "paragraphs_with_markup": counts["paragraphs_with_markup"],
         }
+        file.seek(0)
+        rows = gzip.GzipFile(fileobj=file)
         articles = (
             {
                 "_id": page,
@@ -52,30 +53,7 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
                 "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
                 "links": links.of(number, written),
             }
-            for number, (page, title, sections, written) in spool.rows(links.repeated)
+            for number, (page, title, sections, written) in enumerate(map(json.loads, rows))
+            if number not in links.repeated
         )
         return write_article_collection(folder, articles, statistics, processes)
-
-
-class Spool:
-    """Packed rows in a file, to be read as often as needed, by several processes at once."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._sizes: list[int] = []
-
-    def add(self, rows: bytes) -> None:
-        """Append packed rows."""
-        self._file.write(rows)
-        self._file.flush()
-        self._sizes.append(len(rows))
-
-    def rows(self, without: frozenset[int]) -> Iterator[tuple[int, list[Any]]]:
-        """Articles with their numbers, those in ``without`` left out."""
-        number = place = 0
-        for size in self._sizes:
-            for row in unpacked(os.pread(self._file.fileno(), size, place)):
-                if number not in without:
-                    yield number, row
-                number += 1
-            place += size

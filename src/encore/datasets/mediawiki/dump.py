@@ -8,7 +8,7 @@ import bz2
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from encore.errors import EncoreError
 
 LARGEST = 2**22  # characters of a page; MediaWiki itself refuses more than 2 MiB
 _READ = 2**20  # bytes at once
+_TOGETHER = 100  # pages that are worth sending to another process
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # how a compressed stream begins, with its first block
 _ROOT, _PAGE, _OF_PAGE, _OF_REVISION = 1, 2, 3, 4  # depths of elements
 _WANTED = {(_OF_PAGE, "title"), (_OF_PAGE, "ns"), (_OF_PAGE, "id"), (_OF_REVISION, "model"), (_OF_REVISION, "text")}
@@ -121,7 +122,8 @@ def parts(path: Path) -> Iterator["StreamBlock | list[Page]"]:
     if begin:
         yield StreamBlock(path, begin, size, last=True)
     else:
-        yield from batches(dump_pages(path))
+        pages = dump_pages(path)
+        yield from iter(lambda: list(islice(pages, _TOGETHER)), [])
 
 
 def dump_pages(path: Path) -> Iterator[Page]:
@@ -132,20 +134,6 @@ def dump_pages(path: Path) -> Iterator[Page]:
     """
     with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as file:
         yield from _parsed(iter(partial(file.read, _READ), b""), str(path))
-
-
-def batches(found: Iterable[Page], together: int = 100, characters: int = 2_000_000) -> Iterator[list[Page]]:
-    """Pages in groups that are worth sending to another process, and no larger than memory should hold."""
-    batch: list[Page] = []
-    size = 0
-    for page in found:
-        batch.append(page)
-        size += len(page.text or "")
-        if len(batch) >= together or size >= characters:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 class StreamBlock(NamedTuple):

@@ -5,15 +5,14 @@ A batch goes to another process and comes back as a few flat arrays.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
 
 from mwparserfromhell.parser import ParserError
 
@@ -73,13 +72,8 @@ def extract(source: Sequence[Page] | StreamBlock) -> Extracted:
         extracted.outcomes.append(outcome)
         if line:
             lines.append(line)
-    extracted.rows = zlib.compress("".join(lines).encode(), 1)
+    extracted.rows = gzip.compress("".join(lines).encode(), 1)
     return extracted
-
-
-def unpacked(rows: bytes) -> Iterator[list[Any]]:
-    """The rows of ``Extracted.rows``."""
-    return map(json.loads, zlib.decompress(rows).splitlines())
 
 
 def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:

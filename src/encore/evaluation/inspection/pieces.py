@@ -3,7 +3,7 @@
 Coverage and first pieces are of BoW (Algorithm 1, figures 2 to 5), words of a decoder of CPDAE (table 4).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,34 +26,18 @@ from encore.objectives.parts.masked_texts import bags
 from encore.training.randomness import generator
 
 
-@dataclass(frozen=True)
-class Projection:
-    """A representation's logits (BoW, Eq. 11): ``head`` over ``embeddings`` [V, H], or the embeddings alone."""
+def projection(model: Path, device: torch.device) -> tuple[str, Callable[[Tensor], Tensor]]:
+    """What gives a representation's logits (BoW, Eq. 11), [B, H] -> [B, V], and its name.
 
-    embeddings: Tensor
-    head: MlmHead | None
-
-    @property
-    def name(self) -> str:
-        """``head`` or ``embeddings``: what the representation is multiplied with."""
-        return "head" if self.head is not None else "embeddings"
-
-    @torch.no_grad()
-    def __call__(self, vectors: Tensor) -> Tensor:
-        """[B, H] -> logits [B, V]."""
-        if self.head is None:
-            return vectors @ self.embeddings.T
-        logits: Tensor = self.head(vectors, self.embeddings)
-        return logits
-
-
-def projection(model: Path, device: torch.device) -> Projection:
-    """The vocabulary head of a model folder with its word embeddings; without a whole one, these alone."""
+    It is the ``head`` of a model folder over its word embeddings; without a whole one, the ``embeddings`` alone.
+    """
     encoder = checkpoint.load_encoder(model)
-    heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)})
+    heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)}).requires_grad_(False)
     whole = set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict())
-    head = heads["mlm"].to(device).eval() if whole else None
-    return Projection(encoder.word_embeddings.detach().to(device), head)  # type: ignore[arg-type]
+    embeddings, head = encoder.word_embeddings.detach().to(device), heads["mlm"].to(device).eval()
+    if whole:
+        return "head", lambda vectors: head(vectors, embeddings)
+    return "embeddings", lambda vectors: vectors @ embeddings.T
 
 
 def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
@@ -67,7 +51,7 @@ def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, 
     """
     rows = sample(len(store.passages), spec["texts"], spec["sample"])
     rows = rows[store.passages.lengths[rows] > 0]
-    project, ks = projection(head, next(encoder.parameters()).device), sorted(spec["ks"])
+    (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(spec["ks"])
     kept = [store.passages[int(row)][: spec["length"] - 2] for row in rows]
     found: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []
@@ -79,7 +63,7 @@ def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, 
     counts, pieces = np.concatenate(found), np.concatenate(sizes)
     counts, pieces = counts[pieces > 0], pieces[pieces > 0]
     values = [_value(k, counts[:, place], pieces) for place, k in enumerate(ks)]
-    return {"texts": len(pieces), "pieces": rounded(pieces.mean()), "head": project.name, "values": values}
+    return {"texts": len(pieces), "pieces": rounded(pieces.mean()), "head": name, "values": values}
 
 
 def hits(top: NDArray[np.int64], bag: NDArray[np.int64], ks: list[int]) -> NDArray[np.int64]:
@@ -104,7 +88,7 @@ def _value(k: int, counts: NDArray[np.int64], pieces: NDArray[np.int64]) -> dict
 def predict_words(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
     """The ``top`` pieces, best first, with their logits and whether the text has them; and the text as it was read."""
     ids = example(spec, store)[: spec["length"] - 2]
-    project = projection(head, next(encoder.parameters()).device)
+    name, project = projection(head, next(encoder.parameters()).device)
     (vectors,) = representations(encoder, GivenTexts([ids]), [0], spec["length"])
     best = project(vectors)[0].topk(min(spec["top"], store.vocabulary))
     inside = set(ids.tolist()) - set(store.special)
@@ -113,7 +97,7 @@ def predict_words(spec: dict[str, Any], encoder: Encoder, store: TokenStore, hea
         for piece, logit in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]
     text = vocabulary.load_tokenizer(store.tokenizer_folder).decode(ids.tolist(), skip_special_tokens=False)
-    return {"text": text, "head": project.name, "pieces": found}
+    return {"text": text, "head": name, "pieces": found}
 
 
 def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path) -> dict[str, Any]:
