@@ -1,7 +1,6 @@
 """The forest plot: what each objective gains over the control on the primary measure, with 95 % intervals."""
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -15,9 +14,9 @@ from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.compute import compute_table, signed
-from encore.products.tables.grid import Column
+from encore.products.tables.grid import Column, Row
 from encore.products.tables.layout import Layout
-from encore.products.tables.table import Table
+from encore.products.tables.table import Cell, Comparison, Table
 from encore.storage.csv_rows import number, write_rows
 
 COLUMNS = {
@@ -29,18 +28,7 @@ COLUMNS = {
     "significant": "1 above, -1 below, 0 neither, after Holm's correction.",
 }
 GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
-
-
-@dataclass(frozen=True)
-class ForestArm:
-    """One line of the plot: a row's difference to the control, its interval, and its corrected sign (1, 0, -1)."""
-
-    setting: str
-    label: str
-    mean: float
-    low: float
-    high: float
-    sign: int
+Arm = tuple[Row[Cell], Comparison]  # a line of the plot: a row, and its difference to the control
 
 
 def draw_forest(folder: Path, table: Table) -> None:
@@ -51,28 +39,31 @@ def draw_forest(folder: Path, table: Table) -> None:
     """
     column = next((column for column in table.columns if column.primary), None)
     arms = [
-        ForestArm(row.setting, row.label, one.difference, one.low, one.high, one.sign)
+        (row, gain)
         for row in table.rows
-        if column and row.role == "objective" and (one := table.to_control(row, column.id))
+        if column and row.role == "objective" and (gain := table.to_control(row, column.id))
     ]
     if column is None or not arms:
         raise EncoreError(f"{table.name}: no objective was compared with a control, so there is nothing to draw")
-    lines = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
+    lines = [
+        [row.setting, row.label, number(gain.difference), number(gain.low), number(gain.high), str(gain.sign)]
+        for row, gain in arms
+    ]
     write_rows(folder / f"{table.name}.csv", COLUMNS, lines)
     with style.style():
         style.save(_figure(table, _caption(table, column), column, arms), folder, table.name)
 
 
-def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -> Figure:
+def _figure(table: Table, caption: str, column: Column, arms: list[Arm]) -> Figure:
     """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
-    settings = list(dict.fromkeys(arm.setting for arm in arms))
+    settings = Counter(row.setting for row, _ in arms)
     width = 1.6 + 4.2 * len(settings)
-    height = 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values())
+    height = 0.9 + 0.34 * max(settings.values())
     page = style.page(width, height, f"{table.title}: gain over the control", caption, wspace=0.02)
     axes = page.figure.subplots(1, len(settings), squeeze=False)
-    by_setting = [[arm for arm in arms if arm.setting == setting] for setting in settings]
-    alike = all([arm.label for arm in panel] == [arm.label for arm in by_setting[0]] for panel in by_setting)
-    reach = 1.08 * max(max(abs(arm.low), abs(arm.high)) for arm in arms) or 1.0
+    by_setting = [[(row, gain) for row, gain in arms if row.setting == setting] for setting in settings]
+    alike = all([row.label for row, _ in panel] == [row.label for row, _ in by_setting[0]] for panel in by_setting)
+    reach = 1.08 * max(max(abs(gain.low), abs(gain.high)) for _, gain in arms) or 1.0
     for place, (axis, setting, panel) in enumerate(zip(axes[0], settings, by_setting, strict=True)):
         axis.set_title(setting, loc="left", fontsize=10, color=SOFT)
         axis.set_xlim(-reach, reach)
@@ -81,17 +72,17 @@ def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -
     return page.figure
 
 
-def _panel(axis: Axes, arms: list[ForestArm], *, labelled: bool) -> None:
-    for place, arm in enumerate(arms):
-        colour = {1: GAIN, 0: OPEN, -1: LOSS}[arm.sign]
+def _panel(axis: Axes, arms: list[Arm], *, labelled: bool) -> None:
+    for place, (_, gain) in enumerate(arms):
+        mean, colour = gain.difference, {1: GAIN, 0: OPEN, -1: LOSS}[gain.sign]
         if place % 2 == 0:
             axis.axhspan(place - 0.5, place + 0.5, color=BAND, linewidth=0, zorder=0)
-        axis.plot([arm.low, arm.high], [place, place], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
-        face = colour if arm.sign else "white"
-        axis.plot(arm.mean, place, "o", markersize=7, markerfacecolor=face, markeredgecolor=colour, markeredgewidth=1.6)
-        axis.text(1.02, place, signed(arm.mean), transform=axis.get_yaxis_transform(), va="center_baseline", fontsize=9)
+        axis.plot([gain.low, gain.high], [place, place], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
+        face = colour if gain.sign else "white"
+        axis.plot(mean, place, "o", markersize=7, markerfacecolor=face, markeredgecolor=colour, markeredgewidth=1.6)
+        axis.text(1.02, place, signed(mean), transform=axis.get_yaxis_transform(), va="center_baseline", fontsize=9)
     axis.axvline(0, color=INK, linewidth=1, zorder=1)
-    axis.set_yticks(range(len(arms)), [arm.label if labelled else "" for arm in arms])
+    axis.set_yticks(range(len(arms)), [row.label if labelled else "" for row, _ in arms])
     axis.set_ylim(len(arms) - 0.5, -0.5)
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if abs(value) > 1e-12 else "0")

@@ -12,7 +12,7 @@ from pydantic import Field
 from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
 from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, available
-from encore.products.slices import SlicePart
+from encore.products.slices import Read, SlicePart
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
@@ -77,19 +77,12 @@ def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) ->
     return {"label": label, "system": str(lineage), "inspections": found, "reads": [each["folder"] for each in found]}
 
 
-class InspectedModel(SlicePart):
-    """An inspection's folder, and the seed of the inspected model."""
-
-    seed: int
-    folder: str
-
-
 class FigureRow(SlicePart):
     """A system with what was found in it."""
 
     label: str
     system: str
-    inspections: list[InspectedModel] = []
+    inspections: list[Read] = []
 
     def names(self, seed: int | None = None) -> list[str]:
         """The first fields of a CSV line: label, lineage and seed (the first inspection's by default)."""
@@ -110,7 +103,7 @@ class InspectionsSlice(FigureSlice):
         return [read_inspection(row.inspections[0]) for row in self.rows]
 
 
-def read_inspection(inspected: InspectedModel) -> dict[str, Any]:
+def read_inspection(inspected: Read) -> dict[str, Any]:
     """What an inspection found.
 
     Raises:

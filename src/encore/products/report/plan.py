@@ -55,11 +55,7 @@ def report_plan(plan: Plan) -> dict[str, Any]:
             for name, table in sorted(plan.catalogue.tables.items())
             if table.reported and name not in tables
         },
-        "datasets": {
-            name: {"name": name, "note": note}
-            for name in plan.resolve.datasets
-            if (note := plan.resolve.dataset(name).fields.note)
-        },
+        "datasets": {name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
         "trials": _trials(plan),
     }
 

@@ -3,18 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.products.slices import Product, SlicePart
+from encore.products.slices import Product
 from encore.products.tables.layout import Layout
 from encore.storage import typed
 
 RESULTS = Path("results")
-
-
-class ReportDataset(SlicePart):
-    """What the catalogue calls a collection here, and what it replaces, if anything."""
-
-    name: str
-    note: str = ""
 
 
 class ReportSlice(Product):
@@ -29,7 +22,7 @@ class ReportSlice(Product):
     about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
     cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
-    datasets: dict[str, ReportDataset] = {}  # by the artifact's name without its digest
+    datasets: dict[str, str] = {}  # what each replaces, by its artifact's name without the digest
     trials: dict[str, dict[str, int]] = {}  # of how many tried values a step has its own, by field
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -58,7 +51,7 @@ class ReportSlice(Product):
 
     def note(self, dataset: str) -> str:
         """What a dataset replaces; empty where it replaces nothing."""
-        return self.datasets[dataset].note if dataset in self.datasets else ""
+        return self.datasets.get(dataset, "")
 
 
 def slug(text: str) -> str:
