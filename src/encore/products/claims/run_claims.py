@@ -1,13 +1,11 @@
 """The claims on runs: their slice of the plan read, every claim judged, one line a claim."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from encore.errors import EncoreError
 from encore.products.claims import pages
 from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
@@ -16,6 +14,7 @@ from encore.products.claims.estimates import Cells, Printed, Shares, WeightedVal
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
+from encore.products.figures.inspected import INSPECTION, read_inspection
 from encore.products.record import Builder
 from encore.products.slices import Product, Shape
 from encore.products.slices import SlicePart as Entry
@@ -29,7 +28,6 @@ from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
-INSPECTION = "inspection.json"
 COLUMNS = {
     "id": "The claim.",
     "paper": "Its paper's folder.",
@@ -183,15 +181,8 @@ def _point_values(points: Sequence[FigurePoint]) -> dict[tuple[str, str, str], l
 
 def _shares_found(request: CellRequest, k: str) -> CellValues:
     """The shares of inspections, each a mean over texts; without values per text only seeds vary."""
-    shares = []
-    for path in (Path(read.folder, INSPECTION) for read in request.reads):
-        try:
-            found = json.loads(path.read_text())["values"]
-            shares.append(next(float(one[request.value]) for one in found if str(one["k"]) == k))
-        except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-            raise EncoreError(
-                f"{path} has no {request.value} of the first {k} ({error!r}); run snakemake for it"
-            ) from error
+    found = (read_inspection(read)["values"] for read in request.reads)
+    shares = [next(float(one[request.value]) for one in values if str(one["k"]) == k) for values in found]
     return CellValues([read.seed for read in request.reads], shares)
 
 

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
 from encore.products.figures import style
@@ -123,11 +122,8 @@ def _place(point: CurvePoint, panel: CurvePanel) -> float:
 
 def _training_queries(point: CurvePoint) -> int:
     """The number of training queries: as requested, or all if the collection has fewer."""
-    path = Path(str(point.collection)) / STATISTICS
-    try:
-        there = int(json.loads(path.read_text())["splits"][point.train_split]["queries"])
-    except (OSError, ValueError, KeyError) as error:
-        raise EncoreError(f"{path} does not count the queries of {point.train_split!r} ({error})") from error
+    statistics = json.loads(Path(str(point.collection), STATISTICS).read_text())
+    there = int(statistics["splits"][point.train_split]["queries"])
     return there if point.queries is None else min(point.queries, there)
 
 

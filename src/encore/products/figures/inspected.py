@@ -13,7 +13,6 @@ from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
 from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, available
 from encore.products.slices import Read, SlicePart
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.config.lineage import Lineage
@@ -104,16 +103,8 @@ class InspectionsSlice(FigureSlice):
 
 
 def read_inspection(inspected: Read) -> dict[str, Any]:
-    """What an inspection found.
-
-    Raises:
-        EncoreError: it is missing or damaged.
-    """
-    path = Path(inspected.folder) / INSPECTION
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise EncoreError(f"{path} is not readable ({error}); {REMAKE}") from error
+    """What an inspection found."""
+    found: dict[str, Any] = json.loads(Path(inspected.folder, INSPECTION).read_text())
     return found
 
 

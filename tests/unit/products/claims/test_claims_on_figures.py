@@ -254,6 +254,3 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
         (line,) = csv.DictReader(file)
     assert (line["verdict"], line["inequalities"], line["seeds"]) == ("reproduced", "2", "5")
     assert float(line["estimate"]) == pytest.approx(0.22)
-    Path(points[0]["parts"][0]["reads"][0]["folder"], "inspection.json").write_text("{}")
-    with pytest.raises(EncoreError, match="has no of_text of the first 10"):
-        run_claims.write_run_claims(tmp_path / "claims.csv", given)

@@ -205,11 +205,12 @@ def test_nothing_to_draw_is_said(tmp_path, kind):
         known.write(tmp_path, known.slice.model_validate(content | COMMON))
 
 
-def test_a_lost_probe_and_a_wrong_slice_are_named(tmp_path):
-    rows = [{"label": "x", "system": "x", "inspections": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
-    kind = drawings.KINDS["heat"]
-    with pytest.raises(EncoreError, match=r"lost/inspection\.json is not readable"):
-        kind.write(tmp_path, kind.slice.model_validate({"name": "x", "kind": "heat", "rows": rows, **COMMON}))
+def test_of_an_inspection_the_one_file_that_is_read_is_verified(tmp_path):
+    content = {"name": "table4", "kind": "heat", "rows": inspections(tmp_path, CPDAE={}), **COMMON}
+    assert drawings.KINDS["heat"].slice.model_validate(content).reads() == {tmp_path / "CPDAE": ("inspection.json",)}
+
+
+def test_a_wrong_slice_is_named(tmp_path):
     slice_ = tmp_path / "slice.json"
     slice_.write_text(json.dumps({"kind": "pie"}))
     for path, says in ((slice_, "figures of kind 'pie' cannot be drawn"), (Path("nowhere.json"), "is missing")):

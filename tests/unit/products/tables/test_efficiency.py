@@ -6,6 +6,8 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.products.tables import formats
+from encore.products.tables.layout import Layout
+from encore.storage import manifest
 from tests.support.small_table import NUMERIC, entries_of, lines_of, notes_of, table_of, with_costs
 
 
@@ -35,8 +37,9 @@ def test_costs_are_shown_in_all_formats_and_never_bold(tmp_path: Path) -> None:
     assert sum("ms/query" in note for note in notes_of(shown)) == 1
 
 
-def test_a_damaged_measurement_is_one_clear_line(tmp_path: Path) -> None:
-    table = with_costs(tmp_path)
+def test_a_damaged_measurement_is_one_clear_line_before_the_table_is_made(tmp_path: Path) -> None:
+    table = Layout.model_validate(with_costs(tmp_path))
     (tmp_path / "latency-ict" / "latency.json").write_text('{"total": {}}')
-    with pytest.raises(EncoreError, match=r"latency-ict/latency\.json is not a measurement"):
-        table_of(table)
+    (files,) = [files for folder, files in table.reads().items() if folder == tmp_path / "latency-ict"]
+    with pytest.raises(EncoreError, match=r"latency-ict/latency\.json has 13 bytes, its manifest says"):
+        manifest.verify(tmp_path / "latency-ict", files)

@@ -21,7 +21,6 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid, Row
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -142,7 +141,7 @@ class CountSource(CellSource):
         """The number, under no seed; None where there is nothing to count.
 
         Raises:
-            EncoreError: what is counted is missing, damaged, or lacks the number.
+            EncoreError: what is counted lacks the number.
         """
         found = self.counted(Path(request.reads[0].folder), request.value) if request.reads else None
         return None if found is None else CellValues([None], [found])
@@ -168,15 +167,8 @@ def by_seed(request: CellRequest, read: Callable[[Path], float]) -> CellValues |
 
 
 def number_in(path: Path, name: str) -> float:
-    """A number of a JSON file.
-
-    Raises:
-        EncoreError: the file is missing or damaged, or lacks the number.
-    """
-    try:
-        return float(json.loads(path.read_text())[name])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} has no {name} ({error}); {REMAKE}") from error
+    """A number of a JSON file."""
+    return float(json.loads(path.read_text())[name])
 
 
 def lineage_of(plan: Plan, request: CellRequest) -> Lineage | None:

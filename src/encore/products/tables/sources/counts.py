@@ -12,7 +12,6 @@ from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CountSource, last_pretrained, lineage_of, number_in, optional
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -63,10 +62,7 @@ class Statistic(CountSource):
     def counted(self, folder: Path, name: str) -> float:
         """The number, named by its keys with full stops between them."""
         path = folder / STATISTICS
-        try:
-            found = dict(_numbers(json.loads(path.read_text())))
-        except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} has no statistics ({error}); {REMAKE}") from error
+        found = dict(_numbers(json.loads(path.read_text())))
         if name not in found:
             raise EncoreError(f"{path} has no number {name!r}{nearest(name, found)}")
         return found[name]
@@ -96,11 +92,7 @@ class Tokens(CountSource):
         """The mean of a token store's texts, special tokens not included; None for a store without texts."""
         import numpy as np
 
-        path = folder / f"{name}.offsets.npy"
-        try:
-            offsets = np.load(path, mmap_mode="r")
-        except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} is not part of a token store ({error}); {REMAKE}") from error
+        offsets = np.load(folder / f"{name}.offsets.npy", mmap_mode="r")
         return int(offsets[-1]) / (len(offsets) - 1) if len(offsets) > 1 else None
 
     def shown(self, value: float, unit: Unit) -> str:

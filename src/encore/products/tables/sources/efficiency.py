@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from encore.errors import EncoreError
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional, topics_of
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -45,12 +43,12 @@ class Efficiency(CellSource):
         """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement.
 
         Raises:
-            EncoreError: the record is missing or damaged, or has no such stage.
+            EncoreError: the record has no such stage.
         """
         if not request.reads:
             return None
         folder = Path(request.reads[0].folder)
-        record = read_latency(folder)
+        record = _record(folder)
         if request.value == SIZE:
             return CellValues([None], [record["index"]["bytes"] / MIB])
         times = record["total"] if request.value == LATENCY else _stage(folder, record, _part(request))
@@ -72,9 +70,7 @@ class Efficiency(CellSource):
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """How and on what costs were measured: one sentence for all, with each machine."""
         cells = grid.cells(own)
-        records = [
-            read_latency(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)
-        ]
+        records = [_record(Path(folder)) for folder in {one.folder for cell in cells for one in cell.reads}]
         if not records:
             return []
         machines = sorted({_machine(record) for record in records})
@@ -87,19 +83,8 @@ class Efficiency(CellSource):
         ]
 
 
-@cache
-def read_latency(folder: Path) -> dict[str, Any]:
-    """A measurement.
-
-    Raises:
-        EncoreError: it is missing or not one.
-    """
-    path = folder / FILE
-    try:
-        record: dict[str, Any] = json.loads(path.read_text())
-        float(record["total"]["median_ms"]), float(record["index"]["bytes"]), record["hardware"]["processor"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is not a measurement ({error}); {REMAKE}") from error
+def _record(folder: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((folder / FILE).read_text())
     return record
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from encore.errors import EncoreError
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources import base
-from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
@@ -68,18 +67,9 @@ class MaskedLoss(base.CellSource):
         return request.reading(found, plan.collection(request.dataset))
 
     def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
-        """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head.
-
-        Raises:
-            EncoreError: a measured loss is missing or damaged.
-        """
-        found = [_loss(Path(read.folder) / MASKED) for read in request.reads]
-        losses = [loss for loss in found if loss is not None]
-        return (
-            base.CellValues([read.seed for read in request.reads], losses)
-            if losses and len(losses) == len(found)
-            else None
-        )
+        """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head."""
+        losses = [json.loads(Path(read.folder, MASKED).read_text())["loss"] for read in request.reads]
+        return base.CellValues([read.seed for read in request.reads], losses) if losses and None not in losses else None
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
         """How the losses were measured, and which rows have none because their models have no vocabulary head."""
@@ -101,11 +91,3 @@ def _last(path: Path, term: str) -> float:
             f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
         )
     return float(points[-1, terms.index(term)])
-
-
-def _loss(path: Path) -> float | None:
-    try:
-        loss = json.loads(path.read_text())["loss"]
-        return None if loss is None else float(loss)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is not a measured loss ({error}); {REMAKE}") from error

@@ -45,11 +45,7 @@ class Vectors(base.CellSource):
         return request.reading(found, plan.collection(request.dataset))
 
     def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
-        """The number of each seed's model.
-
-        Raises:
-            EncoreError: an inspection is missing or damaged.
-        """
+        """The number of each seed's model."""
         return base.by_seed(request, lambda folder: base.number_in(folder / FILE, request.value))
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:
