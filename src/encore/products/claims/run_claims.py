@@ -10,7 +10,7 @@ from encore.products.claims import pages
 from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
-from encore.products.claims.estimates import Cells, Printed, Shares, WeightedValues
+from encore.products.claims.estimates import Cells, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
@@ -61,16 +61,6 @@ class Claimed(Entry):
     claim: Claim
 
 
-class Gap(Entry):
-    """A cell that has no value here, and why."""
-
-    table: str
-    setting: str
-    row: str
-    column: str
-    why: str
-
-
 class FigurePoint(Entry):
     """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
 
@@ -89,7 +79,7 @@ class ClaimsSlice(Product):
     figures: dict[str, list[FigurePoint]] = {}
     checkpoints: dict[str, dict[str, str]] = {}  # by table and system, by figure and line
     unavailable: dict[str, str] = {}
-    missing: list[Gap] = []
+    missing: list[dict[str, str]] = []  # cells that have no value here, each with its address and why
     spread: dict[str, float] = {}
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -111,9 +101,9 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     Raises:
         EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
     """
-    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
-    cells, printed = _cells(claims), _printed(claims.tables)
-    runs = RunValues(claims.shapes, cells, printed, claims.proxy_data, gaps, _shares(claims))
+    gaps = {Address(*(gap[part] for part in Address._fields)): gap["why"] for gap in claims.missing}
+    printed = _printed(claims.tables).get
+    runs = RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))
     origin = _origin(claims)
     lines, verdicts = {}, []
     for name, each in claims.claims.items():
@@ -186,27 +176,18 @@ def _shares_found(request: CellRequest, k: str) -> CellValues:
     return CellValues([read.seed for read in request.reads], shares)
 
 
-def _printed(tables: Mapping[str, Layout]) -> Printed:
+def _printed(tables: Mapping[str, Layout]) -> dict[Address, float]:
     """What the papers print in the cells of some tables, in the measures' own unit."""
-
-    @cache
-    def rows(table: str) -> reported.Reported:
-        return reported.read(tables[table].reported)
-
-    def value(address: Address) -> float | None:
-        if address.table not in tables:
-            return None
-        layout = tables[address.table]
-        row = next((row for row in layout.rows if (row.setting, row.id) == (address.setting, address.row)), None)
-        column = next((column for column in layout.columns if column.id == address.column), None)
-        if row is None or column is None:
-            return None
-        found = reported.found(rows(address.table), row.cells[column.id].reported, row.id)
-        if found is None or found.number is None:
-            return None
-        return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
-
-    return value
+    values = {}
+    for name, layout in tables.items():
+        lines = reported.read(layout.reported)
+        for row in layout.rows:
+            for column in layout.columns:
+                found = reported.found(lines, row.cells[column.id].reported, row.id)
+                if found is not None and found.number is not None:
+                    value = source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
+                    values[Address(name, row.setting, row.id, column.id)] = value
+    return values
 
 
 def _shares(claims: ClaimsSlice) -> Shares:
