@@ -7,6 +7,7 @@ another paper printed. ``{name}`` in a system, a dataset, a split or a reported 
 
 import re
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
@@ -156,29 +157,20 @@ class Table(Strict):
         return self
 
     @model_validator(mode="after")
-    def _take_means_of_what_has_one(self) -> "Table":
-        known = {column.id: column for column in self.columns}
+    def _compute_from_columns_of_measures(self) -> "Table":
+        averaged = {column.id for column in self.columns if SOURCES[column.source].averaged}
         for column in self.columns:
-            for part in column.mean_of:
-                if part not in known or not SOURCES[known[part].source].averaged:
+            for part in [column.gain.of] if column.gain else column.mean_of:
+                if part not in averaged:
                     raise ValueError(
-                        f"column {column.id!r}, mean_of: {part!r} is not a column of measures or of their mean"
+                        f"column {column.id!r}, {column.source}: {part!r} is not a column of measures or of their mean"
                     )
-            if column.id in _mean_parts(column, known):
-                raise ValueError(f"column {column.id!r} is a mean of itself")
-        return self
-
-    @model_validator(mode="after")
-    def _know_what_gains_are_over(self) -> "Table":
-        for column in (column for column in self.columns if column.gain):
-            assert column.gain is not None
-            own = next((other for other in self.columns if other.id == column.gain.of), None)
-            if own is None or not SOURCES[own.source].averaged:
-                raise ValueError(
-                    f"column {column.id!r}, gain: {column.gain.of!r} is not a column of measures or of their mean"
-                )
-            if column.gain.over not in {row.id for row in self.rows}:
+            if column.gain and column.gain.over not in {row.id for row in self.rows}:
                 raise ValueError(f"column {column.id!r}, gain: the table has no row {column.gain.over!r}")
+        try:
+            TopologicalSorter({column.id: column.mean_of for column in self.columns}).prepare()
+        except CycleError as error:
+            raise ValueError(f"column {error.args[1][0]!r} is a mean of itself") from error
         return self
 
     @model_validator(mode="after")
@@ -265,14 +257,4 @@ def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
             if inner in path:
                 raise ValueError(f"{{{inner}}} is filled with itself; let its `vars` be another text")
             waiting[inner] = (*path, inner)
-    return found
-
-
-def _mean_parts(column: ColumnEntry, known: dict[str, ColumnEntry]) -> set[str]:
-    """Every column that a column is a mean of, itself if there is a circle."""
-    found: set[str] = set()
-    waiting: Iterable[str] = column.mean_of
-    while waiting := [part for part in waiting if part not in found]:
-        found.update(waiting)
-        waiting = [part for name in waiting if name in known for part in known[name].mean_of]
     return found

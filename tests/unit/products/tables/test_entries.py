@@ -127,12 +127,19 @@ def mean(name: str, *parts: str) -> dict[str, Any]:
     return {"id": name, "label": name, "mean_of": list(parts)}
 
 
+def gain(of: str, over: str) -> dict[str, Any]:
+    return {"id": "g", "label": "g", "gain": {"of": of, "over": over}}
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
         ([RR, mean("m", "rr", "ndcg")], "'ndcg' is not a column of measures"),
         ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is not a column of measures"),
-        ([RR, mean("m", "n"), mean("n", "m")], "is a mean of itself"),
+        ([RR, mean("m", "n"), mean("n", "m")], "column 'm' is a mean of itself"),
+        ([RR, mean("a", "b"), mean("b", "rr", "c"), mean("c", "b")], "column 'b' is a mean of itself"),
+        ([RR, gain("n", "ict")], "column 'g', gain: 'n' is not a column of measures or of their mean"),
+        ([RR, gain("rr", "itc")], "column 'g', gain: the table has no row 'itc'"),
         ([RR, RR], "column 'rr' occurs twice"),
         ([RR | {"hidden": True, "primary": True}], "cannot be primary"),
         ([RR, mean("m", "rr") | {"primary": True}], "cannot be primary"),
