@@ -4,18 +4,17 @@ How close they are is in ``results/tables/<table>.reproduction.csv``, which ``re
 """
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from encore.config.run import ReleasedRun
-from encore.config.validation import nearest
+from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.slices import Read
 from encore.products.tables.planned import PlannedCell
 from encore.products.tables.sources.kinds import TESTED
-from encore.storage.files import contents
+from encore.storage.files import remembered_contents
 
 
 def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict[str, Any]]:
@@ -59,8 +58,9 @@ def reference_digests(content: dict[str, Any]) -> dict[str, Any]:
     Raises:
         EncoreError: one is missing.
     """
-    files = dict.fromkeys(one["run"] for one in content.get("references", ()))
-    return {"references_sha256": {file: _digest(*_state(content["name"], file)) for file in files}} if files else {}
+    files = {one["run"]: Path(one["run"]) for one in content.get("references", ())}
+    with explained(f"references of {content['name']}"):
+        return {"references_sha256": remembered_contents(files)} if files else {}
 
 
 def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
@@ -129,18 +129,3 @@ def _sharing(cell: PlannedCell, found: Sequence[PlannedCell]) -> list[PlannedCel
         for other in found
         if other.row is cell.row and other.column.source == TESTED and other.request.reads == cell.request.reads
     ]
-
-
-def _state(table: str, file: str) -> tuple[str, int, int]:
-    """The state of a file, which changes when another file replaces it."""
-    try:
-        state = Path(file).stat()
-    except OSError as error:
-        raise EncoreError(f"references of {table}: {file}: {error.strerror}; name a run in TREC's form") from error
-    return file, state.st_size, state.st_mtime_ns
-
-
-@cache
-def _digest(file: str, size: int, changed: int) -> str:
-    """A file is digested once for all the slices that the workflow requests."""
-    return contents({file: Path(file)})[file]

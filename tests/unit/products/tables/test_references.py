@@ -78,7 +78,7 @@ def test_a_released_run_is_in_the_digest_of_its_table_alone(make: Make, released
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (ICT | {"run": "nowhere.trec"}, "references of table1: nowhere.trec: No such file or directory; name a run"),
+        (ICT | {"run": "nowhere.trec"}, "references of table1: nowhere.trec: No such file or directory; give a file"),
         (ICT | {"row": "itc"}, "references.table1: no row 'itc' is built; did you mean ict"),
         (ICT | {"row": "ict"}, "row 'ict' is under BM25 negatives, Mined negatives; write `setting: ict`"),
         (ICT | {"column": "rr1"}, "there is no column 'rr1'; did you mean rr10"),
