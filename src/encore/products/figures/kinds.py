@@ -24,17 +24,9 @@ def read_entry(fields: dict[str, Any]) -> FigureEntry:
     return by_kind(fields, {name: kind.entry for name, kind in KINDS.items()}, "figure")
 
 
-def _typed(content: Any) -> FigureSlice:
-    """A figure's slice of the plan with the types of its kind."""
-    kind = content.get("kind") if isinstance(content, dict) else None
-    if kind not in KINDS:
-        raise ValueError(f"figures of kind {kind!r} cannot be drawn")
-    return KINDS[kind].slice.model_validate(content)
-
-
 def _build(folder: Path, figure: FigureSlice, products: Path) -> str:
     KINDS[figure.kind].write(folder, figure)
     return f"figure {figure.name}: {folder / figure.name}.png"
 
 
-BUILDER = Builder(_typed, _build)
+BUILDER = Builder(lambda content: KINDS[content["kind"]].slice.model_validate(content), _build)

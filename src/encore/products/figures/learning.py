@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from encore.errors import EncoreError
 from encore.products import loss_curves
 from encore.products.figures import style
 from encore.products.figures.style import GRID, INK, SOFT
@@ -31,10 +30,8 @@ def draw_learning(folder: Path, steps: StepsSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
-        EncoreError: the run has no pre-training step, or the curve of a model is missing or malformed.
+        EncoreError: the curve of a model is missing or malformed.
     """
-    if not steps.rows:
-        raise EncoreError(f"{steps.name}: the run has no pre-training step, so there is nothing to draw")
     curves = loss_curves.read_loss_curves(steps)
     loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
     with style.style():

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, field_validator
+from pydantic import AfterValidator
 
 from encore.products.slices import Read, SlicePart, Unit
 from encore.products.tables.grid import Column, Grid, Row, Significance
@@ -56,14 +56,6 @@ class Layout(Grid):
     texts: list[SearchedTexts] = []
     depth: int = 0  # ranks of our runs, where they are compared with released ones
     notes: list[str] = []
-
-    @field_validator("columns")
-    @classmethod
-    def _know_sources(cls, columns: list[Column]) -> list[Column]:
-        for column in columns:
-            if column.source not in SOURCES:
-                raise ValueError(f"column {column.id!r}: there is no source of values {column.source!r}")
-        return columns
 
     def settings(self) -> list[str]:
         """Settings in the order of their first rows."""

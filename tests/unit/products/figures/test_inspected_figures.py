@@ -1,16 +1,13 @@
 """Drawings say what was measured, are the same bytes twice, and name what is missing."""
 
 import csv
-import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.products import slices
 from encore.products.figures import curve, heat, style
 from encore.products.figures import kinds as drawings
 from encore.products.figures.curve import round_places
@@ -208,11 +205,3 @@ def test_nothing_to_draw_is_said(tmp_path, kind):
 def test_of_an_inspection_the_one_file_that_is_read_is_verified(tmp_path):
     content = {"name": "table4", "kind": "heat", "rows": inspections(tmp_path, CPDAE={}), **COMMON}
     assert drawings.KINDS["heat"].slice.model_validate(content).reads() == {tmp_path / "CPDAE": ("inspection.json",)}
-
-
-def test_a_wrong_slice_is_named(tmp_path):
-    slice_ = tmp_path / "slice.json"
-    slice_.write_text(json.dumps({"kind": "pie"}))
-    for path, says in ((slice_, "figures of kind 'pie' cannot be drawn"), (Path("nowhere.json"), "is missing")):
-        with pytest.raises(EncoreError, match=says):
-            slices.read(path, drawings.BUILDER.typed)

@@ -214,11 +214,6 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     assert not (tmp_path / "pretraining.png").exists()
 
 
-def test_nothing_to_draw_is_said(tmp_path):
-    with pytest.raises(EncoreError, match="nothing to draw"):
-        learning.draw_learning(tmp_path, StepsSlice(name="pretraining", rows=[]))
-
-
 # What is drawn
 
 
