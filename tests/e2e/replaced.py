@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 class ReplacedFields(PackingFields, PretrainStep):
     """Fields of the detection of replaced pieces."""
 
-    objective: Literal["replaced"]
     replaced_share: Share = Field(0.15, description="The share of a text's pieces that are replaced.")
 
 

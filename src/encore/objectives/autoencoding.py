@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 class AutoencodingFields(LayeredFields):
     """Fields of auto-encoding (BoW paper)."""
 
-    objective: Literal["autoencoding"]
     decoder_mask_ratio: Share = Field(
         0.50, description="The share of a text's tokens that are masked for the decoder; the default is RetroMAE's."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 class AutoregressionFields(LayeredFields):
     """Fields of auto-regression (BoW paper)."""
 
-    objective: Literal["autoregression"]
     attention_window: Positive | None = Field(
         None, description="The tokens that the decoder sees besides h, its own included; without it, all before."
     )

@@ -1,26 +1,19 @@
 """Body first selection: a sentence of an article's first section finds a passage of its body (Chang et al. 2020)."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 
-class BfsFields(PairFields):
-    """Fields of body first selection (Chang et al. 2020)."""
-
-    objective: Literal["bfs"]
-
-
-class Bfs(Pairs[BfsFields]):
+class Bfs(Pairs[PairFields]):
     """Query: a random sentence of the article's first section. Document: a chunk of another section of that article.
 
     An epoch takes each such chunk once. The first section is not a document: the aim is to look beyond one paragraph.
     """
 
-    Fields = BfsFields
+    Fields = PairFields
     reads_articles = True
     needed = "articles with a first section and others"
     impl = 3  # 2: the last layer computes [CLS] alone; 3: batches are random samples

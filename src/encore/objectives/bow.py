@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 class BowFields(MaskingFields):
     """Fields of bag-of-words prediction (BoW paper)."""
 
-    objective: Literal["bow"]
     mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     variant: Literal["code", "paper"] = Field(

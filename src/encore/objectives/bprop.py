@@ -138,8 +138,6 @@ def contrastive(document: np.ndarray, collection: np.ndarray, largest: float) ->
 class BpropFields(ContrastFields, PreferenceFields):
     """Fields of B-PROP."""
 
-    objective: Literal["bprop"]
-
 
 class Bprop(Preferences[BpropFields]):
     """A set is better the larger the contrastive weights of its words are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
-from encore.objectives.condenser import Headed, HeadedFields
+from encore.objectives.condenser import Condenser, CondenserFields
 from encore.objectives.parts.masked_texts import MaskedText
 
 if TYPE_CHECKING:
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 SPANS = 2
 
 
-class CocondenserFields(HeadedFields):
+class CocondenserFields(CondenserFields):
     """Fields of coCondenser."""
 
     contrasts_texts: ClassVar[bool] = True
-    objective: Literal["cocondenser"]
     contrast_weight: float = Field(1.0, ge=0, description="The weight of the contrast of spans.")
 
 
-class Cocondenser(Headed[CocondenserFields]):
+class Cocondenser(Condenser[CocondenserFields]):
     """Condenser's losses on both spans, and ``-log( exp(<h_1, h_2>) / sum_{k != 1} exp(<h_1, h_k>) )`` (Eq. 6, 7).
 
     k runs over all spans of the batch; products have neither norm nor temperature. A span is a text as other

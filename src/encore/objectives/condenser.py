@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class HeadedFields(MaskingFields):
-    """Fields of the objectives with Condenser's head; defaults are those of the released code."""
+class CondenserFields(MaskingFields):
+    """Fields of Condenser and coCondenser; defaults are those of the released code."""
 
     whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     head_layers: Positive = Field(2, description="The number of layers of the head.")
@@ -30,21 +30,17 @@ class HeadedFields(MaskingFields):
     mlm_weight: float = Field(1.0, ge=0, description="The weight of the encoder's own MLM loss (`late_mlm`).")
 
 
-class CondenserFields(HeadedFields):
-    """Fields of Condenser."""
-
-    objective: Literal["condenser"]
+F = TypeVar("F", bound=CondenserFields)
 
 
-F = TypeVar("F", bound=HeadedFields)
-
-
-class Headed(MaskedTexts[F]):
+class Condenser(MaskedTexts[F]):
     """``L_head + L_MLM``: the masked pieces, predicted from the head's states and from the encoder's (Eq. 5, 6).
 
     The head's layers read ``[h, e_1, ..., e_L]`` (Eq. 4): h is the pooled representation of the last layer, the state
     of [CLS] in the paper; e are the states behind ``early_layers``. Both losses share the vocabulary head.
     """
+
+    Fields = CondenserFields
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head, and new layers of the encoder's shape over h and the early states."""
@@ -80,12 +76,6 @@ class Headed(MaskedTexts[F]):
         head = layer_flops(encoder.config, self.fields.head_layers, *batch["ids"].shape)
         again = flops.mlm_head(encoder.config, len(batch["masked"]))
         return super().flops(encoder, batch) + flops.TRAINING * (head + again)
-
-
-class Condenser(Headed[CondenserFields]):
-    """Both losses on single texts."""
-
-    Fields = CondenserFields
 
 
 OBJECTIVE = Condenser

@@ -69,7 +69,6 @@ class CostaFields(MaskingFields):
     """Fields of COSTA."""
 
     contrasts_texts: ClassVar[bool] = True
-    objective: Literal["costa"]
     min_tokens: Positive = Field(
         64, description="The fewest word pieces of a text that is used; at 64 each text has a paragraph span."
     )

@@ -75,7 +75,6 @@ VIEWS = 2
 class CpdaeFields(MaskingFields):
     """Fields of CPDAE."""
 
-    objective: Literal["cpdae"]
     packing: Literal["article", "section"] = Field(
         "article", description="Whether a text is packed from the sentences of an article or of a section."
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class EnhancedFields(DecodingFields):
     """Fields of enhanced decoding (RetroMAE; BoW paper, Eq. 9)."""
 
-    objective: Literal["enhanced"]
     decoder_mask_ratio: Share = Field(
         0.50, description="The share of a text's tokens that each mask hides from the decoder."
     )

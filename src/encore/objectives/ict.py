@@ -1,7 +1,5 @@
 """Inverse cloze task: a sentence finds the rest of its passage (Lee et al. 2019; Chang et al. 2020, section 3)."""
 
-from typing import Literal
-
 import numpy as np
 from pydantic import Field
 
@@ -12,7 +10,6 @@ from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 class IctFields(PairFields):
     """Fields of the inverse cloze task (Lee et al. 2019; Chang et al. 2020)."""
 
-    objective: Literal["ict"]
     keep_sentence: Share = Field(
         0.0, description="The share of the documents that keep the query's sentence; 0.1 in ORQA."
     )

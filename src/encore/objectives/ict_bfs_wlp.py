@@ -1,6 +1,6 @@
 """The three tasks of the two-tower paper together, each a third of the pairs (Chang et al. 2020, section 3)."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -10,19 +10,13 @@ from encore.objectives.parts.pairs import PairChoice, Pairs
 from encore.objectives.wlp import Wlp
 
 
-class MixtureFields(IctFields):
-    """Fields of the mixture of ICT, BFS and WLP (Chang et al. 2020)."""
-
-    objective: Literal["ict_bfs_wlp"]  # type: ignore[assignment]
-
-
-class Mixture(Pairs[MixtureFields]):
+class Mixture(Pairs[IctFields]):
     """Tasks do not count by how many pairs they have: an epoch takes as many of each as the smallest task has.
 
     No two examples are drawn from the same pairs, so that those held out are never trained on.
     """
 
-    Fields = MixtureFields
+    Fields = IctFields
     reads_articles = True
     impl = 4  # 2: examples do not share pairs; 3: the last layer computes [CLS] alone; 4: batches are random samples
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from encore.objectives.base import ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
@@ -13,16 +13,10 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class MlmFields(MaskingFields):
-    """Fields of masked language modelling."""
-
-    objective: Literal["mlm"]
-
-
-class Mlm(MaskedTexts[MlmFields]):
+class Mlm(MaskedTexts[MaskingFields]):
     """``loss = -mean log p(masked piece | masked text)``; 15 % of the tokens, 80/10/10."""
 
-    Fields = MlmFields
+    Fields = MaskingFields
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss over masked pieces."""

@@ -1,7 +1,7 @@
 """PROP: word sets drawn from a document's language model, of which the likelier is preferred (WSDM'21, section 3)."""
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -131,8 +131,6 @@ def collection_model(
 
 class PropFields(PreferenceFields, LanguageModelFields):
     """Fields of PROP."""
-
-    objective: Literal["prop"]
 
 
 class Prop(Preferences[PropFields]):

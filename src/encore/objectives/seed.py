@@ -6,7 +6,7 @@ where the released one is a RoBERTa with another vocabulary: our ``seed`` is a s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 class SeedFields(DecodingFields):
     """Fields of SEED-Encoder."""
 
-    objective: Literal["seed"]
     decoder_layers: Positive = Field(3, description="The number of layers of the decoder.")
     attention_window: Positive = Field(
         2, description="The tokens that the decoder sees besides the first, its own included."

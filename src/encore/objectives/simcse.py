@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -28,7 +28,6 @@ class SimcseFields(TextFields):
     """Fields of SimCSE."""
 
     contrasts_texts: ClassVar[bool] = True
-    objective: Literal["simcse"]
     temperature: float = Field(0.05, gt=0, description="The number that cosines are divided by.")
     save_heads: tuple[str, ...] | None = Field(
         (), description="The modules that are saved: none, since the layer behind the pooling is for training only."

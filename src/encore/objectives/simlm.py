@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 class SimlmFields(MaskingFields):
     """Fields of SimLM."""
 
-    objective: Literal["simlm"]
     mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are replaced for the encoder.")
     whole_word: Literal[True] = Field(True, description="Words are replaced as a whole.")
     decoder_mask_ratio: Share = Field(

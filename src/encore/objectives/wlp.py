@@ -1,26 +1,18 @@
 """Wiki link prediction: a sentence of page A finds a passage of page B that links to A (Chang et al. 2020)."""
 
-from typing import Literal
-
 import numpy as np
 
 from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 
-class WlpFields(PairFields):
-    """Fields of wiki link prediction (Chang et al. 2020)."""
-
-    objective: Literal["wlp"]
-
-
-class Wlp(Pairs[WlpFields]):
+class Wlp(Pairs[PairFields]):
     """Query: a random sentence of the section that is linked to. Document: a chunk of the section that holds the link.
 
     An epoch takes each link once; of a long linking section a chunk is drawn. Links of a section to itself are left
     out.
     """
 
-    Fields = WlpFields
+    Fields = PairFields
     reads_articles = True
     needed = "links between sections of articles"
     impl = 3  # 2: the last layer computes [CLS] alone; 3: batches are random samples

@@ -44,6 +44,12 @@ def test_wrong_fields_are_refused_with_their_name(change: dict[str, Any], messag
         objectives.fields({**STEP, "objective": "ict", **change})
 
 
+@pytest.mark.parametrize("given", [{}, {"objective": None}, {"objective": "itc"}, {"objective": ["ict"]}])
+def test_a_step_without_a_known_objective_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(EncoreError, match=r"^objective .+ is unknown; .*\bict\b"):
+        objectives.fields(STEP | given)
+
+
 def test_importing_the_objectives_does_not_import_torch() -> None:
     code = "import sys; from encore import objectives; objectives.names(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -62,6 +68,7 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
 )
 def test_defaults_are_the_papers(name: str, expected: dict[str, Any]) -> None:
     fields = objectives.fields({**STEP, "objective": name}).model_dump()
+    assert fields["objective"] == name
     assert {key: fields[key] for key in expected} == expected
 
 
