@@ -20,7 +20,7 @@ from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.negatives import mining
-from encore.finetuning.queries import Example, training_queries
+from encore.finetuning.queries import Example, judged_queries
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan.catalogue import read_step
@@ -107,7 +107,7 @@ def planned(lineage: str, run: Path) -> Recipe:
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore(folders["tokens"]), Collection(folders["collection"])
-    queries = training_queries(step, collection, store, mining.read_negatives(folders["negatives"]))
+    queries = judged_queries(collection, store, mining.read_negatives(folders["negatives"]), **step.asked(0))
     expression = plan.resolve.dataset(step.collection).fields.splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)

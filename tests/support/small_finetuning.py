@@ -7,7 +7,7 @@ import torch
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.finetuning.queries import Query, training_queries
+from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.tasks import SCORERS, TASKS
 from encore.finetuning.whole_index import WholeIndex
 from encore.storage.document_ids import DocIds
@@ -85,16 +85,21 @@ def small_collection(folder):
     return Collection(folder)
 
 
+def queries_of(wanted, collection, store, negatives, positives=None, seed=0):
+    """The queries that a step learns from."""
+    return judged_queries(collection, store, negatives, **wanted.asked(seed), positives=positives)
+
+
 def made(store, collection, **changes):
     wanted = step(**changes)
-    return TASKS[wanted.loss](wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+    return TASKS[wanted.loss](wanted, queries_of(wanted, collection, store, NEGATIVES), store)
 
 
 def index_task(store, collection, **changes):
     """A task whose queries are searched in all passages, by random vectors of these."""
     wanted = step(**{"negatives": "index", "loss": "lambda", "depth": 6} | changes)
     passages = np.random.default_rng(8).normal(size=(PASSAGES, 8))
-    return WholeIndex(wanted, training_queries(wanted, collection, store, {}), store, passages)
+    return WholeIndex(wanted, queries_of(wanted, collection, store, {}), store, passages)
 
 
 def batch_of(task, indices, seed=0):

@@ -3,7 +3,7 @@
 The papers' recipes differ in these fields alone; docs/fine-tuning.md shows them side by side.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -198,6 +198,11 @@ class FinetuneStep(Step):
     def sample_of(self, seed: int) -> int:
         """The number of the sample of queries that a seed learns from: seeds differ in it as in all other chance."""
         return self.sample + SAMPLES * seed if self.queries else 0
+
+    def asked(self, seed: int) -> dict[str, Any]:
+        """The queries that a seed learns from: of which split, how many, which sample, and the negatives of each."""
+        sample, least = self.sample_of(seed), self.needed_negatives
+        return {"split": self.train_split, "queries": self.queries, "sample": sample, "least_negatives": least}
 
     @property
     def is_distillation(self) -> bool:

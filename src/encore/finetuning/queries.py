@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, sampled, topics
 from encore.data.judgments import highest_graded
 from encore.data.tokens import TokenStore
@@ -33,29 +32,6 @@ class Example:
     passages: list[int]
 
 
-def training_queries(
-    step: FinetuneStep,
-    collection: Collection,
-    store: TokenStore,
-    negatives: Negatives,
-    positives: Negatives | None = None,
-    seed: int = 0,
-    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
-) -> list[Query]:
-    """The judged queries of the step's training split, or the seed's sample of them.
-
-    Args:
-        positives: documents that are right for a query besides those of its highest grade.
-        excluded: documents that are no negatives of a query though unjudged, neither drawn nor in a batch.
-
-    Raises:
-        EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
-            store.
-    """
-    wanted = step.train_split, step.queries, step.sample_of(seed), step.needed_negatives
-    return judged_queries(collection, store, negatives, *wanted, positives, excluded)
-
-
 def judged_queries(
     collection: Collection,
     store: TokenStore,
@@ -69,8 +45,13 @@ def judged_queries(
 ) -> list[Query]:
     """The judged queries of a split that have negatives enough, or that sample of them.
 
+    Args:
+        positives: documents that are right for a query besides those of its highest grade.
+        excluded: documents that are no negatives of a query though unjudged, neither drawn nor in a batch.
+
     Raises:
-        EncoreError: as ``training_queries``.
+        EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
+            store.
     """
     judgments = collection.qrels(split)
     enough = [name for name in topics(collection, split) if len(negatives.get(name, ())) >= least_negatives]

@@ -19,7 +19,7 @@ from encore.finetuning import clusters
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.excluded import no_negatives
-from encore.finetuning.queries import Query, training_queries
+from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
@@ -75,9 +75,10 @@ def finetune(
     store, judged = TokenStore(tokens), Collection(collection)
     heads = checkpoint.load_heads(weights)
     encoder = _learner(step, embed.load_for_tokens(weights, store), heads, spec["seed"])
-    sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     excluded = no_negatives(judged, step.train_split, spec)
-    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"], excluded)
+    asked = step.asked(spec["seed"])
+    queries = judged_queries(judged, store, negatives, **asked, positives=positives, excluded=excluded)
     task = _task(step, queries, store, encoder, teacher_outputs, index)
     if step.clusters:
         assert clusterer is not None

@@ -10,7 +10,6 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.queries import training_queries
 from encore.models.inputs import PARTS
 from encore.models.memory import PartSize
 from encore.training.batches import BatchMaker
@@ -20,13 +19,14 @@ from tests.support.small_finetuning import (
     Lookup,
     batch_of,
     loss_by_definition,
+    queries_of,
     step,
 )
 
 
 @pytest.fixture
 def task(store, collection):
-    return Contrastive(step(), training_queries(step(), collection, store, NEGATIVES), store)
+    return Contrastive(step(), queries_of(step(), collection, store, NEGATIVES), store)
 
 
 def test_highest_grade_is_the_answer():
@@ -82,8 +82,8 @@ def test_queries_without_negatives_get_any_unjudged_passages(task):
 
 
 def test_a_sample_of_queries_is_taken_when_the_step_says_so(store, collection):
-    few = training_queries(step(queries=3), collection, store, NEGATIVES)
-    other = training_queries(step(queries=3, sample=1), collection, store, NEGATIVES)
+    few = queries_of(step(queries=3), collection, store, NEGATIVES)
+    other = queries_of(step(queries=3, sample=1), collection, store, NEGATIVES)
     assert len(few) == len(other) == 3
     assert few != other
 
@@ -91,23 +91,23 @@ def test_a_sample_of_queries_is_taken_when_the_step_says_so(store, collection):
 def test_a_sample_is_drawn_of_the_queries_that_have_negatives(store, collection):
     listed = {store.queries.names.find([name])[name] for name in NEGATIVES}
     for sample in range(20):
-        some = training_queries(step(queries=5, sample=sample, least_negatives=1), collection, store, NEGATIVES)
+        some = queries_of(step(queries=5, sample=sample, least_negatives=1), collection, store, NEGATIVES)
         assert len(some) == 5
         assert {query.row for query in some} <= listed
-    every = training_queries(step(least_negatives=1), collection, store, NEGATIVES)
+    every = queries_of(step(least_negatives=1), collection, store, NEGATIVES)
     assert {query.row for query in every} == listed, "q7, which no file lists, brings no random passages"
     with pytest.raises(EncoreError, match="as many as 4 negatives; lower `least_negatives`"):
-        training_queries(step(least_negatives=4), collection, store, NEGATIVES)
+        queries_of(step(least_negatives=4), collection, store, NEGATIVES)
 
 
 def test_batches_alone_need_no_negatives(store, collection):
     alone = step(negatives="none", least_negatives=1)
-    assert len(training_queries(alone, collection, store, {})) == 8
+    assert len(queries_of(alone, collection, store, {})) == 8
 
 
 def test_each_seed_learns_from_a_sample_of_its_own(store, collection):
     def rows(seed, **changes):
-        return {query.row for query in training_queries(step(**changes), collection, store, NEGATIVES, seed=seed)}
+        return {query.row for query in queries_of(step(**changes), collection, store, NEGATIVES, seed=seed)}
 
     drawn = [frozenset(rows(seed, queries=3)) for seed in range(12)]
     assert {len(each) for each in drawn} == {3}
@@ -143,7 +143,7 @@ def rows_of(task, batch):
 @pytest.mark.parametrize(("temperature", "exclude_relevant"), [(0.05, True), (1.0, True), (0.05, False)])
 def test_loss_is_the_one_by_definition(store, collection, temperature, exclude_relevant):
     wanted = step(temperature=temperature, exclude_relevant=exclude_relevant)
-    task = Contrastive(wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+    task = Contrastive(wanted, queries_of(wanted, collection, store, NEGATIVES), store)
     torch.manual_seed(1)
     encoder = Lookup()
     for indices in ([0, 1, 2, 3], [0, 2], [4], [7, 6, 5, 4, 3, 2, 1, 0]):
@@ -180,7 +180,7 @@ def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):
         [{"_id": name, "text": "a query"} for name in store.queries.names],
         {"train": [Judgment(*row) for row in rows]},
     )
-    queries = training_queries(step(), Collection(tmp_path), store, {"q0": {"d06": 1}, "q1": {"d06": 1}})
+    queries = queries_of(step(), Collection(tmp_path), store, {"q0": {"d06": 1}, "q1": {"d06": 1}})
     task = Contrastive(step(per_query=1), queries, store)
     _, batch = batch_of(task, [0, 1])
     encoder = Lookup()
@@ -192,4 +192,4 @@ def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):
 
 def test_what_is_missing_in_the_store_is_named(store, collection):
     with pytest.raises(EncoreError, match=r"'dXX'.*not in the token store"):
-        training_queries(step(), collection, store, {"q0": {"dXX": 1}})
+        queries_of(step(), collection, store, {"q0": {"dXX": 1}})

@@ -7,7 +7,6 @@ import torch
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.pairwise import Pairwise, PairwiseInBatch
-from encore.finetuning.queries import training_queries
 from tests.support.small_finetuning import (
     NEGATIVES,
     RECIPES,
@@ -16,6 +15,7 @@ from tests.support.small_finetuning import (
     loss_and_slope,
     loss_by_definition,
     made,
+    queries_of,
     step,
     vectors,
 )
@@ -80,7 +80,7 @@ def test_with_replacement_a_negative_comes_twice_and_no_stranger_comes(store, co
 def test_a_judged_negative_that_a_recipe_keeps_is_one(store, collection):
     """TCT-ColBERT's code leaves the answer among the negatives: the query then sees a copy of it as wrong."""
     wanted = step(exclude_judged=False, per_query=1)
-    queries = training_queries(wanted, collection, store, {f"q{i}": {f"d{i:02d}": 1} for i in range(8)})
+    queries = queries_of(wanted, collection, store, {f"q{i}": {f"d{i:02d}": 1} for i in range(8)})
     task = Contrastive(wanted, queries, store)
     examples, batch = batch_of(task, [3])
     assert examples[0].passages == [3, 3]
@@ -92,14 +92,14 @@ def test_queries_with_few_negatives_are_left_out(store, collection):
     every = {
         query: dict(list(drawn.items())[: 3 - number % 2]) for number, (query, drawn) in enumerate(NEGATIVES.items())
     }
-    few = training_queries(step(least_negatives=3), collection, store, every)
+    few = queries_of(step(least_negatives=3), collection, store, every)
     assert [query.row for query in few] == [0, 2, 4, 6]
     with pytest.raises(EncoreError, match="as many as 4 negatives"):
-        training_queries(step(least_negatives=4), collection, store, every)
+        queries_of(step(least_negatives=4), collection, store, every)
 
 
 def test_a_passage_that_answers_is_a_positive_and_never_a_random_negative(store, collection):
-    queries = training_queries(step(), collection, store, {}, {"q7": {"d09": 3, "d25": 40}})
+    queries = queries_of(step(), collection, store, {}, {"q7": {"d09": 3, "d25": 40}})
     task = Contrastive(step(), queries, store)
     assert (task.queries[7].positives, task.queries[7].relevant) == ((7, 9, 25), {7, 9, 25})
     drawn = [task.example(7, np.random.default_rng(seed)).passages for seed in range(100)]

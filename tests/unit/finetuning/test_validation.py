@@ -9,10 +9,9 @@ import torch
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import count_copies
 from encore.finetuning.negatives.excluded import no_negatives
-from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
 from encore.models import embed
-from tests.support.small_finetuning import Lookup, Texts, step, vectors
+from tests.support.small_finetuning import Lookup, Texts, queries_of, step, vectors
 
 
 def test_reciprocal_rank_by_hand():
@@ -52,7 +51,7 @@ def test_a_step_learns_from_and_validates_on_its_own_splits(store, tmp_path):
     own = Collection(tmp_path)
     for share, learned, looked_at in (("1", [0, 1], [2]), ("80", [2, 3], [0])):
         wanted = step(negatives="none", train_split=f"train-{share}", valid_split=f"valid-{share}")
-        assert [query.row for query in training_queries(wanted, own, store, {})] == learned
+        assert [query.row for query in queries_of(wanted, own, store, {})] == learned
         assert validation_pool(wanted, own, store).queries.tolist() == looked_at
 
 
