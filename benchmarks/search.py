@@ -17,7 +17,7 @@ from harness import comparison, figures, machine, record
 
 from encore.data.rankings import RunMatrices
 from encore.errors import EncoreError
-from encore.retrieval.dense import Shard, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.storage.document_ids import DocIds
 
 OURS, FAISS, PLAIN = "Encore", "FAISS, IndexFlatIP", "torch, one product and topk"
@@ -71,7 +71,7 @@ def _plain(passages: np.ndarray, queries: np.ndarray, depth: int) -> np.ndarray:
 def _ours(shard: Shard, queries: np.ndarray, depth: int) -> RunMatrices:
     """All that the stage ``search`` does with vectors: ties are ordered, and documents and queries have names."""
     with contextlib.redirect_stdout(io.StringIO()):  # the rate
-        return search_exact([shard], list(map(str, range(len(queries)))), queries, depth)
+        return Searcher([shard]).search(list(map(str, range(len(queries)))), queries, depth)
 
 
 def _apart(passages: np.ndarray, queries: np.ndarray, one: np.ndarray, other: np.ndarray) -> float:

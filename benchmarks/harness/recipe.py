@@ -25,7 +25,7 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan.catalogue import read_step
 from encore.products.catalogue import load_plan
-from encore.retrieval.dense import Shard, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.retrieval.encode import CollectionShard, encode
 from encore.training.batches import BatchMaker
 from encore.training.schedule import total_steps
@@ -80,7 +80,7 @@ class Recipe:
         index.add(passages)
         names = topics(self.collection, SPLIT)
         queries = self._embed(encoder.query_tower, names)
-        run = search_exact([Shard(index, self.store.passages.names)], names, queries, min(DEPTH, len(passages)))
+        run = Searcher([Shard(index, self.store.passages.names)]).search(names, queries, min(DEPTH, len(passages)))
         scores = judging.judge(run, self.collection, {"splits": {SPLIT: {MEASURE: self.expression}}})
         return float(scores[SPLIT, MEASURE].values.mean())
 

@@ -57,18 +57,16 @@ def answer_exactly(
     store, split, depth = TokenStore(tokens), spec["split"], spec["depth"]
     encoder = opened(spec, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
-    if subset is not None:
-        shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
+    members = nested_corpora.members(subset, spec["size"]) if subset else None
     names, queries = embedded(spec, encoder, store, collection)
-    passages = sum(len(shard) for shard in shards)
-    searcher = Searcher(shards, next(encoder.parameters()).device, spec.get("products", "fp32"))
+    searcher = Searcher(shards, next(encoder.parameters()).device, spec.get("products", "fp32"), members)
     run = searcher.search(names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output, run, header)
-    print(f"{len(names)} queries answered from {passages} passages", flush=True)
+    print(f"{len(names)} queries answered from {searcher.passages} passages", flush=True)
     print(speed_line(searcher.speed(), searcher.operations), flush=True)
-    return {"queries": len(names), "passages": passages}, searcher.speed()
+    return {"queries": len(names), "passages": searcher.passages}, searcher.speed()
 
 
 def speed_line(speed: dict[str, Any], operations: int) -> str:
@@ -115,15 +113,10 @@ def embed_queries(spec: dict[str, Any], encoder: Encoder, store: TokenStore, nam
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a collection: its vectors, and the document of each; ``kept`` are those that are searched, or all."""
+    """A part of a collection: its vectors, and the document of each."""
 
     index: faiss.Index
     documents: DocIds
-    kept: NDArray[np.bool_] | None = None
-
-    def __len__(self) -> int:
-        """The number of its vectors that are searched."""
-        return len(self.documents) if self.kept is None else int(self.kept.sum())
 
     @property
     def vectors(self) -> NDArray[np.float32] | NDArray[np.float16]:
@@ -134,13 +127,6 @@ class Shard:
             return codes.view(np.float16).reshape(exact.ntotal, exact.d)
         found: NDArray[np.float32] = faiss.rev_swig_ptr(exact.get_xb(), exact.ntotal * exact.d)
         return found.reshape(exact.ntotal, exact.d)
-
-
-def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:
-    """The same shards, of which only these documents are searched."""
-    names = DocIds.of(members)
-    kept = [names.rows(shard.documents) >= 0 for shard in shards]
-    return [Shard(shard.index, shard.documents, mask) for shard, mask in zip(shards, kept, strict=True)]
 
 
 def open_shard(folder: Path) -> Shard:
@@ -193,37 +179,32 @@ def _once_each(documents: DocIds, names: DocIds) -> bool:
     return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
 
 
-def search_exact(
-    shards: Sequence[Shard],
-    names: Sequence[str],
-    vectors: np.ndarray,
-    depth: int,
-    device: torch.device = CPU,
-    products: str = "fp32",
-) -> RunMatrices:
-    """The ``depth`` best documents of each query, by score, then by descending document id.
-
-    Args:
-        names: query ids.
-        vectors: float32 [queries, dimension], in the order of ``names``.
-        products: fp32, or tf32 or fp16, whose candidates are scored again.
-    """
-    return Searcher(shards, device, products).search(names, vectors, depth)
-
-
 class Searcher:
     """Shards, with what is the same for every batch of queries, on the device that multiplies."""
 
-    def __init__(self, shards: Sequence[Shard], device: torch.device = CPU, products: str = "fp32") -> None:
-        self.shards, self.device, self.products = shards, device, products
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        device: torch.device = CPU,
+        products: str = "fp32",
+        members: set[str] | None = None,
+    ) -> None:
+        """``products``: fp32, or tf32 or fp16, whose candidates are scored again; ``members``: all that is searched."""
+        self.shards, self.device, self.products = shards, device, products  # vectors are views of the shards
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
-        self.kept = _kept(shards)
+        self.kept = None if members is None else DocIds.of(members).rows(self.documents) >= 0
+        self.passages = len(self.documents) if self.kept is None else int(self.kept.sum())
         self.ranking = search_in(products, [shard.vectors for shard in shards], device)
         self.operations, self.seconds = 0, 0.0
 
     def search(self, names: Sequence[str], vectors: np.ndarray, depth: int) -> RunMatrices:
-        """The ``depth`` best documents of each query; arguments as of ``search_exact``."""
+        """The ``depth`` best documents of each query, by score, then by descending document id.
+
+        Args:
+            names: query ids.
+            vectors: float32 [queries, dimension], in the order of ``names``.
+        """
         started = time.monotonic()
         if not names:
             return RunMatrices.of({})
@@ -250,7 +231,7 @@ class Searcher:
 
         Batches of queries with a tie that is cut are searched again, whole, since rounding may depend on their number.
         """
-        size, passages, wanted = BATCH[self.device.type], sum(map(len, self.shards)), depth + SPARE
+        size, passages, wanted = BATCH[self.device.type], self.passages, depth + SPARE
         batches = np.split(vectors, range(size, len(vectors), size))
         found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         pending = list(range(len(batches)))
@@ -279,11 +260,3 @@ def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, place: np.ndarray)
     ties = np.cumsum(~same[tied])  # the number of each one's tie
     rows[tied] = rows[tied][np.lexsort((-place[rows[tied]], ties))]
     return scores[:, :depth], rows[:, :depth]
-
-
-def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:
-    """The vectors of all shards that are searched, or None for all."""
-    if all(shard.kept is None for shard in shards):
-        return None
-    every = [np.ones(len(shard), bool) if shard.kept is None else shard.kept for shard in shards]
-    return np.concatenate(every)

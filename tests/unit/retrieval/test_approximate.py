@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import approximate, indexing
-from encore.retrieval.dense import Shard, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
 from encore.storage.manifest import record
@@ -204,7 +204,7 @@ def exact(data, depth=20):
     vectors, documents, queries = data
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(vectors)
-    return search_exact([Shard(index, DocIds.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
+    return Searcher([Shard(index, DocIds.of(documents))]).search([f"q{n}" for n in range(len(queries))], queries, depth)
 
 
 def test_searching_further_finds_more_of_the_exact_answer(data):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from encore.errors import EncoreError
-from encore.retrieval.dense import LONG, SPARE, Searcher, Shard, open_shard, open_shards, search_exact, speed_line
+from encore.retrieval.dense import LONG, SPARE, Searcher, Shard, open_shard, open_shards, speed_line
 from encore.storage.document_ids import DocIds
 
 DIMENSION = 64
@@ -45,7 +45,7 @@ def data():
 def test_ranking_is_the_one_by_definition(data):
     vectors, documents, queries = data
     names = [f"q{i}" for i in range(40)]
-    run = search_exact([shard(vectors, documents)], names, queries, 20)
+    run = Searcher([shard(vectors, documents)]).search(names, queries, 20)
     assert list(run) == names
     for name, query in zip(names, queries, strict=True):
         assert run[name].documents == by_hand(vectors, documents, query, 20)
@@ -59,8 +59,8 @@ def test_shards_change_no_byte(data, cuts, depth):
     vectors, documents, queries = data
     queries = np.tile(queries, (52, 1))  # enough for FAISS to multiply matrices, and more than a batch
     names = [str(i) for i in range(len(queries))]
-    whole = search_exact([shard(vectors, documents)], names, queries, depth)
-    parts = search_exact(divided(vectors, documents, cuts), names, queries, depth)
+    whole = Searcher([shard(vectors, documents)]).search(names, queries, depth)
+    parts = Searcher(divided(vectors, documents, cuts)).search(names, queries, depth)
     for name in names:
         assert parts[name].documents == whole[name].documents
         assert parts[name].scores.tobytes() == whole[name].scores.tobytes()
@@ -73,7 +73,7 @@ def test_a_tie_at_the_cut_is_complete(cuts):
     vectors[:5, 0], vectors[5:305, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
     assert SPARE < 290
-    run = search_exact(divided(vectors, documents, cuts), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
+    run = Searcher(divided(vectors, documents, cuts)).search(["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
     assert run["q"].documents == ["d004", "d003", "d002", "d001", "d000", "d304", "d303", "d302", "d301", "d300"]
     assert run["q"].scores.tolist() == [2.0] * 5 + [1.0] * 5
 
@@ -84,7 +84,7 @@ def test_ties_at_many_ranks_go_to_the_higher_ids(depth):
     rng = np.random.default_rng(2)
     vectors, queries = (rng.integers(-1, 2, (count, DIMENSION)).astype(np.float32) for count in (1500, 70))
     documents, names = [f"d{number}" for number in rng.permutation(1500)], [f"q{i}" for i in range(70)]
-    run = search_exact([shard(vectors, documents)], names, queries, depth)
+    run = Searcher([shard(vectors, documents)]).search(names, queries, depth)
     for name, query in zip(names, queries, strict=True):
         assert run[name].documents == by_hand(vectors, documents, query, depth)
 
@@ -93,14 +93,14 @@ def test_zeros_of_both_signs_tie():
     vectors = np.zeros((3, DIMENSION), dtype=np.float32)
     vectors[1, 0], vectors[2, 0] = 1e-30, -1e-30
     query = np.full((1, DIMENSION), 1e-30, dtype=np.float32)
-    run = search_exact([shard(vectors, ["b", "c", "a"])], ["q"], query, 3)
+    run = Searcher([shard(vectors, ["b", "c", "a"])]).search(["q"], query, 3)
     assert run["q"].documents == ["c", "b", "a"]
     assert not np.signbit(run["q"].scores).any()
 
 
 def test_a_collection_smaller_than_the_depth_is_ranked_whole(data):
     vectors, documents, queries = data
-    run = search_exact(divided(vectors[:30], documents[:30], [7]), ["q"], queries[:1], 1000)
+    run = Searcher(divided(vectors[:30], documents[:30], [7])).search(["q"], queries[:1], 1000)
     assert sorted(run["q"].documents) == sorted(documents[:30])
 
 

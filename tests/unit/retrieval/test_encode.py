@@ -14,7 +14,7 @@ from encore.models import embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.memory import PartSize
-from encore.retrieval.dense import open_shards, search_exact
+from encore.retrieval.dense import Searcher, open_shards
 from encore.retrieval.encode import BLOCK, CollectionShard, encode
 from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_shard import write_shard
@@ -91,7 +91,7 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
             folders.append(tmp_path / f"{rows.start}-of-{count}")
             part = slice(rows.start, rows.stop)
             write_shard(folders[-1], passages.names[part], 16, [whole[part]], stored)
-        runs.append(search_exact(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
+        runs.append(Searcher(open_shards(folders[::-1], passages.names, 16)).search(names, queries, 50))
     for run in runs[1:]:
         for name in names:
             assert run[name].documents == runs[0][name].documents
@@ -131,7 +131,7 @@ def test_half_precision_takes_half_the_bytes_and_its_products_are_exact(tmp_path
     assert np.array_equal(shard.vectors, vectors.astype(np.float16))
     assert np.array_equal(shard.index.reconstruct_n(0, 3000), shard.vectors.astype(np.float32)), "as FAISS reads them"
     exact = queries.astype(np.float64) @ shard.vectors.astype(np.float64).T
-    run = search_exact([shard], [f"q{row}" for row in range(20)], queries, 10)
+    run = Searcher([shard]).search([f"q{row}" for row in range(20)], queries, 10)
     for row in range(20):
         assert run[f"q{row}"].documents == [documents[place] for place in np.argsort(-exact[row])[:10]]
 

@@ -10,7 +10,7 @@ import torch
 from encore.errors import EncoreError
 from encore.retrieval import inner_products as products
 from encore.retrieval import rescored, tiles
-from encore.retrieval.dense import Searcher, Shard, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.storage.document_ids import DocIds
 
 CPU = torch.device("cpu")
@@ -143,7 +143,7 @@ def test_rankings_have_the_same_bytes_in_any_shards_batches_and_precision(kind, 
         monkeypatch.setitem(products.BATCH, "cpu", batch)
         bounds = [0, *cuts, PASSAGES]
         parts = [shard(vectors[a:b], documents[a:b]) for a, b in pairwise(bounds)]
-        run = search_exact(parts, names, queries, depth, products=precision)
+        run = Searcher(parts, products=precision).search(names, queries, depth)
         for name, scores in zip(names, every, strict=True):
             best = sorted(zip(scores.tolist(), documents, strict=True), reverse=True)[:depth]
             assert run[name].documents == [document for _, document in best]

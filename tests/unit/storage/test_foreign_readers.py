@@ -13,7 +13,7 @@ import pytest
 
 from encore.data.runs import describe
 from encore.data.trec_runs import write_trec
-from encore.retrieval.dense import Shard, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.storage.document_ids import DocIds
 from tests.support.small_shard import write_shard
 
@@ -57,9 +57,8 @@ def test_an_index_folder_opens_in_pyserini(vectors, tmp_path):
     queries = np.random.default_rng(8).standard_normal((3, 6)).astype(np.float32)
     texts = [" ".join(map(str, query.tolist())) for query in queries]
     found = json.loads(output_of(sys.executable, "-c", PYSERINI, str(tmp_path), *texts, **environment))
-    ours = search_exact(
-        [Shard(faiss.read_index(str(tmp_path / "index")), DocIds.of(DOCUMENTS))], ["a", "b", "c"], queries, 5
-    )
+    index = faiss.read_index(str(tmp_path / "index"))
+    ours = Searcher([Shard(index, DocIds.of(DOCUMENTS))]).search(["a", "b", "c"], queries, 5)
     for theirs, ranking in zip(found, ours.values(), strict=True):
         assert [document for document, _ in theirs] == ranking.documents
         assert np.allclose([score for _, score in theirs], ranking.scores, atol=1e-6)
@@ -68,7 +67,7 @@ def test_an_index_folder_opens_in_pyserini(vectors, tmp_path):
 def test_a_run_passes_ir_measures(vectors, tmp_path):
     index = faiss.IndexFlatIP(6)
     index.add(vectors)
-    run = search_exact([Shard(index, DocIds.of(DOCUMENTS))], ["q1", "q2"], vectors[[3, 9]], 30)
+    run = Searcher([Shard(index, DocIds.of(DOCUMENTS))]).search(["q1", "q2"], vectors[[3, 9]], 30)
     write_trec(tmp_path / "run.trec.gz", run, describe("ours", collection="c", split="test", retrieval=[]))
     first, second = run["q1"].documents[2], run["q2"].documents[0]
     (tmp_path / "qrels.txt").write_text(f"q1 0 {first} 1\nq2 0 {second} 1\nq3 0 d1 1\n")

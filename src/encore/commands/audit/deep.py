@@ -168,10 +168,10 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     store = TokenStore(inputs["tokens"][0])
     encoder = dense.opened(spec, inputs["models"][0], store)
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
-    if "subsets" in inputs:
-        shards = dense.restricted(shards, nested_corpora.members(inputs["subsets"][0], spec["size"]))
+    members = nested_corpora.members(inputs["subsets"][0], spec["size"]) if "subsets" in inputs else None
     vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
-    return dense.search_exact(shards, chosen, vectors, spec["depth"], device, spec.get("products", "fp32"))
+    searcher = dense.Searcher(shards, device, spec.get("products", "fp32"), members)
+    return searcher.search(chosen, vectors, spec["depth"])
 
 
 def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:

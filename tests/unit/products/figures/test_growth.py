@@ -16,7 +16,7 @@ from encore.products.catalogue import load_catalogue
 from encore.products.figures.plan import figure_plan
 from encore.products.targets import check_target, everything_declared
 from encore.retrieval import nested_corpora
-from encore.retrieval.dense import Shard, restricted, search_exact
+from encore.retrieval.dense import Searcher, Shard
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer
 from tests.support.shipped import run_file
@@ -92,22 +92,22 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
         index = faiss.IndexFlatIP(16)
         index.add(vectors[a:b])
         shards.append(Shard(index, DocIds.of(documents[a:b])))
-    run = search_exact(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
+    run = Searcher(shards, members=members).search([str(n) for n in range(25)], queries, 20)
     for number, query in enumerate(queries):
         products = vectors.astype(np.float64) @ query.astype(np.float64)
         pairs = [(p, d) for p, d in zip(products.tolist(), documents, strict=True) if d in members]
         assert run[str(number)].documents == [name for _, name in sorted(pairs, reverse=True)[:20]]
-    whole = search_exact(shards, ["q"], queries[:1], 20)["q"]
-    everything = search_exact(restricted(shards, set(documents)), ["q"], queries[:1], 20)["q"]
+    whole = Searcher(shards).search(["q"], queries[:1], 20)["q"]
+    everything = Searcher(shards, members=set(documents)).search(["q"], queries[:1], 20)["q"]
     assert everything.documents == whole.documents
 
 
 def test_a_part_smaller_than_the_depth_is_ranked_whole():
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
-    (held,) = restricted([Shard(index, DocIds.of(["a", "b", "c", "d"]))], {"b", "d"})
-    assert len(held) == 2
-    assert search_exact([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
+    held = Searcher([Shard(index, DocIds.of(["a", "b", "c", "d"]))], members={"b", "d"})
+    assert held.passages == 2
+    assert held.search(["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
 
 
 # Plans
