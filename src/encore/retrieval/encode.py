@@ -5,7 +5,6 @@ never reach over a block. So the vectors are the same bytes for any number of sh
 """
 
 import struct
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,10 @@ from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.storage.files import canonical, replacing, write_bytes
 from encore.storage.manifest import MANIFEST, NAME, VECTORS, describe
+from encore.storage.progress import Progress
 from encore.storage.sealed import SealedBlocks
 from encore.training import machine
 
-SECONDS = 10.0  # between two lines of progress
 BLOCK = 1024  # passages; tiles of exact search have as many, so shards hold whole ones
 STORED = {"fp32": "<f4", "fp16": "<f2"}
 
@@ -64,11 +63,10 @@ def encode(
     """
     rows = np.array(part.rows(len(passages)), dtype=np.int64)
     done = min(first * BLOCK, len(rows))
-    progress = EncodingProgress(len(rows), done=done)
+    progress = Progress("encoding", "passages", len(rows), done)
     blocks = (rows[start : start + BLOCK] for start in range(done, len(rows), BLOCK))
     for block in embed.embed_blocks(encoder, passages, blocks, length):
-        done += len(block)
-        progress.show(done)
+        progress.more(len(block))
         yield block
 
 
@@ -143,22 +141,3 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
     with replacing(folder / "index") as temporary:
         faiss.write_index(index, str(temporary))
     write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
-
-
-class EncodingProgress:
-    """Prints how many passages are done, the rate and the time left, at most every 10 seconds and at the end."""
-
-    def __init__(self, total: int, unit: str = "passages", done: int = 0) -> None:
-        """``done`` of them are from an earlier attempt."""
-        self.total, self.unit, self.already = total, unit, done
-        self.began = self.printed = time.monotonic()
-
-    def show(self, done: int) -> None:
-        """Print the progress if the last line is 10 seconds old or all is done; ``done`` counts from the start."""
-        now = time.monotonic()
-        if now - self.printed < SECONDS and done < self.total:
-            return
-        self.printed = now
-        rate = (done - self.already) / max(now - self.began, 1e-9)
-        left = (self.total - done) / rate
-        print(f"{done}/{self.total} {self.unit}  {rate:.0f} {self.unit}/s  {left:.0f} s left", flush=True)

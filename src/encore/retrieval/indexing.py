@@ -21,11 +21,12 @@ from encore.config.index_types import Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
 from encore.retrieval import lists_on_gpu
 from encore.retrieval.dense import Shard, faiss_speed, open_shard
-from encore.retrieval.encode import CollectionShard, EncodingProgress, write_index
+from encore.retrieval.encode import CollectionShard, write_index
 from encore.storage import sealed
 from encore.storage.document_ids import DocIds
 from encore.storage.files import full_digest
 from encore.storage.manifest import MANIFEST, describe
+from encore.storage.progress import Progress
 
 PIECE = 2**15  # vectors that are added together
 SAVED = 600  # seconds between two savings of a graph
@@ -121,11 +122,11 @@ def _grow(fields: Hnsw, parts: Sequence[np.ndarray], state: Path) -> tuple[faiss
     count = sum(map(len, parts))
     index = _begun(fields, parts, state)
     already, saved = index.ntotal, time.monotonic()
-    progress = EncodingProgress(count, "vectors", already)
+    progress = Progress("indexing", "vectors", count, already)
     for piece in _pieces(parts, PIECE, already):
         index.hnsw.rng = graphs.RandomGenerator(SEED + index.ntotal // PIECE)
         index.add(piece)
-        progress.show(index.ntotal)
+        progress.at(index.ntotal)
         if time.monotonic() - saved > SAVED and index.ntotal < count:
             written = graphs.VectorIOWriter()
             _make_room(written.data, 4 * index.hnsw.neighbors.size() + 16 * count)

@@ -11,7 +11,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.scorer import Scorer, ScoreState
-from encore.retrieval.encode import EncodingProgress
+from encore.storage.progress import Progress
 from encore.training import machine
 
 LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below
@@ -66,7 +66,7 @@ def rerank(
             f"{error} is in the run, but not in the token store; make both from the same collection"
         ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    scores = scorer.score(rows[:, 0], rows[:, 1], EncodingProgress(len(rows), "pairs").show, kept)
+    scores = scorer.score(rows[:, 0], rows[:, 1], Progress("reranking", "pairs", len(rows)).at, kept)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
     reordered = {
         name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])

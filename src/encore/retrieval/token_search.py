@@ -19,9 +19,9 @@ from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import SPARE, ordered
-from encore.retrieval.encode import EncodingProgress
 from encore.retrieval.ranking import BEST
 from encore.storage.document_ids import DocIds
+from encore.storage.progress import Progress
 from encore.training import machine
 
 BLOCK = 2048  # passages whose vectors are held at once
@@ -69,13 +69,13 @@ def best(
     parts = [np.arange(first, min(first + TOGETHER, len(queries))) for first in range(0, len(queries), TOGETHER)]
     groups = [[asked.padded(few) for few in np.array_split(part, -(-len(part) // QUERIES[device]))] for part in parts]
     kept = [BEST[device](min(wanted, passages)) for _ in parts]
-    progress = EncodingProgress(passages, "passages")
+    progress = Progress("comparing", "passages", passages)
     for first in range(0, passages, BLOCK):
         rows = np.arange(first, min(first + BLOCK, passages))
         block = scorer.passages(rows).padded(np.arange(len(rows)))
         for group, found in zip(groups, kept, strict=True):
             found.add(torch.cat([max_sim(*few, *block) for few in group]).float(), first)
-        progress.show(int(rows[-1]) + 1)
+        progress.more(len(rows))
     hits = [tuple(each.cpu().numpy() for each in found.found()) for found in kept]
     scores, places = (np.concatenate(side) for side in zip(*hits, strict=True))
     return scores, places

@@ -99,12 +99,12 @@ def graph_in_pieces(data, tmp_path, monkeypatch):
     def make(name, pieces=99, fields=TYPES["hnsw"], given=usual):
         left = iter(range(pieces))
 
-        def show(progress, done):
+        def said(progress, done):
             if next(left, None) is None:
                 raise KilledError
 
         with monkeypatch.context() as patch:
-            patch.setattr(indexing.EncodingProgress, "show", show)
+            patch.setattr(indexing.Progress, "at", said)
             try:
                 indexing.make_index({"index": fields}, given, tmp_path / name, tmp_path / f"state of {name}")
             except KilledError:

@@ -103,7 +103,7 @@ def index(home, model):
         home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--state", "state", "--output", "index"
     )
     assert not (home / "state").exists()
-    assert "64/64 passages" in printed
+    assert "encoding: 64 of 64 passages, " in printed
     return home / "index"
 
 

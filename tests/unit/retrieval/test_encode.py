@@ -157,7 +157,7 @@ def test_a_diverged_model_is_one_clear_line(passages):
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
     list(encode(encoder, passages, CollectionShard(2, 3), LENGTH))
-    assert capsys.readouterr().out.startswith("60/60 passages  ")
+    assert capsys.readouterr().out.startswith("encoding: 60 of 60 passages, ")
 
 
 def test_preparing_and_opening_import_no_compiler():

@@ -123,10 +123,16 @@ def test_vectors_of_another_length_precision_or_model_are_not_gone_on_from(
 
 
 def test_progress_counts_the_rate_of_this_attempt(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = encode.EncodingProgress(100, done=90)
-    progress.began -= 10
-    progress.show(100)
-    assert capsys.readouterr().out == "100/100 passages  1 passages/s  0 s left\n"
+    progress = encode.Progress("encoding", "passages", 4000, done=3000)
+    progress._began -= 5
+    progress.more(500)
+    assert capsys.readouterr().out == "", "a line a minute"
+    progress._told -= 60
+    progress.more(100)
+    assert capsys.readouterr().out == "encoding: 3,600 of 4,000 passages, 120 a second, 3 s left\n"
+    progress._began -= 5
+    progress.more(400)
+    assert capsys.readouterr().out == "encoding: 4,000 of 4,000 passages, 100 a second, 0 s left\n", "the last at once"
 
 
 def test_the_store_is_what_these_tests_take_it_for(home: Path) -> None:
