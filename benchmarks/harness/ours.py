@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -17,7 +18,7 @@ from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.base import Objective
 from encore.training.randomness import generator
-from encore.training.task import Arrays, Subset
+from encore.training.task import Arrays
 from harness.setting import Setting, device
 from harness.steps import Steps, measured
 from harness.timing import Seconds, time_of
@@ -48,7 +49,7 @@ class Ours:
         self.name, self.setting = name, setting
         self.step = step_of(objective, fields, setting)
         self.task = load(self.step, store)
-        self.texts = self.task.indices()[: setting.steps * setting.batch]
+        self.texts = np.arange(len(self.task))[: setting.steps * setting.batch]
         if len(self.texts) < setting.steps * setting.batch:
             raise EncoreError(f"only {len(self.task)} of the made-up texts can be used")
         self.encoder = copy.deepcopy(encoder)
@@ -61,8 +62,8 @@ class Ours:
 
     def measure(self) -> None:
         """An epoch that only warms up, and one that counts; and making a batch."""
-        some, count, numerics = Subset(self.task, self.texts), self.setting.steps, self.setting.numerics()
-        self.turns.append(measured(some, self.encoder, self.heads, self.step, numerics, count, count))
+        given, count = (self.task, self.encoder, self.heads, self.step, self.setting.numerics()), self.setting.steps
+        self.turns.append(measured(*given, warm=count, count=count, learned=self.texts))
         self.data.append(time_of(lambda: self.arrays(len(self.data))))
 
     def arrays(self, epoch: int = 0) -> Arrays:

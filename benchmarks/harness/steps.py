@@ -10,13 +10,14 @@ from statistics import mean
 from typing import Any, NamedTuple
 from unittest import mock
 
+import numpy as np
 import torch
 from torch import nn
 
 from encore.config.entries import Step
 from encore.models.encoder import Encoder
 from encore.training import loop
-from encore.training.task import Arrays, Subset, Task
+from encore.training.task import Arrays, Task
 from harness import timing
 from harness.figures import rounded
 
@@ -56,30 +57,37 @@ class Steps(NamedTuple):
         return found | ({"tokens_at_once": self.tokens} if self.tokens else {})
 
 
-class Noted(Subset):
-    """A task that notes when its training has a batch, and when all of a step is launched.
+class Notes:
+    """When the training of a task has a batch, and when all of a step is launched.
 
     The loop asks for the weights of the terms as soon as a batch is there, and for its operations as soon as the
     backward pass was called.
     """
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, task.indices())
+    def __init__(self) -> None:
         self.came: list[timing.Seconds] = []
         self.launched: list[float] = []
         self.operations: list[float] = []
 
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        self.came.append(timing.clock())
-        return super().loss_weights(progress)
+    @contextmanager
+    def of(self, kind: type[Task]) -> Iterator[None]:
+        """Inside, what is noted is of a task of this class."""
+        own_weights, own_flops = kind.loss_weights, kind.flops
 
-    def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        if len(self.launched) < len(self.came):
-            self.launched.append(timing.clock().wall)
-            self.operations.append(0.0)
-        operations = super().flops(encoder, batch)
-        self.operations[-1] += operations
-        return operations
+        def loss_weights(task: Task, progress: float) -> dict[str, float]:
+            self.came.append(timing.clock())
+            return own_weights(task, progress)
+
+        def flops(task: Task, encoder: Encoder, batch: Arrays) -> float:
+            if len(self.launched) < len(self.came):
+                self.launched.append(timing.clock().wall)
+                self.operations.append(0.0)
+            operations = own_flops(task, encoder, batch)
+            self.operations[-1] += operations
+            return operations
+
+        with mock.patch.object(kind, "loss_weights", loss_weights), mock.patch.object(kind, "flops", flops):
+            yield
 
 
 def measured(
@@ -91,6 +99,7 @@ def measured(
     warm: int,
     count: int,
     workers: int = 0,
+    learned: np.ndarray | None = None,
 ) -> Steps:
     """Train for some steps, of which the first are not counted. Weights are changed in place.
 
@@ -98,13 +107,14 @@ def measured(
         warm: steps that are not counted.
         count: steps that are.
         workers: processes that make batches.
+        learned: numbers of the examples, ascending; all without.
     """
-    noted, waits = Noted(task), list[float]()
+    noted, waits = Notes(), list[float]()
     longer = step.model_copy(update={"steps": warm + count + 1})
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    with tempfile.TemporaryDirectory() as state, _noting_waits(waits):
-        done = loop.train(noted, encoder, heads, longer, 0, Path(state), numerics, workers=workers)
+    with tempfile.TemporaryDirectory() as state, _noting_waits(waits), noted.of(type(task)):
+        done = loop.train(task, encoder, heads, longer, 0, Path(state), numerics, learned=learned, workers=workers)
     spent = [launched - came.wall for came, launched in zip(noted.came, noted.launched, strict=True)]
     return Steps(
         seconds=(noted.came[-1] - noted.came[warm]) / count,

@@ -46,12 +46,12 @@ def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int)
     """Steps until the budget is spent, to the nearest; the operations of ``head_warmup`` come before them."""
     encoder = checkpoint.load_encoder(inputs["weights"])
     objective: Any = objectives.load(step.objective)(step, TokenStore(inputs["tokens"]), inputs.get("prepared"))
-    task, _ = held_out.hold_out(objective, step.held_out)
-    whole, maker = MicroBatch(PartSize(step.batch)), BatchMaker(task, step.batch, seed)
+    learned, _ = held_out.hold_out(objective, step.held_out)
+    whole, maker = MicroBatch(PartSize(step.batch)), BatchMaker(objective, step.batch, seed, learned=learned)
 
     def costs() -> Iterator[float]:
         for batch in maker.batches(0, whole):
-            yield sum(task.flops(encoder, part.arrays) for part in batch.parts)
+            yield sum(objective.flops(encoder, part.arrays) for part in batch.parts)
 
     spent = sum(islice(costs(), step.head_warmup))
     for number, cost in enumerate(costs()):

@@ -38,10 +38,10 @@ class RetrievalTask(Task):
     def __len__(self) -> int:
         return len(self.queries)
 
-    def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
+    def order(self, count: int, batch: int, seed: int, epoch: int) -> np.ndarray:
         """By chance, or by cluster."""
         if self.clusters is None:
-            return super().order(batch, seed, epoch)
+            return super().order(count, batch, seed, epoch)
         return order_by_cluster(self.clusters, batch, seed, epoch)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:

@@ -11,25 +11,25 @@ from encore.training.batches import by_size, split_batch
 from encore.training.distributed import ALONE
 from encore.training.gradients import TrainingModels, measure_losses
 from encore.training.randomness import generator
-from encore.training.task import Subset, Task
+from encore.training.task import Task
 
 FEWEST = 50  # examples of a task that can spare some
 MOST = 256  # examples held out: enough for a curve
 POINTS = 10  # times that losses are measured, about, besides before the first step
 
 
-def hold_out(task: Task, share: float) -> tuple[Task, Subset | None]:
-    """Split a task into training and held-out examples (None for these if it has 50 examples or fewer).
+def hold_out(task: Task, share: float) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers of a task's training and of its held-out examples, ascending (None for these if it has 50 or fewer).
 
     Which examples are held out depends on their numbers alone, so it is the same for every seed.
     """
     count = min(max(1, round(share * len(task))), MOST)
+    indices = np.arange(len(task))
     if share == 0 or len(task) <= FEWEST:
-        return task, None
-    indices = task.indices()
+        return indices, None
     chosen = np.zeros(len(indices), dtype=bool)
     chosen[np.argsort(_scattered(indices), kind="stable")[:count]] = True
-    return Subset(task, indices[~chosen]), Subset(task, indices[chosen])
+    return indices[~chosen], indices[chosen]
 
 
 def _scattered(indices: np.ndarray) -> np.ndarray:
@@ -45,14 +45,15 @@ def is_due(step: int, total: int) -> bool:
     return step in {round(total * point / POINTS) for point in range(POINTS + 1)}
 
 
-def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch: MicroBatch) -> dict[str, float]:
-    """The mean of the loss and of its terms over all examples of a task, by name.
+def held_out_losses(
+    models: TrainingModels, indices: np.ndarray, batch: int, micro_batch: MicroBatch
+) -> dict[str, float]:
+    """The mean of the loss and of its terms over examples of the models' task by number, by name.
 
     The same chance is drawn at every call, whatever the seed, so that losses differ by the weights alone. A contrast
     is within random batches of ``batch`` examples, as in training; the last one may be smaller.
     """
-    chance = partial(generator, 0, "held out")
-    indices = task.indices()
+    task, chance = models.task, partial(generator, 0, "held out")
     if task.has_contrast:
         indices = chance("order").permutation(indices)
     sizes = task.sizes(indices, chance)
@@ -64,15 +65,15 @@ def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch:
         chosen = slice(first, first + batch)
         examples = [task.example(index, chance(index)) for index in indices[chosen].tolist()]
         counts.append(len(examples))
-        measure = partial(_losses, models, task, examples, sizes[chosen], first)
+        measure = partial(_losses, models, examples, sizes[chosen], first)
         for name, value in micro_batch.fit(measure, sizes[chosen]).items():
             found.setdefault(name, []).append(float(value))
     return {name: float(np.average(values, weights=counts)) for name, values in found.items()}
 
 
 def _losses(
-    models: TrainingModels, task: Task, examples: list[Any], sizes: np.ndarray, first: int, size: PartSize
+    models: TrainingModels, examples: list[Any], sizes: np.ndarray, first: int, size: PartSize
 ) -> dict[str, Tensor]:
     """The terms of a batch that begins with example ``first`` of all."""
-    parts = split_batch(task, examples, sizes, size, ALONE, 0, "held out", first)
-    return measure_losses(models, parts, task.loss_weights(0.0))
+    parts = split_batch(models.task, examples, sizes, size, ALONE, 0, "held out", first)
+    return measure_losses(models, parts, models.task.loss_weights(0.0))

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -41,7 +42,8 @@ def train(
     validate: Validate | None = None,
     validate_every: int | None = None,
     checkpoint_seconds: float = 120.0,
-    watched: Task | None = None,
+    learned: np.ndarray | None = None,
+    watched: np.ndarray | None = None,
     workers: int = 0,
 ) -> Trained:
     """Minimise the task's loss; an interrupted training resumes from ``state`` and, on CPU, ends with the same bytes.
@@ -62,7 +64,8 @@ def train(
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
         checkpoint_seconds: a checkpoint is due after so much time.
-        watched: examples that are held out: their losses are measured about ten times and change nothing.
+        learned: numbers of the examples that are learned from, ascending; all without.
+        watched: of those that are held out: their losses are measured about ten times and change nothing.
         workers: processes that make batches ahead; they change nothing but time.
 
     Raises:
@@ -73,21 +76,22 @@ def train(
     machine.leave_room(device)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
     models, optimiser = TrainingModels(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
-    total = total_steps(step, len(task))
-    run = digest([type(task).__name__, step.model_dump(), len(task), seed, numerics])
+    count = len(task) if learned is None else len(learned)
+    total = total_steps(step, count)
+    run = digest([type(task).__name__, step.model_dump(), count, seed, numerics])
     done, best = _restore(checkpoint.load_checkpoint(state, run), model, optimiser)
 
     with process_group(device) as group, ExitStack() as until_done:
-        size = _part_size(done, step, len(task), numerics, group)
+        size = _part_size(done, step, count, numerics, group)
         micro_batch, watched_at_once = MicroBatch(size, group.largest, group.lead), MicroBatch(size)
         progress = TrainingProgress(done.steps, total, says=group.lead)
         due = checkpoint.Due(checkpoint_seconds) if group.lead else checkpoint.NEVER
         if not group.lead:
             watched = validate = None
-        if watched and not done.held_out:
+        if watched is not None and not done.held_out:
             _watch(watched, models, step, watched_at_once, done)
 
-        maker = BatchMaker(task, step.batch, seed, group)
+        maker = BatchMaker(task, step.batch, seed, group, learned)
         coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, workers, device)))
         for now, batch in zip(range(done.steps, total), done.timed(coming), strict=False):
             weights = task.loss_weights(now / total)
@@ -99,7 +103,7 @@ def train(
             done.count(values, len(batch.draw.indices), flops, total)
             done.micro_batch, done.micro_batch_tokens = micro_batch.size
             progress.step(done.steps, values, len(batch.draw.indices))
-            if watched and held_out.is_due(done.steps, total):
+            if watched is not None and held_out.is_due(done.steps, total):
                 _watch(watched, models, step, watched_at_once, done)
             if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
                 best = _validate(validate, encoder, model, done, best)
@@ -171,7 +175,7 @@ def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> 
     )
 
 
-def _watch(watched: Task, models: TrainingModels, step: Step, micro_batch: MicroBatch, done: Trained) -> None:
+def _watch(watched: np.ndarray, models: TrainingModels, step: Step, micro_batch: MicroBatch, done: Trained) -> None:
     """Note the losses on examples that are held out."""
     modules = (models.encoder, models.heads)
     for module in modules:

@@ -43,16 +43,9 @@ class Task(ABC):
     def __len__(self) -> int:
         """Examples in one epoch."""
 
-    def indices(self) -> np.ndarray:
-        """The numbers of the examples, int64 [len(self)] ascending, as ``example`` takes them.
-
-        They are all from 0 on, unless the task is a part of another.
-        """
-        return np.arange(len(self))
-
-    def order(self, batch: int, seed: int, epoch: int) -> np.ndarray:
-        """The examples of an epoch's batches, as places in ``indices``, int64 [batches, batch]: by chance."""
-        return epoch_order(len(self), batch, seed, epoch)
+    def order(self, count: int, batch: int, seed: int, epoch: int) -> np.ndarray:
+        """The batches of an epoch of ``count`` examples, as places among these, int64 [batches, batch]: by chance."""
+        return epoch_order(count, batch, seed, epoch)
 
     @abstractmethod
     def example(self, index: int, rng: np.random.Generator) -> Any:
@@ -169,59 +162,3 @@ def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
     """The weighted sum of scalar terms, a scalar, in the order of the weights; terms without a weight do not count."""
     total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]
     return total
-
-
-class Subset(Task):
-    """Some examples of a task. They keep their numbers, and with these the chance that belongs to them."""
-
-    def __init__(self, task: Task, indices: np.ndarray) -> None:
-        self.task = task
-        self._indices = indices
-
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def indices(self) -> np.ndarray:
-        """The numbers that these examples have in the whole task, int64 [len(self)]."""
-        return self._indices
-
-    def example(self, index: int, rng: np.random.Generator) -> Any:
-        """The task's own example of this number."""
-        return self.task.example(index, rng)
-
-    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
-        """As of the task."""
-        return self.task.sizes(indices, chance)
-
-    def tokens(self, examples: list[Any], sizes: np.ndarray) -> np.ndarray:
-        """As of the task."""
-        return self.task.tokens(examples, sizes)
-
-    def collate(self, examples: list[Any]) -> Arrays:
-        """As of the task."""
-        return self.task.collate(examples)
-
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """As of the task."""
-        return self.task.forward(encoder, heads, batch)
-
-    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
-        """As of the task."""
-        return self.task.batch_loss(embeddings)
-
-    @property
-    def has_contrast(self) -> bool:
-        """As of the task."""
-        return self.task.has_contrast
-
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        """As of the task."""
-        return self.task.loss_weights(progress)
-
-    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
-        """As of the task."""
-        return self.task.loss_denominators(batch)
-
-    def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As of the task."""
-        return self.task.flops(encoder, batch)

@@ -38,9 +38,8 @@ class Named:
 
 def batch_of(task: Any) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    found: dict[str, np.ndarray] = task.collate(
-        [task.example(int(i), rng) for i in task.indices()[: task.fields.batch]]
-    )
+    some = range(min(len(task), task.fields.batch))
+    found: dict[str, np.ndarray] = task.collate([task.example(i, rng) for i in some])
     return found
 
 

@@ -11,7 +11,6 @@ from torch import nn
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
-from encore.training.task import Subset
 from tests.support.batch_parts import in_parts
 from tests.support.small_finetuning import RECIPES, Lookup, index_task, loss_of, made, scorer_task, six_of
 from tests.support.small_teachers import small_task
@@ -85,7 +84,7 @@ def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(models: Tra
     expected = {name: weight.grad for name, weight in weights_of(models).items()}
     for weight in weights_of(models).values():
         weight.grad = None
-    parts = in_parts(Subset(task, np.arange(6)), examples, size)
+    parts = in_parts(task, examples, size)
     terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
     assert terms["loss"].item() == pytest.approx(whole.item(), rel=1e-10)
     found = {name: weight.grad for name, weight in weights_of(models).items()}

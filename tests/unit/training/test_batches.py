@@ -15,7 +15,7 @@ from encore.models.memory import MicroBatch, PartSize
 from encore.training.batches import WINDOW, Batch, BatchMaker
 from encore.training.distributed import ProcessGroup
 from encore.training.randomness import epoch_order, generator
-from encore.training.task import ForwardOutput, Subset, Task
+from encore.training.task import ForwardOutput, Task
 
 
 class Drawn(Task):
@@ -65,9 +65,11 @@ class Contrasted(Drawn):
 WHOLE = MicroBatch(PartSize(1000))
 
 
-def taken(task: Task, batch: int, seed: int, count: int, start: int = 0, **group: int) -> list[Batch]:
+def taken(
+    task: Task, batch: int, seed: int, count: int, start: int = 0, learned: np.ndarray | None = None, **group: int
+) -> list[Batch]:
     """Some batches of one process, or of another of several."""
-    maker = BatchMaker(task, batch, seed, ProcessGroup(**group))
+    maker = BatchMaker(task, batch, seed, ProcessGroup(**group), learned)
     return list(islice(maker.batches(start, WHOLE), count))
 
 
@@ -115,9 +117,9 @@ def test_only_examples_of_the_batch_are_made() -> None:
     assert len(task.made) == 8
 
 
-def test_examples_of_a_subset_keep_their_numbers_and_their_chance() -> None:
+def test_some_examples_of_a_task_keep_their_numbers_and_their_chance() -> None:
     chosen = np.array([2, 3, 5, 7, 11, 13, 17, 19])
-    found = taken(Subset(Drawn(20), chosen), 4, 1, 2)
+    found = taken(Drawn(20), 4, 1, 2, learned=chosen)
     assert {index for batch in found for index in numbers(batch)} == set(chosen.tolist())
     for index, value in [pair for batch in found for pair in zip(numbers(batch), drawn(batch), strict=True)]:
         assert value == generator(1, "example", 0, index).random()
@@ -163,8 +165,7 @@ def test_contrasted_examples_of_one_size_share_no_batch_and_each_batch_is_sorted
 @pytest.mark.parametrize("name", objectives.names())
 def test_objectives_contrast_examples_where_they_have_a_loss_of_the_batch(name: str) -> None:
     kind = objectives.load(name)
-    whole = Subset(object.__new__(kind), np.arange(3))
-    assert whole.has_contrast == (
+    assert object.__new__(kind).has_contrast == (
         name in {"bfs", "cocondenser", "costa", "cpdae", "ict", "ict_bfs_wlp", "simcse", "wlp"}
     )
 

@@ -20,13 +20,14 @@ from encore import objectives
 from encore.models import encoder as encoders
 from encore.models.packing import Packing, Rectangle
 from encore.models.transfer import to_device
+from encore.objectives.mlm import Mlm
 from encore.training import checkpoint, machine, vocabulary_loss
 from encore.training.batches import BatchPart
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.record import Trained
-from encore.training.task import ForwardOutput, Subset, Task
+from encore.training.task import ForwardOutput
 from tests.support import small_objective
 from tests.support.simulated_gpu import simulated_gpu
 
@@ -74,8 +75,8 @@ def trained(
     """The weights after a few steps on sixteen texts, on the device that there is."""
     task = task_of(name, steps, 8)
     encoder, heads = models_of(name, **(shape or {}))
-    few = Subset(task, np.arange(min(len(task), 16)))
-    train(few, encoder, heads, task.fields, 0, folder, {"precision": "fp32", "threads": 1} | (numerics or {}), **given)
+    given = {"learned": np.arange(min(len(task), 16)), **given}
+    train(task, encoder, heads, task.fields, 0, folder, {"precision": "fp32", "threads": 1} | (numerics or {}), **given)
     return weights_of(encoder, heads)
 
 
@@ -198,7 +199,7 @@ def test_memory_that_runs_out_changes_nothing_but_the_parts(
         total = torch.cuda.get_device_properties(0).total_memory
         monkeypatch.setattr(machine, "leave_room", lambda device: _limit(0.6 * bytes_taken / total))
     else:
-        monkeypatch.setattr(Subset, "forward", _narrow)
+        monkeypatch.setattr(Mlm, "forward", _narrow)
     try:
         done, found, _ = large_batch(gpu, tmp_path / "little")
     finally:
@@ -214,16 +215,12 @@ def large_batch(gpu: str, folder: Path) -> tuple[Trained, Weights, int]:
     if gpu == "real":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    task = repeated(task_of("mlm", 2, 512 if gpu == "real" else 16))
+    task = task_of("mlm", 2, 512 if gpu == "real" else 16)
     encoder, heads = models_of("mlm", **LARGER)
-    done = train(task, encoder, heads, task.task.fields, 0, folder, {"precision": "fp32", "threads": 1})
+    numerics, again = {"precision": "fp32", "threads": 1}, np.resize(np.arange(len(task)), 512)  # more than there are
+    done = train(task, encoder, heads, task.fields, 0, folder, numerics, learned=again)
     taken = torch.cuda.max_memory_allocated() if gpu == "real" else 0
     return done, weights_of(encoder, heads), taken
-
-
-def repeated(task: Task) -> Subset:
-    """Each text again and again, until there are more than a large batch holds."""
-    return Subset(task, np.resize(np.arange(len(task)), 512))
 
 
 def _limit(share: float) -> None:
@@ -231,11 +228,11 @@ def _limit(share: float) -> None:
     torch.cuda.set_per_process_memory_fraction(share)
 
 
-def _narrow(subset: Subset, encoder: Any, heads: Any, batch: dict[str, Tensor]) -> ForwardOutput:
-    """As ``Subset.forward``, where there is memory for ten texts only."""
+def _narrow(task: Mlm, encoder: Any, heads: Any, batch: dict[str, Tensor], forward: Any = Mlm.forward) -> ForwardOutput:
+    """As ``Mlm.forward``, where there is memory for ten texts only."""
     if len(batch["mask"]) > 10:
         raise torch.OutOfMemoryError("too much")
-    return subset.task.forward(encoder, heads, batch)
+    return forward(task, encoder, heads, batch)
 
 
 # Half precision

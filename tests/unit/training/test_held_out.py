@@ -43,16 +43,16 @@ Numbers.__abstractmethods__ = frozenset()
     [(1000, 0.02, 20), (51, 0.02, 1), (51, 0.001, 1), (50, 0.02, 0), (1000, 0.0, 0), (100_000, 0.02, 256)],
 )
 def test_a_share_is_held_out_and_the_rest_is_trained_on(length: int, share: float, count: int) -> None:
-    task, watched = held_out.hold_out(Numbers(length), share)
-    out = set() if watched is None else set(watched.indices().tolist())
+    learned, watched = held_out.hold_out(Numbers(length), share)
+    out = set() if watched is None else set(watched.tolist())
     assert len(out) == count
-    assert set(task.indices().tolist()) == set(range(length)) - out
+    assert learned.tolist() == [index for index in range(length) if index not in out]
 
 
 def test_which_are_held_out_depends_on_their_numbers_alone_and_not_on_their_order() -> None:
-    few, many = (set(held_out.hold_out(Numbers(length), 0.1)[1].indices().tolist()) for length in (1000, 1100))
+    few, many = (set(held_out.hold_out(Numbers(length), 0.1)[1].tolist()) for length in (1000, 1100))
     assert len(few & many) > 80  # the least hashes of the first thousand are mostly those of all
-    chosen = held_out.hold_out(Numbers(10_000), 0.02)[1].indices()
+    chosen = held_out.hold_out(Numbers(10_000), 0.02)[1]
     assert abs(chosen.mean() - 5000) < 800
     assert np.array_equal(chosen, np.sort(chosen))
 
@@ -60,20 +60,20 @@ def test_which_are_held_out_depends_on_their_numbers_alone_and_not_on_their_orde
 def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[str, Tensor], set[int]]:
     """A training watched at so many points, or not at all; and the examples that it made."""
     step = objectives.fields({**STEP, "objective": "costa", "steps": 12, "min_tokens": 8, **fields})
-    whole, model = make("costa", small_store.random_store(64), min_tokens=8), encoder(dropout=0.1)
-    heads, made, original = heads_of(whole, model), set(), whole.example
+    task, model = make("costa", small_store.random_store(64), min_tokens=8), encoder(dropout=0.1)
+    heads, made, original = heads_of(task, model), set(), task.example
 
     def example(index: int, rng: np.random.Generator) -> Any:
         made.add(index)
         return original(index, rng)
 
-    task, watched = held_out.hold_out(whole, 0.1)
+    learned, watched = held_out.hold_out(task, 0.1)
     assert watched is not None
-    whole.example = example
-    watched = watched if points else None
+    task.example = example
+    given = {"learned": learned, "watched": watched if points else None}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "POINTS", points or 1)
-        done = train(task, model, heads, step, 0, state, NUMERICS, watched=watched, checkpoint_seconds=0)
+        done = train(task, model, heads, step, 0, state, NUMERICS, checkpoint_seconds=0, **given)
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict(), made
 
 
@@ -82,7 +82,7 @@ def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
     assert unwatched.held_out == []
     _, watched = held_out.hold_out(make("costa", small_store.random_store(64), min_tokens=8), 0.1)
     assert watched is not None
-    assert not made & set(watched.indices().tolist())
+    assert not made & set(watched.tolist())
     for points in (1, 5):
         done, again, _ = trained(tmp_path / str(points), points)
         assert equal(weights, again)
@@ -119,8 +119,8 @@ def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
         terms = task.loss(model, models.heads, {name: torch.from_numpy(array) for name, array in batch.items()})
         losses.append(float(terms["contrast"].detach()))
     assert len(sizes) > 2
-    whole = MicroBatch(PartSize(10))
-    found = held_out.held_out_losses(models, task, 10, whole)
+    whole, every = MicroBatch(PartSize(10)), np.arange(len(task))
+    found = held_out.held_out_losses(models, every, 10, whole)
     assert found["contrast"] == pytest.approx(np.average(losses, weights=sizes))
-    assert held_out.held_out_losses(models, task, 10, MicroBatch(PartSize(3))) == pytest.approx(found)
-    assert held_out.held_out_losses(models, task, 10, whole) == found
+    assert held_out.held_out_losses(models, every, 10, MicroBatch(PartSize(3))) == pytest.approx(found)
+    assert held_out.held_out_losses(models, every, 10, whole) == found

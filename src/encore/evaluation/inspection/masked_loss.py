@@ -13,7 +13,6 @@ from encore.storage.files import write_json
 from encore.training import held_out, machine
 from encore.training.gradients import TrainingModels
 from encore.training.randomness import generator
-from encore.training.task import Subset
 
 FILE = "loss.json"
 
@@ -34,7 +33,7 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
     encoder = embed.load_for_tokens(model, store)
     objective = objectives.load(step.objective)(step, store, None)
     heads = objective.heads(encoder)
-    chosen = generator(0, "masked loss").permutation(objective.indices())[: spec["texts"]]
+    chosen = generator(0, "masked loss").permutation(len(objective))[: spec["texts"]]
     found: dict[str, Any] = {"loss": None, "texts": len(chosen)}
     if set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict()):
         device = machine.prepare(spec["numerics"])
@@ -42,7 +41,7 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
             module.to(device).eval()
         models = TrainingModels(objective, encoder, heads, device, spec["numerics"])
         at_once = MicroBatch(PartSize(step.batch))
-        terms = held_out.held_out_losses(models, Subset(objective, np.sort(chosen)), step.batch, at_once)
+        terms = held_out.held_out_losses(models, np.sort(chosen), step.batch, at_once)
         found["loss"] = float(f"{terms['mlm']:.6g}")
     write_json(output / FILE, found)
     return found

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -62,12 +63,14 @@ def pretrain(
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
-    task, watched = held_out.hold_out(objective, step.held_out)
+    learned, watched = held_out.hold_out(objective, step.held_out)
     kept = _kept(step, heads)
     head = _vocabulary_head(heads, kept, weights)
-    spent = _warm_heads(task, encoder, heads, step, seed, numerics, state, workers) if step.head_warmup else 0.0
+    spent = 0.0
+    if step.head_warmup:
+        spent = _warm_heads(objective, encoder, heads, step, seed, numerics, state, learned, workers)
     trained = train(
-        task,
+        objective,
         encoder,
         heads,
         step,
@@ -75,6 +78,7 @@ def pretrain(
         state,
         numerics,
         checkpoint_seconds=checkpoint_seconds,
+        learned=learned,
         watched=watched,
         workers=workers,
     )
@@ -101,6 +105,7 @@ def _warm_heads(
     seed: int,
     numerics: dict[str, Any],
     state: Path,
+    learned: np.ndarray,
     workers: int,
 ) -> float:
     """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps."""
@@ -108,7 +113,7 @@ def _warm_heads(
         raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
     warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
     encoder.requires_grad_(False)
-    done = train(task, encoder, heads, warm, seed, state / "heads", numerics, workers=workers)
+    done = train(task, encoder, heads, warm, seed, state / "heads", numerics, learned=learned, workers=workers)
     encoder.requires_grad_(True)
     return done.flops
 
