@@ -1,9 +1,10 @@
 """One pre-training step: a parent model and a token store in, a model folder out."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -19,7 +20,6 @@ from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
 from encore.training.record import Trained
-from encore.training.task import Task
 
 CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
@@ -66,22 +66,9 @@ def pretrain(
     learned, watched = held_out.hold_out(objective, step.held_out)
     kept = _kept(step, heads)
     head = _vocabulary_head(heads, kept, weights)
-    spent = 0.0
-    if step.head_warmup:
-        spent = _warm_heads(objective, encoder, heads, step, seed, numerics, state, learned, workers)
-    trained = train(
-        objective,
-        encoder,
-        heads,
-        step,
-        seed,
-        state,
-        numerics,
-        checkpoint_seconds=checkpoint_seconds,
-        learned=learned,
-        watched=watched,
-        workers=workers,
-    )
+    training = partial(train, objective, encoder, heads, seed=seed, numerics=numerics, learned=learned, workers=workers)
+    spent = _warm_heads(training, step, encoder, heads, state) if step.head_warmup else 0.0
+    trained = training(step, state=state, checkpoint_seconds=checkpoint_seconds, watched=watched)
     trained.flops += spent
     trained.counts = objective.counts() | head
     if encoder.config.encoders == "separate":
@@ -98,22 +85,17 @@ def pretrain(
 
 
 def _warm_heads(
-    task: Task,
-    encoder: Encoder,
-    heads: nn.ModuleDict,
-    step: PretrainStep,
-    seed: int,
-    numerics: dict[str, Any],
-    state: Path,
-    learned: np.ndarray,
-    workers: int,
+    training: Callable[..., Trained], step: PretrainStep, encoder: Encoder, heads: nn.ModuleDict, state: Path
 ) -> float:
-    """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps."""
+    """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps.
+
+    ``training`` takes a step and the folder of its checkpoints.
+    """
     if not len(heads):
         raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
     warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
     encoder.requires_grad_(False)
-    done = train(task, encoder, heads, warm, seed, state / "heads", numerics, learned=learned, workers=workers)
+    done = training(warm, state=state / "heads")
     encoder.requires_grad_(True)
     return done.flops
 
