@@ -72,6 +72,8 @@ def test_a_name_overrides_no_field_that_changes_nothing(default: Plan, override:
 
 WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
+    "a text to pre-train on": ("bert-base+mlm~length=600", {}, "'micro-bert' has 160 positions; lower `length`,"),
+    "a query too long": ("bert-base+ict~query_length=161", {}, "reads 161 .* positions; lower `query_length`,"),
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning comes before it"),
     "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and only a lineage can be here"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),

@@ -13,7 +13,7 @@ from encore.config.checkpoints import RANDOM_HEAD
 from encore.config.entries import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.models import checkpoint, towers
+from encore.models import checkpoint, embed, towers
 from encore.models.encoder import Encoder
 from encore.training import held_out, launch
 from encore.training.loop import train
@@ -56,8 +56,7 @@ def pretrain(
             of another model, a loss that is not finite.
     """
     store = TokenStore(tokens)
-    encoder = checkpoint.load_encoder(weights)
-    _check(step, store, encoder)
+    encoder = embed.load_for_tokens(weights, store)
     objective = objectives.load(step.objective)(step, store, prepared)
     torch.manual_seed(number(seed, "heads"))
     heads = objective.heads(encoder)
@@ -118,19 +117,3 @@ def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
             f"use some of {', '.join(heads) or 'none'}"
         )
     return kept
-
-
-def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:
-    """Refuse tokens or lengths that do not fit the encoder."""
-    shape = encoder.config
-    if store.vocabulary != shape.vocabulary:
-        raise EncoreError(
-            f"{store.folder} was made with {store.vocabulary} pieces, the model has {shape.vocabulary}; "
-            "make the tokens again with the model's tokenizer"
-        )
-    longest = max(step.length, step.query_length)
-    if longest > shape.max_length:
-        raise EncoreError(
-            f"the step's texts have up to {longest} tokens, the encoder reads {shape.max_length}; "
-            "lower `length` or `query_length`, or take a backbone with a larger `max_length`"
-        )

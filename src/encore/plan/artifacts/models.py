@@ -113,10 +113,11 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
             "neither pre-trained further nor a cross-encoder here, only fine-tuned for vectors; take a BERT, or leave "
             "the row out"
         )
-    if backbone.architecture != "bow-mlp" and step.length > backbone.max_length:
+    longest = "query_length" if objective and step.query_length > step.length else "length"
+    if backbone.architecture != "bow-mlp" and getattr(step, longest) > backbone.max_length:
         raise EncoreError(
-            f"{lineage}: step {lineage.steps[-1].name!r} reads {step.length} tokens of a text, and "
-            f"{lineage.backbone!r} has {backbone.max_length} positions; lower `length`, or take another backbone"
+            f"{lineage}: step {lineage.steps[-1].name!r} reads {getattr(step, longest)} tokens of a text, and "
+            f"{lineage.backbone!r} has {backbone.max_length} positions; lower `{longest}`, or take another backbone"
         )
     if backbone.architecture != "bow-mlp":
         return
