@@ -104,9 +104,6 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
     shown = table_of(table)
     assert "1,234" in formats.render(shown, "md")
     assert [note for note in notes_of(shown) if note.startswith("pairs, query_tokens: of one epoch of the step")]
-    (tmp_path / "pairs/pairs.json").write_text("{}")
-    with pytest.raises(EncoreError, match=r"pairs\.json has no pairs"):
-        table_of(table)
 
 
 def test_the_program_says_what_it_lacks_in_one_line(tmp_path: Path) -> None:
