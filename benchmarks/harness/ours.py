@@ -63,7 +63,7 @@ class Ours:
     def measure(self) -> None:
         """An epoch that only warms up, and one that counts; and making a batch."""
         given, count = (self.task, self.encoder, self.heads, self.step, self.setting.numerics()), self.setting.steps
-        self.turns.append(measured(*given, warm=count, count=count, learned=self.texts))
+        self.turns.append(measured(*given, warm=count, count=count, train_on=self.texts))
         self.data.append(time_of(lambda: self.arrays(len(self.data))))
 
     def arrays(self, epoch: int = 0) -> Arrays:

@@ -107,7 +107,7 @@ def planned(lineage: str, run: Path) -> Recipe:
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore(folders["tokens"]), Collection(folders["collection"])
-    queries = judged_queries(collection, store, mining.read_negatives(folders["negatives"]), **step.asked(0))
+    queries = judged_queries(collection, store, mining.read_negatives(folders["negatives"]), **step.query_selection(0))
     expression = plan.resolve.dataset(step.collection).fields.splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)

@@ -70,23 +70,23 @@ class Notes:
         self.operations: list[float] = []
 
     @contextmanager
-    def of(self, kind: type[Task]) -> Iterator[None]:
-        """Inside, what is noted is of a task of this class."""
-        own_weights, own_flops = kind.loss_weights, kind.flops
+    def of(self, task: Task) -> Iterator[None]:
+        """Note what the loop asks this task for."""
+        own_weights, own_flops = task.loss_weights, task.flops
 
-        def loss_weights(task: Task, progress: float) -> dict[str, float]:
+        def loss_weights(progress: float) -> dict[str, float]:
             self.came.append(timing.clock())
-            return own_weights(task, progress)
+            return own_weights(progress)
 
-        def flops(task: Task, encoder: Encoder, batch: Arrays) -> float:
+        def flops(encoder: Encoder, batch: Arrays) -> float:
             if len(self.launched) < len(self.came):
                 self.launched.append(timing.clock().wall)
                 self.operations.append(0.0)
-            operations = own_flops(task, encoder, batch)
+            operations = own_flops(encoder, batch)
             self.operations[-1] += operations
             return operations
 
-        with mock.patch.object(kind, "loss_weights", loss_weights), mock.patch.object(kind, "flops", flops):
+        with mock.patch.object(task, "loss_weights", loss_weights), mock.patch.object(task, "flops", flops):
             yield
 
 
@@ -99,7 +99,7 @@ def measured(
     warm: int,
     count: int,
     workers: int = 0,
-    learned: np.ndarray | None = None,
+    train_on: np.ndarray | None = None,
 ) -> Steps:
     """Train for some steps, of which the first are not counted. Weights are changed in place.
 
@@ -107,14 +107,14 @@ def measured(
         warm: steps that are not counted.
         count: steps that are.
         workers: processes that make batches.
-        learned: numbers of the examples, ascending; all without.
+        train_on: the numbers of the examples to train on, ascending; None for all.
     """
     noted, waits = Notes(), list[float]()
     longer = step.model_copy(update={"steps": warm + count + 1})
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    with tempfile.TemporaryDirectory() as state, _noting_waits(waits), noted.of(type(task)):
-        done = loop.train(task, encoder, heads, longer, 0, Path(state), numerics, learned=learned, workers=workers)
+    with tempfile.TemporaryDirectory() as state, _noting_waits(waits), noted.of(task):
+        done = loop.train(task, encoder, heads, longer, 0, Path(state), numerics, train_on=train_on, workers=workers)
     spent = [launched - came.wall for came, launched in zip(noted.came, noted.launched, strict=True)]
     return Steps(
         seconds=(noted.came[-1] - noted.came[warm]) / count,

@@ -87,7 +87,7 @@ def small_collection(folder):
 
 def queries_of(wanted, collection, store, negatives, positives=None, seed=0):
     """The queries that a step learns from."""
-    return judged_queries(collection, store, negatives, **wanted.asked(seed), positives=positives)
+    return judged_queries(collection, store, negatives, **wanted.query_selection(seed), positives=positives)
 
 
 def made(store, collection, **changes):

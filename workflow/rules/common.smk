@@ -90,12 +90,8 @@ def manifests(folder, *roles):
 
     ``shard*`` are all roles that begin so, under the name ``shards``.
     """
-
-    def paths(wildcards):
-        inputs = artifact_in(folder, wildcards).inputs
-        return {role.replace(".*", "s").replace("*", "s"): _files_of(inputs, role, "manifest.json") for role in roles}
-
-    return unpack(paths)
+    names = {role.replace(".*", "s").replace("*", "s"): role for role in roles}
+    return _inputs(folder, {name: (role, "manifest.json") for name, role in names.items()}, str)
 
 
 def large_files(folder, **files):
@@ -103,12 +99,15 @@ def large_files(folder, **files):
 
     Their manifests say whether they changed, so their age does not matter; one that is missing is made again.
     """
+    return _inputs(folder, {f"{role}_file": (role, file) for role, file in files.items()}, ancient)
+
+
+def _inputs(folder, wanted, flag):
+    """Inputs by name, each a role and its file: one function for all, since Snakemake inspects each for every job."""
 
     def paths(wildcards):
         inputs = artifact_in(folder, wildcards).inputs
-        return {
-            f"{role}_file": [ancient(path) for path in _files_of(inputs, role, file)] for role, file in files.items()
-        }
+        return {name: [flag(path) for path in _files_of(inputs, role, file)] for name, (role, file) in wanted.items()}
 
     return unpack(paths)
 

@@ -104,8 +104,7 @@ rule merged_negatives:
 rule teacher_scores:
     """Score what students will learn from with their teacher, or convert published scores to the same files."""
     input:
-        manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives"),
-        manifests("teachers/{teacher}/{topics}", "fetched"),
+        manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives", "fetched"),
         large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
         source=ancient(source_of("teachers/{teacher}/{topics}")),
     output:

@@ -46,8 +46,8 @@ def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int)
     """Steps until the budget is spent, to the nearest; the operations of ``head_warmup`` come before them."""
     encoder = checkpoint.load_encoder(inputs["weights"])
     objective: Any = objectives.load(step.objective)(step, TokenStore(inputs["tokens"]), inputs.get("prepared"))
-    learned, _ = held_out.hold_out(objective, step.held_out)
-    whole, maker = MicroBatch(PartSize(step.batch)), BatchMaker(objective, step.batch, seed, learned=learned)
+    train_on, _ = held_out.hold_out(objective, step.held_out)
+    whole, maker = MicroBatch(PartSize(step.batch)), BatchMaker(objective, step.batch, seed, train_on=train_on)
 
     def costs() -> Iterator[float]:
         for batch in maker.batches(0, whole):

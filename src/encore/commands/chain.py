@@ -32,11 +32,11 @@ class Explanation:
     title: str
     lines: list[str] = field(default_factory=list)
     reads: list[dict[str, Any]] = field(default_factory=list)
-    place: dict[str, Any] = field(default_factory=dict)  # of a cell: where it is, in JSON
+    address: dict[str, Any] = field(default_factory=dict)  # of a cell: its table, row, setting, column and records
 
     def data(self, links: Iterable["ChainLink"]) -> dict[str, Any]:
         """The same with its chain, for a program."""
-        return (self.place or {"about": self.title, "says": self.lines}) | {"chain": chain_json(links)}
+        return (self.address or {"about": self.title, "says": self.lines}) | {"chain": chain_json(links)}
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def _cell(content: dict[str, Any], table: str, row: dict[str, Any], column: dict
         lines.append("the cell has no number of ours")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in records]
     setting = f" [{row['setting']}]" if row["setting"] else ""
-    place = {"table": table, "row": row["id"], "setting": row["setting"], "column": column["id"], "records": records}
-    return Explanation(f"{table}: {row['label']}{setting}, {column['label']}", lines, reads, place)
+    address = {"table": table, "row": row["id"], "setting": row["setting"], "column": column["id"], "records": records}
+    return Explanation(f"{table}: {row['label']}{setting}, {column['label']}", lines, reads, address)
 
 
 def of_reads(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:

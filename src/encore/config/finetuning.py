@@ -199,8 +199,8 @@ class FinetuneStep(Step):
         """The number of the sample of queries that a seed learns from: seeds differ in it as in all other chance."""
         return self.sample + SAMPLES * seed if self.queries else 0
 
-    def asked(self, seed: int) -> dict[str, Any]:
-        """The queries that a seed learns from: of which split, how many, which sample, and the negatives of each."""
+    def query_selection(self, seed: int) -> dict[str, Any]:
+        """Which queries a seed trains on: their split, how many, which sample, and how many negatives each needs."""
         sample, least = self.sample_of(seed), self.needed_negatives
         return {"split": self.train_split, "queries": self.queries, "sample": sample, "least_negatives": least}
 

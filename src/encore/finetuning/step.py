@@ -77,8 +77,8 @@ def finetune(
     encoder = _learner(step, embed.load_for_tokens(weights, store), heads, spec["seed"])
     negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     excluded = no_negatives(judged, step.train_split, spec)
-    asked = step.asked(spec["seed"])
-    queries = judged_queries(judged, store, negatives, **asked, positives=positives, excluded=excluded)
+    selection = step.query_selection(spec["seed"])
+    queries = judged_queries(judged, store, negatives, **selection, positives=positives, excluded=excluded)
     task = _task(step, queries, store, encoder, teacher_outputs, index)
     if step.clusters:
         assert clusterer is not None

@@ -84,7 +84,7 @@ class BatchMaker:
     batch: int
     seed: int
     group: ProcessGroup = ALONE
-    learned: np.ndarray | None = None  # the numbers of the examples, ascending; all without
+    train_on: np.ndarray | None = None  # the numbers of the examples to train on, ascending; None for all
 
     def batches(self, start: int, micro_batch: MicroBatch, workers: int = 0) -> Generator[Batch, None, None]:
         """The endless sequence of batches from that of step ``start`` on, epoch after epoch.
@@ -112,7 +112,7 @@ class BatchMaker:
         An epoch's permutation is of all examples, wherever they lie. It and their numbers are held, 16 bytes an
         example, and 24 while they are drawn: 212 MB of 8.84 million.
         """
-        indices = np.arange(len(self.task)) if self.learned is None else self.learned
+        indices = np.arange(len(self.task)) if self.train_on is None else self.train_on
         per_epoch = -(-len(indices) // min(self.batch, len(indices)))
         epoch, skip = divmod(start, per_epoch)
         while True:

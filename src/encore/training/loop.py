@@ -42,7 +42,7 @@ def train(
     validate: Validate | None = None,
     validate_every: int | None = None,
     checkpoint_seconds: float = 120.0,
-    learned: np.ndarray | None = None,
+    train_on: np.ndarray | None = None,
     watched: np.ndarray | None = None,
     workers: int = 0,
 ) -> Trained:
@@ -64,8 +64,8 @@ def train(
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
         checkpoint_seconds: a checkpoint is due after so much time.
-        learned: numbers of the examples that are learned from, ascending; all without.
-        watched: of those that are held out: their losses are measured about ten times and change nothing.
+        train_on: the numbers of the examples to train on, ascending; None for all.
+        watched: the numbers of those that are held out: their losses are measured about ten times and change nothing.
         workers: processes that make batches ahead; they change nothing but time.
 
     Raises:
@@ -76,7 +76,7 @@ def train(
     machine.leave_room(device)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
     models, optimiser = TrainingModels(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
-    count = len(task) if learned is None else len(learned)
+    count = len(task) if train_on is None else len(train_on)
     total = total_steps(step, count)
     run = digest([type(task).__name__, step.model_dump(), count, seed, numerics])
     done, best = _restore(checkpoint.load_checkpoint(state, run), model, optimiser)
@@ -91,7 +91,7 @@ def train(
         if watched is not None and not done.held_out:
             _watch(watched, models, step, watched_at_once, done)
 
-        maker = BatchMaker(task, step.batch, seed, group, learned)
+        maker = BatchMaker(task, step.batch, seed, group, train_on)
         coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, workers, device)))
         for now, batch in zip(range(done.steps, total), done.timed(coming), strict=False):
             weights = task.loss_weights(now / total)

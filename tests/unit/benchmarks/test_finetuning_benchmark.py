@@ -56,7 +56,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     checkpoint.save_model(encoder, {}, home / "start", store.tokenizer_folder)
     step = FinetuneStep.model_validate(STEP)
     negatives = {f"q{i}": {f"d{(i + shift) % 36:02d}": shift for shift in (3, 5, 11)} for i in roles["train"]}
-    task = Contrastive(step, judged_queries(collection, store, negatives, **step.asked(0)), store)
+    task = Contrastive(step, judged_queries(collection, store, negatives, **step.query_selection(0)), store)
     numerics = {"precision": "fp32", "threads": 1}
     return Recipe(step, numerics, store, collection, home / "start", task, "RR@10")
 

@@ -31,7 +31,7 @@ def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
 
 def test_a_row_of_several_settings_is_told_under_each(plan):
     cells = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
-    assert [cell.place["setting"] for cell in cells] == ["BM25 negatives", "Static hard negatives"]
+    assert [cell.address["setting"] for cell in cells] == ["BM25 negatives", "Static hard negatives"]
     stages = [{link.artifact.stage for link in chain.of_reads(plan, cell.reads)} for cell in cells]
     assert all({"evaluate", "search", "finetune", "pretrain.costa", "negatives"} <= each for each in stages)
 
@@ -78,7 +78,7 @@ def test_a_recorded_number_names_its_file(plan, monkeypatch):
     monkeypatch.setattr(chain, "upstream_cells", recorded)
     (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     assert "recorded in README.md, sha256 " in "\n".join(cell.lines)
-    assert cell.place["records"] == ["README.md"]
+    assert cell.address["records"] == ["README.md"]
 
 
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):

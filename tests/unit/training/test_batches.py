@@ -66,10 +66,10 @@ WHOLE = MicroBatch(PartSize(1000))
 
 
 def taken(
-    task: Task, batch: int, seed: int, count: int, start: int = 0, learned: np.ndarray | None = None, **group: int
+    task: Task, batch: int, seed: int, count: int, start: int = 0, train_on: np.ndarray | None = None, **group: int
 ) -> list[Batch]:
     """Some batches of one process, or of another of several."""
-    maker = BatchMaker(task, batch, seed, ProcessGroup(**group), learned)
+    maker = BatchMaker(task, batch, seed, ProcessGroup(**group), train_on)
     return list(islice(maker.batches(start, WHOLE), count))
 
 
@@ -119,7 +119,7 @@ def test_only_examples_of_the_batch_are_made() -> None:
 
 def test_some_examples_of_a_task_keep_their_numbers_and_their_chance() -> None:
     chosen = np.array([2, 3, 5, 7, 11, 13, 17, 19])
-    found = taken(Drawn(20), 4, 1, 2, learned=chosen)
+    found = taken(Drawn(20), 4, 1, 2, train_on=chosen)
     assert {index for batch in found for index in numbers(batch)} == set(chosen.tolist())
     for index, value in [pair for batch in found for pair in zip(numbers(batch), drawn(batch), strict=True)]:
         assert value == generator(1, "example", 0, index).random()

@@ -43,10 +43,10 @@ Numbers.__abstractmethods__ = frozenset()
     [(1000, 0.02, 20), (51, 0.02, 1), (51, 0.001, 1), (50, 0.02, 0), (1000, 0.0, 0), (100_000, 0.02, 256)],
 )
 def test_a_share_is_held_out_and_the_rest_is_trained_on(length: int, share: float, count: int) -> None:
-    learned, watched = held_out.hold_out(Numbers(length), share)
+    train_on, watched = held_out.hold_out(Numbers(length), share)
     out = set() if watched is None else set(watched.tolist())
     assert len(out) == count
-    assert learned.tolist() == [index for index in range(length) if index not in out]
+    assert train_on.tolist() == [index for index in range(length) if index not in out]
 
 
 def test_which_are_held_out_depends_on_their_numbers_alone_and_not_on_their_order() -> None:
@@ -67,10 +67,10 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
         made.add(index)
         return original(index, rng)
 
-    learned, watched = held_out.hold_out(task, 0.1)
+    train_on, watched = held_out.hold_out(task, 0.1)
     assert watched is not None
     task.example = example
-    given = {"learned": learned, "watched": watched if points else None}
+    given = {"train_on": train_on, "watched": watched if points else None}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "POINTS", points or 1)
         done = train(task, model, heads, step, 0, state, NUMERICS, checkpoint_seconds=0, **given)

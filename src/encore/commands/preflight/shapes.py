@@ -44,11 +44,11 @@ def shape_of(model: Artifact) -> EncoderConfig:
     if "weights" in model.inputs:
         shape, projector = shape_of(model.inputs["weights"]), model.spec["step"].get("projector", "none")
         return shape if projector == "none" else replace(shape, projector=projector)
-    return _start(canonical(model.spec["backbone"]), _vocabulary_of(model.source))
+    return _shape(canonical(model.spec["backbone"]), _vocabulary_of(model.source))
 
 
 @cache
-def _start(fields: str, vocabulary: int | None) -> EncoderConfig:
+def _shape(fields: str, vocabulary: int | None) -> EncoderConfig:
     return shape_of_backbone(Backbone.model_validate(json.loads(fields)), vocabulary)
 
 

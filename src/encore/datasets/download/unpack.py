@@ -40,7 +40,7 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
     """Write what an archive holds into ``folder``, which does not exist before and is whole after.
 
     Args:
-        members: files and folders in the archive that are wanted, as the archive names them; all without.
+        members: files and folders in the archive that are wanted, as the archive names them; all if none is named.
 
     Raises:
         EncoreError: it is no such archive, is damaged, lacks a member, holds anything but files and folders below its

@@ -62,10 +62,12 @@ def pretrain(
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
     objective.begin(heads)
-    learned, watched = held_out.hold_out(objective, step.held_out)
+    train_on, watched = held_out.hold_out(objective, step.held_out)
     kept = _kept(step, heads)
     head = _vocabulary_head(heads, kept, weights)
-    training = partial(train, objective, encoder, heads, seed=seed, numerics=numerics, learned=learned, workers=workers)
+    training = partial(
+        train, objective, encoder, heads, seed=seed, numerics=numerics, train_on=train_on, workers=workers
+    )
     spent = _warm_heads(training, step, encoder, heads, state) if step.head_warmup else 0.0
     trained = training(step, state=state, checkpoint_seconds=checkpoint_seconds, watched=watched)
     trained.flops += spent
