@@ -31,7 +31,7 @@ from harness.setting import SHAPES, device
 
 QUERY, OF_QUERY, DIMENSION = 32, 20, 128  # tokens of a query, passages that each is paired with, numbers of a token
 PER_PASSAGE = 80  # queries that docTTTTTquery samples for a passage of MS MARCO
-LITTLE = 0.6  # of the memory that encoding took, what it may have the second time
+LITTLE = 0.6  # of the memory that work took next to the weights, what it may have the second time
 
 
 def scoring(sizes: Facts) -> Facts:
@@ -94,7 +94,7 @@ def sampled(sizes: Facts, processes: int) -> float:
 
 
 def memory(sizes: Facts) -> Facts:
-    """Encoding, scoring and reading attention with less memory than each took.
+    """Encoding, scoring and reading attention with less memory than each took next to its weights.
 
     Returns:
         For each the tokens at once that it continues with, and its time over the first.
@@ -131,12 +131,13 @@ def _with_little(work: Callable[[MicroBatch], None], most: PartSize) -> Facts:
     on_gpu = device().type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
+        weights = torch.cuda.memory_allocated()
     work(whole)
     usual = timing.time_of(lambda: work(whole)).wall
     if on_gpu:
-        share = LITTLE * torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1]
+        taken = torch.cuda.max_memory_allocated() - weights
         torch.cuda.empty_cache()
-        torch.cuda.set_per_process_memory_fraction(min(share, 1.0))
+        torch.cuda.set_per_process_memory_fraction((weights + LITTLE * taken) / torch.cuda.mem_get_info()[1])
     work(little)
     time = timing.time_of(lambda: work(little)).wall
     if on_gpu:

@@ -25,7 +25,7 @@ from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
 from encore.training import losses
-from encore.training.task import Arrays, ForwardOutput, part_numbers
+from encore.training.task import Arrays, ForwardOutput, part_numbers, text_parts
 from harness import setting
 
 TERM = "distillation"
@@ -62,10 +62,8 @@ class ColbertInTheLoop(RetrievalTask):
         ids, mask = batch["query_ids"], batch["query_mask"]
         asked = late_interaction.token_vectors(self.teacher, self.linear, ids, mask, normalised=False)
         found = [
-            late_interaction.token_vectors(
-                self.teacher, self.linear, batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"], normalised=True
-            )
-            for i in part_numbers(batch, "passage")
+            late_interaction.token_vectors(self.teacher, self.linear, *part, normalised=True)
+            for part in self.teacher.joined(text_parts(batch, "passage"))
         ]
         longest = max(counted.shape[1] for _, counted in found)
         vectors, counted = (

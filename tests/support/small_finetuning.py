@@ -10,6 +10,7 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.tasks import SCORERS, TASKS
 from encore.finetuning.whole_index import WholeIndex
+from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.training.gradients import TrainingModels
 from tests.support import small_models
@@ -45,6 +46,7 @@ class Lookup(torch.nn.Module):
         self.dimension = dimension
 
     query_tower = property(lambda self: self)
+    joined = Encoder.joined
 
     def embed(self, ids, mask):
         weights = mask.double()[..., None]

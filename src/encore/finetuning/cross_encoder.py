@@ -16,7 +16,7 @@ from encore.finetuning.queries import Example
 from encore.finetuning.retrieval_task import RetrievalTask, padded_parts
 from encore.models import flops
 from encore.models.inputs import in_parts
-from encore.training.task import Arrays, ForwardOutput, blank, part_numbers
+from encore.training.task import Arrays, ForwardOutput, blank, part_numbers, text_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -81,10 +81,8 @@ class CrossEncoder(RetrievalTask):
         from encore.training import losses
 
         linear = heads[cross_encoder.NAME]
-        found = [
-            cross_encoder.score(encoder, linear, *(batch[f"pair_{name}_{number}"] for name in _NAMES))
-            for number in part_numbers(batch, "pair")
-        ]
+        parts = encoder.joined(text_parts(batch, "pair", _NAMES))
+        found = [cross_encoder.score(encoder, linear, *part) for part in parts]
         scores = at_least_float32(torch.cat(found))[batch["places"]]
         with torch.autocast(scores.device.type, enabled=False):
             if self.step.loss == "pointwise":

@@ -183,16 +183,13 @@ class BatchDistillation(Distillation):
         import torch
 
         from encore.models.late_interaction import max_sim
-        from encore.models.precision import at_least_float32
 
         with torch.no_grad():
             scores = []
             for teacher in range(len(self.vectors)):
-                queries, passages = (
-                    at_least_float32(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages")
-                )
-                real = [rows[f"teacher{teacher}_{name}_real"] for name in ("queries", "passages")]
-                scores.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
+                queries, real = (rows[f"teacher{teacher}_queries{part}"] for part in ("", "_real"))
+                passages = (rows[f"teacher{teacher}_passages{part}"].flatten(0, 1) for part in ("", "_real"))
+                scores.append(max_sim(queries, real, *passages))
             return torch.stack(scores).mean(dim=0)
 
 

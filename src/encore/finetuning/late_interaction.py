@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from encore.finetuning.contrastive import ROWS, Contrastive
 from encore.models import flops
-from encore.training.task import Arrays, ForwardOutput, part_numbers
+from encore.training.task import Arrays, ForwardOutput, part_numbers, text_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -37,8 +37,10 @@ class LateInteraction(Contrastive):
 
         linear, places = heads[late_interaction.NAME], batch["places"]
 
-        def tokens(tower: Encoder, name: str, length: int, of: str, first: int | None) -> tuple[Tensor, Tensor]:
-            ids, mask = (batch[name.format(kind)] for kind in ("ids", "mask"))
+        def tokens(
+            tower: Encoder, texts: tuple[Tensor, ...], length: int, of: str, first: int | None
+        ) -> tuple[Tensor, Tensor]:
+            ids, mask = texts
             normalised = late_interaction.is_normalised(self.step.normalised, of)
             vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised, first)
             missing = min(length, first or length) - vectors.shape[1]  # rows have one shape in every part of a batch
@@ -47,8 +49,9 @@ class LateInteraction(Contrastive):
         step = self.step
         asked = step.query_length, "queries", step.query_vectors
         known = step.length, "passages", step.passage_vectors
-        queries, counted_queries = tokens(encoder.query_tower, "query_{}", *asked)
-        embedded = [tokens(encoder, f"passage_{{}}_{i}", *known) for i in part_numbers(batch, "passage")]
+        texts = batch["query_ids"], batch["query_mask"]
+        queries, counted_queries = tokens(encoder.query_tower, texts, *asked)
+        embedded = [tokens(encoder, part, *known) for part in encoder.joined(text_parts(batch, "passage"))]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
@@ -56,12 +59,9 @@ class LateInteraction(Contrastive):
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         """Of each query and every passage of the batch, [B, B * P], by ``max_sim`` (TCT-ColBERT, Eq. 6)."""
         from encore.models import late_interaction
-        from encore.models.precision import at_least_float32
 
-        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
-        return late_interaction.max_sim(
-            queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)
-        )
+        passages = (rows[name].flatten(0, 1) for name in ("vectors", "counted"))
+        return late_interaction.max_sim(rows["queries"], rows["counted_queries"], *passages)
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""

@@ -13,7 +13,7 @@ from encore.finetuning.clusters import order_by_cluster
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
 from encore.models.inputs import Special, in_parts
-from encore.training.task import Arrays, Task, blank, part_numbers, quantiles
+from encore.training.task import Arrays, Task, blank, part_numbers, quantiles, text_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -117,8 +117,7 @@ class RetrievalTask(Task):
         import torch
 
         queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
-        parts = part_numbers(batch, "passage")
-        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts]
+        embedded = [encoder.embed(*part) for part in encoder.joined(text_parts(batch, "passage"))]
         return queries, torch.cat(embedded)[batch["places"]]
 
     def loss_weights(self, progress: float) -> dict[str, float]:

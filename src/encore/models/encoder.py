@@ -225,6 +225,24 @@ class Encoder(nn.Module):
         """Vectors [B, D] of texts; arguments as in ``forward``."""
         return self.vectors(self.representations(ids, mask, segments))
 
+    def joined(self, parts: list[tuple[Tensor, ...]]) -> list[tuple[Tensor, ...]]:
+        """Texts in parts of like length as they are read fastest: as one part on a GPU, where no padding is read.
+
+        There each operation takes the host longer to begin than the GPU to do for few texts.
+
+        Args:
+            parts: of each, from short to long, the arguments of ``forward``.
+        """
+        if len(parts) < 2 or parts[0][0].device.type == "cpu":
+            return parts
+        longest, fillings = parts[-1][0].shape[1], (self.config.pad, 0, 0)
+        return [
+            tuple(
+                torch.cat([F.pad(part, (0, longest - part.shape[1]), value=filling) for part in column])
+                for column, filling in zip(zip(*parts, strict=True), fillings, strict=False)
+            )
+        ]
+
     def representations(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """The pooled states of texts, [B, H]; arguments as in ``forward``.
 

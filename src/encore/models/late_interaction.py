@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, content
 from encore.models.heads import initialise
+from encore.models.precision import at_least_float32
 
 NAME = "late"  # of the linear map among the modules besides the encoder
 
@@ -59,7 +60,7 @@ def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_
     released code hides padding by writing -15 over similarities that are exactly zero; here a mask hides it.
 
     Args:
-        queries: [B, I, D], token vectors.
+        queries: [B, I, D], token vectors; in half precision they are compared in single precision all the same.
         counted_queries: [B, I] bool.
         passages: [P, J, D].
         counted_passages: [P, J] bool; every passage has a token that counts.
@@ -67,8 +68,8 @@ def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_
     Returns:
         [B, P].
     """
-    with torch.autocast(queries.device.type, enabled=False):  # bf16 could not tell close passages apart
-        similarities = torch.einsum("bid,pjd->bpij", queries, passages)
+    with torch.autocast(queries.device.type, enabled=False):
+        similarities = torch.einsum("bid,pjd->bpij", at_least_float32(queries), at_least_float32(passages))
     lowest = torch.finfo(similarities.dtype).min
     best = similarities.masked_fill_(~counted_passages[:, None], lowest).max(dim=-1).values
     return best.masked_fill(~counted_queries[:, None], 0.0).sum(dim=-1)

@@ -41,6 +41,10 @@ class TransformersEncoder(Encoder):
         states: Tensor = self.published(input_ids=ids, attention_mask=shown).last_hidden_state
         return states
 
+    def joined(self, parts: list[tuple[Tensor, ...]]) -> list[tuple[Tensor, ...]]:
+        """The parts as they are, since Transformers' code reads padding on a GPU too."""
+        return parts
+
     def representations(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """The pooled states of texts, [B, H]; arguments as in ``forward``."""
         return self.pooled(self(ids, mask), ids, mask)

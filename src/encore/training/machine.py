@@ -53,7 +53,8 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
         print("torch does not see this machine's GPU (envs/gpu.txt has a build that does): computing on the processor")
     torch.set_num_threads(_threads(numerics, device))
     always = device.type == "cpu" or numerics.get("deterministic", False)
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS repeats itself
+    if always:  # on a GPU torch then asks for it, and reads it at every product of matrices, for 0.1 ms
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
     torch.set_deterministic_debug_mode("error" if always else "default")
     # It costs time, and nothing here reads unwritten memory.
@@ -71,7 +72,7 @@ def _threads(numerics: dict[str, Any], device: torch.device) -> int:
 
 
 def _prepare_gpu(device: torch.device, precision: str) -> None:
-    if not torch._C._accelerator_getAllocatorSettings():  # the user's own; a variable would be read too late
+    if not any(os.environ.get(name) for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")):
         # Batches are ragged, and would leave gaps between segments of memory that cannot grow.
         torch._C._accelerator_setAllocatorSettings("expandable_segments:True")
     torch.cuda.set_device(device)

@@ -158,6 +158,13 @@ def part_numbers(batch: Mapping[str, Any], kind: str) -> range:
     return range(sum(name.startswith(f"{kind}_ids_") for name in batch))
 
 
+def text_parts(
+    batch: dict[str, Tensor], kind: str, names: tuple[str, ...] = ("ids", "mask")
+) -> list[tuple[Tensor, ...]]:
+    """``<kind>_<name>_<i>`` of each part i of a batch, [n, L] each."""
+    return [tuple(batch[f"{kind}_{name}_{i}"] for name in names) for i in part_numbers(batch, kind)]
+
+
 def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
     """The weighted sum of scalar terms, a scalar, in the order of the weights; terms without a weight do not count."""
     total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]

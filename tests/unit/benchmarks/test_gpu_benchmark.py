@@ -135,9 +135,11 @@ def test_two_processes_need_two_gpus(gpus: int, quick: bool, runs: bool, monkeyp
     assert (gpu.left_out(quick) == "") is runs
 
 
-def test_the_parts_of_the_gpu_benchmark_end_in_eight_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_of_the_gpu_benchmark_end_in_a_quarter_of_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each may take what those before it left over."""
-    assert sum(gpu.LIMITS.values()) <= 480
+    assert sum(gpu.LIMITS.values()) <= 900
     given = []
 
     def part(name: str, command: list[str], most: float, log: Path, environment: object) -> dict[str, object]:

@@ -63,6 +63,22 @@ def test_texts_in_parts_by_length_have_the_states_and_vectors_of_the_batch_with_
     torch.testing.assert_close(vectors, encoder.embed(ids, mask, segments), atol=1e-5, rtol=0)
 
 
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
+def test_a_gpu_reads_parts_of_like_length_at_once_and_a_processor_one_by_one(pooling: str) -> None:
+    encoder = random_encoder(pooling=pooling).eval()
+    ids, mask = random_batch(encoder.config, [2, 4, 9, 12])
+    segments = (torch.arange(12) > 2).long().expand_as(ids)
+    parts = [tuple(each[:2, :4] for each in (ids, mask, segments)), (ids[2:], mask[2:], segments[2:])]
+    assert encoder.joined(parts) is parts
+    there = [(ids.to("cuda"), mask, segments.to("cuda")) for ids, mask, segments in parts]  # masks are on the host
+    (whole,) = encoder.to("cuda").joined(there)
+    assert (whole[0][:2, 4:] == encoder.config.pad).all()
+    one_by_one = torch.cat([encoder.embed(*part) for part in there])
+    torch.testing.assert_close(encoder.embed(*whole), one_by_one, atol=1e-5, rtol=0)
+    assert one_by_one.std() > 0.1  # the comparison sees something
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
 def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = random_encoder(pooling=pooling, projection_dim=5)
@@ -175,7 +191,7 @@ def test_dropout_is_the_same_in_both_passes(dtype: torch.dtype, tokens: str) -> 
     (before * upstream.float()).sum().backward()
     change = (attended((value + step).detach()) - before.detach()) * upstream.float()
     assert float(change.sum()) == pytest.approx(float((value.grad.float() * step.float()).sum()), rel=0.05)
-    assert abs(float(change.sum())) > 1
+    assert abs(float(change.sum())) > 0.1
 
 
 @pytest.mark.parametrize("place", ["padded", "packed"])

@@ -293,6 +293,8 @@ def test_queries_and_documents_keep_to_their_lengths() -> None:
 class Given(nn.Module):
     """An encoder whose vectors are given: those of the documents, their first states, and those of the queries."""
 
+    joined = Encoder.joined
+
     def __init__(self, states: torch.Tensor, queries: torch.Tensor) -> None:
         super().__init__()
         self.states, self.queries, self.query_tower = states, queries, self

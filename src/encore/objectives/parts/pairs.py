@@ -18,7 +18,7 @@ from encore.objectives.parts.chunks import document_chunks, title_rooms
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.training.randomness import number
-from encore.training.task import part_numbers
+from encore.training.task import part_numbers, text_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,9 +219,8 @@ class Pairs(Objective[F]):
 
         from encore.models.packing import in_parts
 
-        parts = part_numbers(batch, "query")
         tower = encoder.query_tower
-        queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
+        queries = torch.cat([tower.embed(*part) for part in tower.joined(text_parts(batch, "query"))])
         ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
         if not self.fields.mlm_weight:
             documents = in_parts(encoder.embed, ids, mask, segments)
