@@ -228,14 +228,14 @@ class Encoder(nn.Module):
     def joined(self, parts: list[tuple[Tensor, ...]]) -> list[tuple[Tensor, ...]]:
         """Texts in parts of like length as they are read fastest: as one part on a GPU, where no padding is read.
 
-        There each operation takes the host longer to begin than the GPU to do for few texts.
+        With few texts a GPU ends an operation before its host has begun the next.
 
         Args:
-            parts: of each, from short to long, the arguments of ``forward``.
+            parts: of each the arguments of ``forward``.
         """
-        if len(parts) < 2 or parts[0][0].device.type == "cpu":
+        if parts[0][0].device.type == "cpu":
             return parts
-        longest, fillings = parts[-1][0].shape[1], (self.config.pad, 0, 0)
+        longest, fillings = max(ids.shape[1] for ids, *_ in parts), (self.config.pad, 0, 0)
         return [
             tuple(
                 torch.cat([F.pad(part, (0, longest - part.shape[1]), value=filling) for part in column])
