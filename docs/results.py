@@ -278,16 +278,10 @@ def trials() -> str:
     return "\n".join(lines)
 
 
-def benchmarks() -> dict[str, dict[str, Any]]:
+def benchmarks(folder: Path = BENCHMARKS) -> dict[str, dict[str, Any]]:
     """What each benchmark has recorded, by the name of its file."""
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(BENCHMARKS.glob("*.json"))}
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     return {name: record for name, record in found.items() if "machine" in record and name != "real-data"}
-
-
-def measured_on_gpu() -> dict[str, Any]:
-    """What each part of the benchmark of a GPU has recorded, and under ``all`` the record of the whole."""
-    found = {path.stem: json.loads(path.read_text()) for path in sorted((BENCHMARKS / "gpu").glob("*.json"))}
-    return found | {"all": next(record for name, record in found.items() if name.startswith("gpu-"))}
 
 
 def in_table(value: Any) -> str:
@@ -348,7 +342,7 @@ def rendered() -> dict[Path, str]:
     speed = environment.get_template("performance.md.jinja").render(
         records=measured,
         titles=COMPARED,
-        gpu=measured_on_gpu(),
+        gpu=benchmarks(BENCHMARKS / "gpu"),
         of=lambda part: [record for name, record in measured.items() if name.partition("-")[0] == part],
     )
     readme = DOCS.parent / "README.md"
