@@ -38,9 +38,8 @@ class LateInteraction(Contrastive):
         linear, places = heads[late_interaction.NAME], batch["places"]
 
         def tokens(
-            tower: Encoder, texts: tuple[Tensor, ...], length: int, of: str, first: int | None
+            tower: Encoder, ids: Tensor, mask: Tensor, length: int, of: str, first: int | None
         ) -> tuple[Tensor, Tensor]:
-            ids, mask = texts
             normalised = late_interaction.is_normalised(self.step.normalised, of)
             vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised, first)
             missing = min(length, first or length) - vectors.shape[1]  # rows have one shape in every part of a batch
@@ -49,9 +48,8 @@ class LateInteraction(Contrastive):
         step = self.step
         asked = step.query_length, "queries", step.query_vectors
         known = step.length, "passages", step.passage_vectors
-        texts = batch["query_ids"], batch["query_mask"]
-        queries, counted_queries = tokens(encoder.query_tower, texts, *asked)
-        embedded = [tokens(encoder, part, *known) for part in encoder.joined(text_parts(batch, "passage"))]
+        queries, counted_queries = tokens(encoder.query_tower, batch["query_ids"], batch["query_mask"], *asked)
+        embedded = [tokens(encoder, *part, *known) for part in encoder.joined(text_parts(batch, "passage"))]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
