@@ -49,7 +49,8 @@ class LateInteraction(Contrastive):
         asked = step.query_length, "queries", step.query_vectors
         known = step.length, "passages", step.passage_vectors
         queries, counted_queries = tokens(encoder.query_tower, batch["query_ids"], batch["query_mask"], *asked)
-        embedded = [tokens(encoder, *part, *known) for part in encoder.joined(text_parts(batch, "passage"))]
+        parts = encoder.joined(text_parts(batch, "passage"))
+        embedded = [tokens(encoder, ids, mask, *known) for ids, mask in parts]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
