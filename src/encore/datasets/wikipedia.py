@@ -101,4 +101,4 @@ def _parser() -> str:
         raise EncoreError(f"{PARSER} is not installed; install the packages of envs/cpu.txt") from error
 
 
-KIND = Kind(WikipediaFields, build_wikipedia, impl=3, parallel=True)
+KIND = Kind(WikipediaFields, build_wikipedia, impl=4, parallel=True)

@@ -8,6 +8,7 @@ from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 class Wlp(Pairs[PairFields]):
     """Query: a random sentence of the section that is linked to. Document: a chunk of the section that holds the link.
 
+    A link of Wikipedia leads to a page's first section, as in the paper; in the shipped collection it may name another.
     An epoch takes each link once; of a long linking section a chunk is drawn. Links of a section to itself are left
     out.
     """

@@ -1,4 +1,4 @@
-"""Where links lead: titles through redirects to articles, headings to sections."""
+"""Where links lead: titles through redirects to articles, of which WLP takes the first section."""
 
 from array import array
 from collections import Counter
@@ -7,7 +7,6 @@ import numpy as np
 
 from encore.data.collection import Row
 from encore.datasets.mediawiki.pages import Extracted, Outcome
-from encore.datasets.mediawiki.titles import all_combined
 
 HOPS = 8  # redirects after another; MediaWiki follows one, and its robots fix longer chains
 _MISSING, _LOOP = -1, -2  # positions that are none
@@ -15,13 +14,12 @@ _REASONS = {-each.value: each.name.lower() for each in Outcome}
 
 
 class Titles:
-    """Every title of a dump, collected while its pages are read: about 40 bytes a page, 12 a heading."""
+    """Every title of a dump, collected while its pages are read: about 40 bytes a page."""
 
     def __init__(self) -> None:
         self.titles, self.codes = array("Q"), array("i")  # codes: an article's number, or an outcome below 0
         self.ids, self.dates = array("q"), array("q")  # of articles by number; numbers of dates
-        self.redirects = array("Q")  # title and heading of each
-        self.headings, self.sections = array("Q"), array("i")
+        self.redirects = array("Q")  # the title that each leads to
 
     def add(self, extracted: Extracted) -> None:
         """Take in what a batch of pages gave; batches come in the dump's order."""
@@ -34,7 +32,7 @@ class Titles:
                 article += 1
             else:
                 self.codes.append(-outcome)
-        for name in ("titles", "ids", "redirects", "headings", "sections"):
+        for name in ("titles", "ids", "redirects"):
             getattr(self, name).extend(getattr(extracted, name))
 
 
@@ -47,17 +45,13 @@ class Links:
         first = np.diff(titles[order], prepend=~titles[order][:1]) != 0  # of equal titles the dump's first counts
         repeated = codes[order[~first]]
         order = order[first]
-        to, heading = (np.zeros(len(titles), dtype=np.uint64) for _ in range(2))
-        pairs = np.array(known.redirects, dtype=np.uint64).reshape(-1, 2)
-        to[codes == -Outcome.REDIRECT], heading[codes == -Outcome.REDIRECT] = pairs.T
-        self._titles, self._codes, self._heading = titles[order], codes[order], heading[order]
+        to = np.zeros(len(titles), dtype=np.uint64)
+        to[codes == -Outcome.REDIRECT] = np.array(known.redirects, dtype=np.uint64)
+        self._titles, self._codes = titles[order], codes[order]
         self._final = self._followed(to[order])
         self._hidden = np.zeros(len(known.ids), dtype=bool)
         self._hidden[np.array(known.dates, dtype=np.int64)] = True
         self._ids = np.array(known.ids, dtype=np.int64)
-        keys = np.array(known.headings, dtype=np.uint64)
-        order = np.argsort(keys, kind="stable")
-        self._headings, self._sections = keys[order], np.array(known.sections, dtype=np.int32)[order]
         self.repeated = frozenset(repeated[repeated >= 0].tolist())
         self.removed: Counter[str] = Counter()
         self.pages = {
@@ -69,28 +63,26 @@ class Links:
         self.lost = {"missing": int((redirected == _MISSING).sum()), "loop": int((redirected == _LOOP).sum())}
 
     def of(self, article: int, written: list[list[int]]) -> list[Row]:
-        """The links of an article, from what its row says: section, title and heading (0 for none).
+        """The links of an article, from what its row says: section and title.
 
-        A page that is linked to twice from a section, at one place, counts once.
+        A page that is linked to twice from a section counts once.
         """
         if not written:
             return []
-        sections, titles, headings = np.array(written, dtype=np.uint64).T
+        sections, titles = np.array(written, dtype=np.uint64).T
         entry = self._find(titles)
         final = np.where(entry >= 0, self._final[entry], _MISSING)
-        headings = np.where((headings == 0) & (entry >= 0), self._heading[entry], headings)
-        anchors = self._anchors(final, headings)
-        found: dict[tuple[int, int, int], None] = {}
-        for section, at, anchor in zip(sections.tolist(), final.tolist(), anchors.tolist(), strict=True):
+        found: dict[tuple[int, int], None] = {}
+        for section, at in zip(sections.tolist(), final.tolist(), strict=True):
             code = int(self._codes[at])
             reason = self._reason(article, at, code)
             if reason:
                 self.removed[reason] += 1
             else:
-                found.setdefault((section, code, anchor))
+                found.setdefault((section, code))
         return [
-            {"section": section, "to": str(self._ids[number]), "anchor": anchor, "origin": "link"}
-            for section, number, anchor in found
+            {"section": section, "to": str(self._ids[number]), "anchor": 0, "origin": "link"}
+            for section, number in found
         ]
 
     def _reason(self, article: int, at: int, code: int) -> str | None:
@@ -99,15 +91,6 @@ class Links:
         if code == article:
             return "self"
         return _REASONS[code] if code < 0 else "date" if self._hidden[code] else None
-
-    def _anchors(self, final: np.ndarray, headings: np.ndarray) -> np.ndarray:
-        """The section that each heading means in the page at ``final``; the lead for none and for unknown ones."""
-        if not len(self._headings):
-            return np.zeros(len(final), dtype=np.int32)
-        wanted = all_combined(self._titles[final], headings)
-        place = np.minimum(np.searchsorted(self._headings, wanted), len(self._headings) - 1)
-        known = (self._headings[place] == wanted) & (headings != 0) & (final >= 0)
-        return np.where(known, self._sections[place], 0)
 
     def _find(self, titles: np.ndarray) -> np.ndarray:
         """Position of each title among all, ``_MISSING`` for unknown ones."""

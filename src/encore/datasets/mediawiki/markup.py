@@ -10,7 +10,7 @@ from mwparserfromhell import nodes
 from mwparserfromhell.wikicode import Wikicode
 
 from encore.data.sentences import split
-from encore.datasets.mediawiki.titles import Target, target
+from encore.datasets.mediawiki.titles import target
 
 _INLINE = re.compile(
     "b|i|em|strong|u|small|big|sub|sup|span|q|cite|abbr|dfn|ins|var|samp|kbd|tt|code|font|nowiki|noinclude|onlyinclude"
@@ -43,7 +43,7 @@ class LinkedParagraph(NamedTuple):
     """Plain text on one line, and where its links lead, in order."""
 
     text: str
-    links: tuple[Target, ...]
+    links: tuple[str, ...]
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Heading(NamedTuple):
 
 class _Label(NamedTuple):
     text: str
-    to: Target
+    to: str
 
 
 class _Found(NamedTuple):

@@ -10,7 +10,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -20,7 +20,7 @@ from encore.data.sentences import split
 from encore.datasets.mediawiki import markup
 from encore.datasets.mediawiki.dump import Page, StreamBlock, read_pages
 from encore.datasets.mediawiki.markup import PageText, Section
-from encore.datasets.mediawiki.titles import Target, combined, is_date, is_listing, normal, number, target
+from encore.datasets.mediawiki.titles import is_date, is_listing, normal, number, target
 
 _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
 # Sections that hold no prose of the article's own, with all below them.
@@ -52,9 +52,7 @@ class Extracted:
     titles: array[int] = field(default_factory=lambda: array("Q"))  # of every page of the main namespace
     outcomes: array[int] = field(default_factory=lambda: array("b"))  # next to ``titles``
     ids: array[int] = field(default_factory=lambda: array("q"))  # of the articles
-    redirects: array[int] = field(default_factory=lambda: array("Q"))  # two a redirect: title, heading or 0
-    headings: array[int] = field(default_factory=lambda: array("Q"))  # titles and headings together
-    sections: array[int] = field(default_factory=lambda: array("i"))  # next to ``headings``: where they lead
+    redirects: array[int] = field(default_factory=lambda: array("Q"))  # the title that each of them leads to
     counts: Counter[str] = field(default_factory=Counter)
 
 
@@ -81,7 +79,7 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
     if page.text is None:
         return Outcome.OVERSIZED, ""
     if to := _redirected(page):
-        extracted.redirects.extend([number(to.title), number(to.heading) if to.heading else 0])
+        extracted.redirects.append(number(to))
         return Outcome.REDIRECT, ""
     title = normal(page.title)
     if is_listing(title):
@@ -92,7 +90,7 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
         return Outcome.UNREADABLE, ""
     if text.disambiguation or title.endswith("(disambiguation)"):
         return Outcome.DISAMBIGUATION, ""
-    line = _row(page, title, text, extracted)
+    line = _row(page, title, text)
     if not line:
         return Outcome.EMPTY, ""
     extracted.ids.append(int(page.id))
@@ -100,15 +98,13 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
     return Outcome.DATE if is_date(title) else Outcome.ARTICLE, line
 
 
-def _redirected(page: Page) -> Target | None:
-    """Where a redirect leads; its text names the heading, which the export's own element leaves out."""
+def _redirected(page: Page) -> str:
+    """The title that a redirect leads to; empty for another page."""
     written = _REDIRECT.match(page.text or "")
-    if written:
-        return target(written[1])
-    return target(page.redirect) if page.redirect else None
+    return target(written[1] if written else page.redirect or "")
 
 
-def _row(page: Page, title: str, text: PageText, extracted: Extracted) -> str:
+def _row(page: Page, title: str, text: PageText) -> str:
     """An article as a JSON line, or nothing if it has no sentence. The lead stays, even without a sentence."""
     sections = _without_apparatus(text.sections)
     sentences = [[sentence for paragraph in each.paragraphs for sentence in split(paragraph.text)] for each in sections]
@@ -116,11 +112,8 @@ def _row(page: Page, title: str, text: PageText, extracted: Extracted) -> str:
         return ""
     kept = [index for index in range(len(sections)) if sentences[index] or index == 0]
     place = {index: new for new, index in enumerate(kept)}
-    for heading, index in _anchors(sections, place):
-        extracted.headings.append(combined(number(title), number(heading)))
-        extracted.sections.append(index)
     links = [
-        [place[index], number(link.title or title), number(link.heading) if link.heading else 0]
+        [place[index], number(link or title)]
         for index in kept
         for paragraph in sections[index].paragraphs
         for link in paragraph.links
@@ -138,18 +131,3 @@ def _without_apparatus(sections: list[Section]) -> list[Section]:
         if not below:
             kept.append(section)
     return kept
-
-
-def _anchors(sections: list[Section], place: dict[int, int]) -> Iterator[tuple[str, int]]:
-    """Headings as fragments name them, each with the section that it leads to.
-
-    A heading without text leads to the first section below it that has some. Of equal headings the second
-    is named with a 2 behind it.
-    """
-    seen: Counter[str] = Counter()
-    for index, section in enumerate(sections[1:], 1):
-        seen[section.title] += 1
-        ends = (at for at in range(index + 1, len(sections)) if sections[at].level <= section.level)
-        found = next((at for at in range(index, next(ends, len(sections))) if at in place), None)
-        if section.title and found is not None:
-            yield section.title + (f" {seen[section.title]}" if seen[section.title] > 1 else ""), place[found]

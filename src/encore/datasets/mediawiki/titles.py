@@ -7,10 +7,7 @@ import html
 import re
 import unicodedata
 from hashlib import blake2b
-from typing import NamedTuple
 from urllib.parse import unquote
-
-import numpy as np
 
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
 _LISTING = re.compile(r"(?:Lists?|Index|Indexes|Outline) of .")
@@ -19,34 +16,18 @@ _DATE = re.compile(
     rf"{_MONTH}(?: \d{{1,2}}| \d{{3,4}})?|\d{{1,2}} {_MONTH}|(?:AD )?\d{{1,4}}s?(?: (?:AD|BC|BCE))?s?"
     r"|(?:Early |Mid-|Late )?\d{1,2}(?:st|nd|rd|th)(?: |-)(?:century|millennium)(?: (?:AD|BC|BCE))?"
 )
-_ODD = 0x9E3779B97F4A7C15
-_ALL = 2**64 - 1
 
 
-class Target(NamedTuple):
-    """Where a link or a redirect leads: a page's title, and a heading of it or nothing."""
-
-    title: str
-    heading: str = ""
-
-
-def target(written: str) -> Target:
-    """``[[ help:foo_bar#Baz ]]`` as (``Help:foo bar``, ``Baz``); the title is empty for a place of the same page."""
+def target(written: str) -> str:
+    """The page that ``[[ help:foo_bar#Baz ]]`` leads to, ``Help:foo bar``; empty for a place of the same page."""
     text = unquote(written) if "%" in written else written
-    text = unicodedata.normalize("NFC", html.unescape(text))
-    title, _, heading = text.partition("#")
-    return Target(normal(title), heading_key(heading))
+    return normal(unicodedata.normalize("NFC", html.unescape(text)).partition("#")[0])
 
 
 def normal(title: str) -> str:
     """A title's one spelling: single blanks, no underscores, no invisible marks, its first letter capital."""
     blank = " ".join(_UNSEEN.sub("", title).replace("_", " ").split()).removeprefix(":").strip()
     return blank[:1].upper() + blank[1:]
-
-
-def heading_key(heading: str) -> str:
-    """A heading as fragments of addresses name it."""
-    return " ".join(_UNSEEN.sub("", heading).replace("_", " ").split())
 
 
 def is_listing(title: str) -> bool:
@@ -60,15 +41,5 @@ def is_date(title: str) -> bool:
 
 
 def number(text: str) -> int:
-    """The number of a title or a heading; never 0, which means none."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
-
-
-def combined(title: int, heading: int) -> int:
-    """The number of a heading of a page."""
-    return (title * _ODD + heading) & _ALL
-
-
-def all_combined(titles: np.ndarray, headings: np.ndarray) -> np.ndarray:
-    """``combined`` for arrays of uint64."""
-    return titles * np.uint64(_ODD) + headings
+    """The number of a title."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
