@@ -176,8 +176,10 @@ class PretrainStep(Step):
         description="The optimiser steps before the others in which only the modules besides the encoder learn, so "
         "that a head that starts at random does not disturb it.",
     )
-    held_out: Share = Field(
+    held_out: float = Field(
         0.02,
+        ge=0,
+        le=0.5,
         description="The share of the examples (at most 256 of them) that losses are measured on and that are never "
         "trained on.",
     )

@@ -20,6 +20,8 @@ NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entr
 DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, which no lineage's name holds
 MOST_NESTED = 1000  # brackets, or columns of indentation
 MOST_LEVELS, MOST_REPEATED = 100, 100_000  # of values, and of values once all aliases are written out
+Size = tuple[int, int]  # values, and their levels
+BEING_COUNTED = (0, 0)
 
 UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and pydantic's
 
@@ -52,9 +54,10 @@ def load_yaml(path: Path, called: str = "") -> Any:
         _refuse_depth(text)
         loader = YAML_LOADER(text)
         node = loader.get_single_node()
-        _refuse_repetitions_and_nul(node, name)
-        _refuse_expansion(node, name)
-        return None if node is None else loader.construct_document(node)
+        if node is None:
+            return None
+        _check_node(node, name, max(MOST_REPEATED, len(text)), {})  # a text holds fewer values than characters
+        return loader.construct_document(node)
     except FileNotFoundError as error:
         raise EncoreError(f"{name} is missing; restore it from the repository") from error
     except OSError as error:
@@ -78,53 +81,44 @@ def _refuse_depth(text: str) -> None:
         raise ValueError("nested too deeply")
 
 
-def _refuse_repetitions_and_nul(root: yaml.Node | None, name: str) -> None:
-    """Refuse a key twice in one mapping, which YAML forbids and its reader takes, and NUL, which no path can hold."""
-    waiting, seen = [root] if root else [], set()
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
-            raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a text holds a NUL character; take it out")
-        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
-            continue
-        seen.add(id(node))  # an alias may lead back
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-            continue
-        keys: set[tuple[str, str]] = set()
-        for key, value in node.value:
-            waiting.append(value)
-            if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
-                line = key.start_mark.line + 1
-                raise EncoreError(f"{name}, line {line}: the key `{key.value}` is there twice; keep one of them")
-            if isinstance(key, yaml.ScalarNode):
-                keys.add((key.tag, key.value))
+def _check_node(node: yaml.Node, name: str, most: int, known: dict[int, Size], above: int = 0) -> Size:
+    """How many values a node stands for and how many levels they have, once all aliases are written out.
 
-
-def _refuse_expansion(root: yaml.Node | None, name: str) -> None:
-    """Refuse what aliases make endless, huge or deep, before it is walked: 400 bytes can stand for 10^9 values."""
-    waiting, being_counted = [root] if root else [], (0, 0)
-    counted: dict[int, tuple[int, int]] = {}  # of a list or mapping: its values, aliases included, and their levels
-    written = 1
-    while waiting:
-        node = waiting[-1]
-        inner: list[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else []
+    Refused before it is read: a key twice in one mapping, which YAML forbids and its reader takes; NUL, which no path
+    can hold; and what aliases make endless, huge or deep, since 400 bytes can stand for 10^9 values.
+    """
+    if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
+        raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a text holds a NUL character; take it out")
+    if not isinstance(node, yaml.CollectionNode):
+        return 1, 1
+    if id(node) not in known:
+        known[id(node)] = BEING_COUNTED
+        inner: list[yaml.Node] = node.value
         if isinstance(node, yaml.MappingNode):
+            _refuse_repetitions(node, name)
             inner = [part for pair in node.value for part in pair]
-        if id(node) not in counted:
-            counted[id(node)], written = being_counted, written + len(inner)
-            if any(counted.get(id(each)) == being_counted for each in inner):
-                raise EncoreError(
-                    f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds"
-                )
-            waiting += [each for each in inner if isinstance(each, yaml.CollectionNode)]
-        elif counted[id(waiting.pop())] == being_counted:
-            sizes, levels = zip((1, 0), *(counted.get(id(each), (1, 1)) for each in inner), strict=True)
-            counted[id(node)] = sum(sizes), 1 + max(levels)
-            if sum(sizes) > max(MOST_REPEATED, written):
-                raise EncoreError(f"{name}: aliases stand for over {MOST_REPEATED:,} values; write out what is needed")
-            if max(levels) >= MOST_LEVELS:
-                raise ValueError("nested too deeply")
+        if above >= MOST_LEVELS:
+            raise ValueError("nested too deeply")
+        sizes, levels = zip((1, 0), *(_check_node(each, name, most, known, above + 1) for each in inner), strict=True)
+        known[id(node)] = sum(sizes), 1 + max(levels)
+    if known[id(node)] == BEING_COUNTED:
+        raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds")
+    size, levels_below = known[id(node)]
+    if size > most:
+        raise EncoreError(f"{name}: aliases stand for over {MOST_REPEATED:,} values; write out what is needed")
+    if above + levels_below > MOST_LEVELS:
+        raise ValueError("nested too deeply")
+    return size, levels_below
+
+
+def _refuse_repetitions(node: yaml.MappingNode, name: str) -> None:
+    keys: set[tuple[str, str]] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
+            line = key.start_mark.line + 1
+            raise EncoreError(f"{name}, line {line}: the key `{key.value}` is there twice; keep one of them")
+        if isinstance(key, yaml.ScalarNode):
+            keys.add((key.tag, key.value))
 
 
 def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> None:
@@ -161,7 +155,7 @@ def explained(place: str) -> Iterator[None]:
 def by_kind(fields: dict[str, Any], kinds: Mapping[str, type[M]], what: str) -> M:
     """Check an entry's fields by its ``kind``."""
     kind: Any = fields.get("kind")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise EncoreError(f"unknown kind of {what} {kind!r}{nearest(str(kind), kinds)}")
     return kinds[kind].model_validate(fields)
 

@@ -89,8 +89,7 @@ class Meaning:
         """A query with its passages."""
         own = {"_id": self._id(row, "_id")} if "_id" in self.columns else {}
         positives, negatives = (list(_passages(self._value(row, name))) for name in ("positives", "negatives"))
-        answers = [each for each in self._value(row, "answers") or () if isinstance(each, str) and each.strip()]
-        return Asked({**own, "text": self._said(row)}, positives, negatives, answers)
+        return Asked({**own, "text": self._said(row)}, positives, negatives, self._answers(row))
 
     def _id(self, row: Row, name: str) -> str:
         found = row.get(self.columns[name])
@@ -104,6 +103,14 @@ class Meaning:
         """What a row has of a field; one that need not be there may begin in a later row than the first."""
         column = self.columns.get(name, "")
         return row.get(column if column in row else _optional(self.what, tuple(row)).get(name, ""))
+
+    def _answers(self, row: Row) -> list[str]:
+        """Of one text, or of a list of texts, those that say something."""
+        found = self._value(row, "answers")
+        listed = [found] if isinstance(found, str) else found or []
+        if not isinstance(listed, list) or not all(isinstance(each, str | None) for each in listed):
+            raise EncoreError(f"answers are {quoted(found)}; give a text or a list of texts")
+        return [each for each in listed if each and each.strip()]
 
     def _text(self, row: Row, name: str) -> str | None:
         found = self._value(row, name)
@@ -184,9 +191,12 @@ def _chosen(wanted: Names, there: Mapping[str, str]) -> dict[str, str]:
 
 def _passages(listed: Any) -> Iterator[Row]:
     """Passages of a list of objects, or, as Arrow may have it, of an object of lists."""
-    if isinstance(listed, dict):
-        listed = [dict(zip(listed, values, strict=True)) for values in zip(*listed.values(), strict=True)]
-    for each in listed or ():
+    given, columns = listed or [], list(listed.values()) if isinstance(listed, dict) else []
+    if columns and all(isinstance(each, list) for each in columns) and len(set(map(len, columns))) == 1:
+        given = [dict(zip(listed, values, strict=True)) for values in zip(*columns, strict=True)]
+    if not isinstance(given, list):
+        raise EncoreError(f"{quoted(listed)} is no list of passages; give one, or lists of equal length by field")
+    for each in given:
         known = _of_passages(tuple(each)) if isinstance(each, dict) else None
         if known is None:
             raise EncoreError(f"{quoted(each)} is listed as a passage; give it {expected('passages')}")

@@ -21,7 +21,7 @@ def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], sp
         EncoreError: with file and line: neither form, a grade that is no whole number; or no judgment, or none above 0.
     """
     judgment, is_relevant = None, False
-    for judgment in _lines(path):
+    for judgment in lines(path):
         if grades and judgment.grade not in grades:
             left_out[split] += 1
             continue
@@ -49,7 +49,12 @@ def read_negatives(path: Path) -> Iterator[Judgment]:
             yield Judgment(query, document, whole_grade(rank, f"{place}, rank: "), place)
 
 
-def _lines(path: Path) -> Iterator[Judgment]:
+def lines(path: Path) -> Iterator[Judgment]:
+    """The judgments of a file, as they are.
+
+    Raises:
+        EncoreError: with file and line: neither form, or a grade that is no whole number.
+    """
     trec = False
     for number, line in numbered_records(path):
         place = f"{path}, line {number}"

@@ -8,16 +8,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from encore.config.datasets import CollectionFields, MadeFrom
 from encore.datasets.kinds import BuildInputs
 from encore.datasets.source_files import refuse_changed
 from encore.errors import EncoreError
 from encore.storage.files import read_object, remembered_contents, write_json
+from encore.storage.text_files import numbered_objects
 
+M = TypeVar("M", bound=BaseModel)
 EMBEDDED = "{embedded}/"
 EMBEDDED_FOLDER = Path(__file__).parent / "embedded"
 STATISTICS = "statistics.json"
@@ -71,6 +73,21 @@ def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Itera
         unpacked = Path(place, "unpacked")
         unpack(source, "tar", () if "" in folders else folders, unpacked)
         yield unpacked
+
+
+def checked_rows(path: Path, model: type[M]) -> Iterator[tuple[int, dict[str, Any], M]]:
+    """Numbered rows of a file of JSON lines, as they are there and as the model reads them.
+
+    Raises:
+        EncoreError: a row is not what the model says; with its line and the first wrong field.
+    """
+    for number, row in numbered_objects(path):
+        try:
+            yield number, row, model.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise EncoreError(f"{path}, line {number}: {field}: {first['msg']}; correct the row") from error
 
 
 def add_statistics(folder: Path, source: Path, counts: dict[str, Any]) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class BeirFields(JudgedFields):
                 passages, words = passages * max(1, words // self.windows[1]), min(words, self.windows[0])
             _, query_words = _count_texts(paths["queries"]) if "queries" in paths else (0, None)
             queries = {name: _count_queries(paths[_qrels(name)]) for name in self._files()}
-        except (EncoreError, OSError, EOFError, ValueError, AttributeError):
+        except (EncoreError, OSError, EOFError, ValueError, AttributeError, ZeroDivisionError):
             return KnownSize()  # the collection's own job says what is wrong, with file and line
         return KnownSize(passages, words, queries=queries, query_words=query_words).holding_out(self.valid_queries)
 

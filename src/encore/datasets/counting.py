@@ -20,7 +20,7 @@ def estimated(path: Path, count: Callable[[Any], Mapping[str, int]]) -> dict[str
     total, size, seen = Counter[str](), path.stat().st_size, 0
     with path.open("rb") as packed:
         for line in _unpacked(packed, path.suffix):
-            total.update(count(json.loads(line)))
+            total.update(count(json.loads(line)) if line.strip() else {})
             seen += len(line)
             if seen > READ and packed.tell() < size:
                 break

@@ -5,26 +5,58 @@ packed (``.gz``) or not. Every row and judgment is checked as those of other kin
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from encore.config.datasets import KnownSize
+from encore.data import qrels
 from encore.data.collection import NEGATIVES, Collection, Row, write_collection
 from encore.data.text_fields import Form
 from encore.data.validation import Located
-from encore.datasets.archives import STATISTICS, FolderFields, add_statistics, opened
+from encore.datasets.archives import STATISTICS, FolderFields, add_statistics, checked_rows, opened
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import read_object
-from encore.storage.text_files import numbered_objects
 
-NEEDED = {  # fields of every row, by file
-    "corpus": {"_id"},
-    "queries": {"_id", "text"},
-    "answers": {"_id", "answers"},
-    "articles": {"_id", "sections", "links"},
-}
+
+class _Named(BaseModel):
+    id: str = Field(alias="_id")
+
+
+class _Metadata(BaseModel):
+    cluster: str = ""
+
+
+class _Query(_Named):
+    text: str
+    metadata: _Metadata = _Metadata()
+
+
+class _Answers(_Named):
+    answers: list[str]
+
+
+class _Section(BaseModel):
+    title: str
+    sentences: list[str]
+
+
+class _Link(BaseModel):
+    section: int
+    to: str
+    anchor: int
+
+
+class _Article(_Named):
+    title: str
+    sections: list[_Section]
+    links: list[_Link]
+
+
+ROWS: dict[str, type[BaseModel]] = {"corpus": _Named, "queries": _Query, "answers": _Answers, "articles": _Article}
 
 
 class PreparedFields(FolderFields):
@@ -63,7 +95,7 @@ def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> d
             folder,
             _rows(source, "corpus"),
             _rows(source, "queries"),
-            {split: given.judgments(split) for split in judged},
+            {split: qrels.lines(source / "qrels" / f"{split}.tsv") for split in judged},
             _rows(source, "articles"),
             form=Form.read(source),
             answers=_rows(source, "answers"),
@@ -78,15 +110,8 @@ def _rows(source: Path, name: str) -> Iterable[Row]:
     """Rows of a file, packed or not; none if there is no such file."""
     for path in (source / f"{name}.jsonl", source / f"{name}.jsonl.gz"):
         if path.is_file():
-            return Located(path, _complete(path, NEEDED[name]))
+            return Located(path, ((line, row) for line, row, _ in checked_rows(path, ROWS[name])))
     return ()
-
-
-def _complete(path: Path, needed: set[str]) -> Iterator[tuple[int, Row]]:
-    for line, row in numbered_objects(path):
-        if lacking := sorted(needed - row.keys()):
-            raise EncoreError(f"{path}, line {line} has no {' and no '.join(lacking)}; write the collection again")
-        yield line, row
 
 
 KIND = Kind(PreparedFields, build_prepared)

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from encore.datasets.archives import FolderFields, add_statistics, opened
+from encore.datasets.archives import FolderFields, add_statistics, checked_rows, opened
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.reqa.build import ready, write_reqa
 from encore.datasets.reqa.fields import ReqaFields
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
-from encore.errors import EncoreError
-from encore.storage.text_files import numbered_objects
+from encore.errors import EncoreError, quoted
 
 FILE = "passages.jsonl"
 
@@ -82,13 +81,11 @@ def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs)
 
 def _passages(path: Path) -> Iterator[tuple[Passage, tuple[_Question, ...]]]:
     """Every passage of a file with its questions."""
-    for number, row in numbered_objects(path):
-        try:
-            read = _Row.model_validate(row)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise EncoreError(f"{path}, line {number}: {field}: {first['msg']}; correct the row") from error
+    seen: set[str] = set()
+    for number, _, read in checked_rows(path, _Row):
+        if read.id in seen:
+            raise EncoreError(f"{path}, line {number}: id {quoted(read.id)} occurs twice; remove one of the rows")
+        seen.add(read.id)
         if beyond := [each.sentence for each in read.questions if each.sentence >= len(read.sentences)]:
             raise EncoreError(
                 f"{path}, line {number}: sentence {beyond[0]} answers, and there are {len(read.sentences)}, counted "

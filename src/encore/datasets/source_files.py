@@ -111,7 +111,7 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
     """
     judged = dict.fromkeys(judgment.query for judgment in qrels[source])
     if queries >= len(judged):
-        last = qrels[source][-1].place
+        last = qrels[source][-1].place if judged else ""
         raise EncoreError(
             f"{last + ': ' if last else ''}valid_queries is {queries}, but {source} ends with query {len(judged)}, and "
             "some must stay to train on; hold out fewer"

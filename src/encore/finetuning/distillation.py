@@ -203,8 +203,11 @@ class DualDistillation(BatchDistillation):
         super().__init__(step, queries, store, of_batch)
         self.pairs = PairDistillation(step, queries, store, [each for each in teacher_outputs if each not in of_batch])
         self.queries = self.pairs.queries = [each for query in self.queries if (each := self._scored(query))]
-        if not self.queries:
-            raise EncoreError("no query has a positive and a negative that its teachers scored; make the scores again")
+        if len(self.queries) < 2:
+            raise EncoreError(
+                f"teachers scored a positive and a negative of {len(self.queries)} queries, and two are needed, as "
+                "passages of one are compared with those of the other; make the scores again"
+            )
 
     def _scored(self, query: Query) -> Query | None:
         """A query with those of its passages that every teacher of pairs scored; None if nothing is left to learn."""

@@ -131,8 +131,8 @@ def saturated(attention: np.ndarray, fields: ContrastFields) -> np.ndarray:
 
 
 def contrastive(document: np.ndarray, collection: np.ndarray, largest: float) -> np.ndarray:
-    """Weights of words: ``-a_d * log2 a_C``, capped; [n] each."""
-    return np.minimum(-document * np.log2(collection), largest)
+    """Weights of words: ``-a_d * log2 a_C``, capped; [n] each. A word that nothing attends to has none."""
+    return np.minimum(-document * np.log2(np.maximum(collection, np.finfo(np.float64).tiny)), largest)
 
 
 class BpropFields(ContrastFields, PreferenceFields):

@@ -21,7 +21,7 @@ from encore.config.run import RunConfig
 from encore.config.sources import SourceEntry
 from encore.config.validation import explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -140,6 +140,8 @@ def _entries(path: Path, read: Callable[[Any], T], content: dict[str, Any] | Non
             refuse_odd_name(name, what="an entry")
     for name, value in entries.items():
         with explained(f"{path}: {name}"):
+            if not isinstance(value, dict):
+                raise EncoreError(f"{quoted(value)} is no mapping of fields; give the entry its fields")
             found[name] = read(value)
     return found
 

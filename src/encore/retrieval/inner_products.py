@@ -85,7 +85,7 @@ def ranked(
     found: list[Best] = [BEST[device.type](wanted) for _ in batches]
     out = None if kept is None else torch.from_numpy(~kept).to(device)
     scores = torch.empty(0, device=device)
-    progress = Progress(f"{sum(map(len, batches)):,} queries", "passages compared")
+    progress = Progress(f"{sum(map(len, batches)):,} queries, {tiles.ends[-1]:,} passages", "compared")
     for first, real, vectors in tiles.stretches(held_in(memory, most)):
         columns = len(vectors) + GAP[device.type]
         if len(scores) < most * columns:

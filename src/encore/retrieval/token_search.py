@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
 from encore.models.late_interaction import max_sim
-from encore.retrieval.dense import SPARE, ordered
+from encore.retrieval.dense import MOST, SPARE, ordered
 from encore.retrieval.ranking import BEST
 from encore.storage.document_ids import DocIds
 from encore.storage.progress import Progress
@@ -45,14 +45,19 @@ def answer_by_tokens(spec: dict[str, Any], model: Path, tokens: Path, collection
         scorer = open_scorer(model, store).to(device)
         if not isinstance(scorer, LateInteractionScorer):
             raise EncoreError(f"{model} has no vectors of tokens to rank a whole collection by; name a `first` stage")
-        scores, rows = best(scorer, store.queries.names.rows(names), len(store.passages), spec["depth"] + SPARE)
+        depth, queries, passages = spec["depth"], store.queries.names.rows(names), len(store.passages)
+        wanted = depth + SPARE
+        scores, rows = best(scorer, queries, passages, wanted)
+        while wanted < min(passages, MOST * depth) and (scores[:, depth - 1] == scores[:, -1]).any():  # a cut tie
+            wanted *= 4
+            scores, rows = best(scorer, queries, passages, wanted)
     documents = DocIds.joined([store.passages.names])
     places = documents.places()
-    scores, rows = ordered(scores, rows, spec["depth"], places)
-    method = {"name": "exact search", "method": "late interaction", "model": model.name, "depth": spec["depth"]}
+    scores, rows = ordered(scores, rows, depth, places)
+    method = {"name": "exact search", "method": "late interaction", "model": model.name, "depth": depth}
     header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[method])
     write_run(output, RunMatrices.chosen(names, documents, places, rows, scores), header)
-    return {"queries": len(names), "passages": len(store.passages)}
+    return {"queries": len(names), "passages": passages}
 
 
 @torch.no_grad()

@@ -113,6 +113,14 @@ def test_what_seconds_can_tell_is_told_before_any_job(tmp_path, changed, others,
         build(folder, tmp_path / "out", splits=splits, **others)
 
 
+@pytest.mark.parametrize("rows", ["", '{"_id": "d1", "text": "a b"}\n\n'])
+def test_a_size_is_known_if_a_file_is_empty_or_ends_with_a_blank_line(tmp_path, rows):
+    """It is forecast from, so that a wrong file is refused by its own check and not here."""
+    folder = write(tmp_path / "in")
+    (folder / "corpus.jsonl").write_text(rows)
+    assert fields(folder).known_size().passages == (1 if rows else None)
+
+
 def test_a_good_folder_is_not_refused(tmp_path):
     fields(write(tmp_path / "in")).check_files()
 

@@ -243,8 +243,9 @@ def test_dprs_rows_are_numbered_and_passages_come_from_the_corpus_if_there_is_on
     assert made.queries() == {"dev-1": "who", "dev-2": "whom"}
     assert made.qrels("dev") == {"dev-1": {"1": 1}, "dev-2": {"1": 1}}
     assert next(made.negatives("dev")) == ("dev-1", "2", 1)
-    (raw / "trivia-dev.json").write_text(json.dumps([{**row, "question": "whose"}]))
+    (raw / "trivia-dev.json").write_text(json.dumps([{**row, "question": "whose", "answers": "Ada Lovelace"}]))
     convert(raw, tmp_path / "both")
+    assert Collection(tmp_path / "both").answers()["dev-2-1"] == ["Ada Lovelace"]
     assert Collection(tmp_path / "both").queries() == {"dev-1": "who", "dev-2": "whom", "dev-2-1": "whose"}
 
 
@@ -285,6 +286,23 @@ REFUSED = [
     (
         {"train.jsonl": lines(tevatron("1", "x", ["a"], []) | {"negative_passages": [{"text": "b"}]})},
         "train.jsonl, line 1: {'",
+    ),
+    *(
+        ({"train.jsonl": lines(tevatron("1", "x", ["a"], []) | wrong)}, f"train.jsonl, line 1: {says}")
+        for wrong, says in [
+            ({"positive_passages": 5}, "5 is no list of passages"),
+            (
+                {"positive_passages": {"docid": "ab", "text": ["t", "u"]}},
+                "{'docid': 'ab', 'text': ['t', 'u']} is no list",
+            ),
+            ({"positive_passages": {"docid": ["a"], "text": ["t", "u"]}}, "{'docid': ['a'], 'text': ['t', 'u']} is no"),
+            ({"positive_passages": [{"docid": 5, "text": 6}]}, "text is 6 and not text"),
+            ({"answers": 5}, "answers are 5; give a text or a list of texts"),
+            (
+                {"answers": {"text": ["a"], "answer_start": [0]}},
+                "answers are {'text': ['a'], 'answer_start': [0]}; give",
+            ),
+        ]
     ),
 ]
 

@@ -125,21 +125,24 @@ def test_rows_of_another_form_are_refused_with_their_place(name: str, text: str,
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "lacks"),
+    ("name", "row", "says"),
     [
-        ("corpus.jsonl", {"text": "a"}, "no _id"),
-        ("queries.jsonl", {"_id": "q"}, "no text"),
-        ("articles.jsonl", {"_id": "a"}, "no links and no sections"),
-        ("answers.jsonl", {"_id": "q"}, "no answers"),
+        ("corpus.jsonl", {"text": "a"}, "_id: Field required"),
+        ("corpus.jsonl", {"_id": 5, "text": "a"}, "_id: Input should be a valid string"),
+        ("queries.jsonl", {"_id": "q"}, "text: Field required"),
+        ("queries.jsonl", {"_id": "q", "text": "a", "metadata": 5}, "metadata: Input should be"),
+        ("articles.jsonl", {"_id": "a", "title": "A", "links": []}, "sections: Field required"),
+        ("articles.jsonl", {"_id": "a", "title": "A", "sections": 5, "links": []}, "sections: Input should be"),
+        ("answers.jsonl", {"_id": "q"}, "answers: Field required"),
     ],
 )
-def test_rows_without_a_field_are_refused_with_their_place(
-    name: str, row: dict[str, str], lacks: str, tmp_path: Path
+def test_rows_of_other_fields_are_refused_with_their_place(
+    name: str, row: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
     one = write_one(tmp_path / "one")
     (one / f"{name}.gz").unlink()
     (one / name).write_text(json.dumps(row))
-    with pytest.raises(EncoreError, match=rf"{name}, line 1 has {lacks}; write the collection again"):
+    with pytest.raises(EncoreError, match=rf"{name}, line 1: {says}.*; correct the row"):
         build(tmp_path / "out", fields(one))
 
 
@@ -172,6 +175,9 @@ def test_rows_and_judgments_are_checked_as_those_of_other_kinds(tmp_path: Path) 
     one = write_one(tmp_path / "one")
     (one / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td9\t1\n")
     with pytest.raises(EncoreError, match="document 'd9' is not in the corpus"):
+        build(tmp_path / "out", fields(one))
+    (one / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\n")
+    with pytest.raises(EncoreError, match=r"test\.tsv, line 2: 2 fields, 3 separated by tabs are expected"):
         build(tmp_path / "out", fields(one))
 
 

@@ -80,6 +80,7 @@ def test_collections_with_other_distractors_ask_the_same_questions(tmp_path: Pat
     ("wrong", "says"),
     [
         ({"sentences": "One."}, "line 13: sentences: Input should be a valid tuple; correct the row"),
+        ({"_id": "p3"}, "line 13: id 'p3' occurs twice; remove one of the rows"),
         ({"_id": 7}, "line 13: _id: Input should be a valid string"),
         ({"questions": [{"text": "What?", "sentence": 2}]}, "line 13: sentence 2 answers, and there are 2, counted"),
         ({"questions": [{"text": "What?"}]}, r"line 13: questions\.0\.sentence: Field required"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from encore.data import sentences
 from encore.data.collection import Collection, Judgment, order, write_collection
@@ -32,6 +33,13 @@ def passage(name: str = "p", text: str = CONTEXT) -> Passage:
 
 def fields(**given: Any) -> ReqaFields:
     return ReqaFields.model_validate({"kind": "squad-reqa", "ratios": [10, 80], "draws": 2, **given})
+
+
+@pytest.mark.parametrize("wrong", [{"ratios": 5}, {"draws": "three"}])
+def test_a_wrong_field_that_the_splits_follow_from_is_named(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        fields(**wrong)
+    assert [each["loc"] for each in refused.value.errors()] == [tuple(wrong)]
 
 
 def asked(count: int = 40) -> list[AnsweredQuestion]:

@@ -205,17 +205,20 @@ def test_two_kinds_of_teachers_add_the_margins_to_own_and_to_others_passages(tmp
 
 def test_what_a_published_teacher_did_not_score_is_left_out(tmp_path: Path) -> None:
     whole = dual_task(tmp_path / "whole")
-    queries, passages = np.array([0, 0, 0, 1, 2]), np.array([0, 10, 14, 1, 12])  # nothing of 1 but its positive
+    queries, passages = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 10, 14, 1, 2, 12])  # nothing of 1 but its positive
     for part in ("pairs", "batch"):
         (tmp_path / part).mkdir()
-    write_scores(tmp_path / "pairs", queries, passages, np.arange(5.0))
+    write_scores(tmp_path / "pairs", queries, passages, np.arange(6.0))
     vectors_in(tmp_path / "batch", 2, "token")
     outputs = [tmp_path / "pairs", tmp_path / "batch"]
     task = task_of(whole.store, "margin-mse", outputs, per_query=1)
-    assert [(one.row, one.positives, one.negatives) for one in task.queries] == [(0, (0,), (10, 14))]
+    assert [(one.row, one.positives, one.negatives) for one in task.queries] == [
+        (0, (0,), (10, 14)),
+        (2, (2,), (12,)),
+    ]
     assert len(whole.queries) == 8
-    write_scores(tmp_path / "pairs", queries[3:], passages[3:], np.arange(2.0))
-    with pytest.raises(EncoreError, match="no query has a positive and a negative that its teachers scored"):
+    write_scores(tmp_path / "pairs", queries[3:], passages[3:], np.arange(3.0))
+    with pytest.raises(EncoreError, match="scored a positive and a negative of 1 queries, and two"):
         task_of(whole.store, "margin-mse", outputs, per_query=1)
 
 

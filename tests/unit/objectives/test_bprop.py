@@ -100,6 +100,7 @@ def test_contrastive_weights_are_those_of_the_reference() -> None:
     distribution = reference_distribution()
     assert distribution.weights.of(0)[1][USABLE] == pytest.approx(REFERENCE_WEIGHTS, rel=1e-9)
     assert contrastive(np.array([1.0, 1.0]), np.array([0.5, 1e-300]), 100.0).tolist() == [1.0, 100.0]
+    assert contrastive(np.array([0.0, 0.5]), np.array([0.0, 0.5]), 100.0).tolist() == [0.0, 0.5]
 
 
 def test_words_are_in_sets_as_often_as_in_the_references() -> None:

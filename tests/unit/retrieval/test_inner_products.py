@@ -88,7 +88,9 @@ def test_a_long_search_says_how_far_it_is(data, small_tiles, capsys, monkeypatch
     monkeypatch.setattr(progress, "TOLD", -1)  # seconds between two lines
     vectors, queries = data
     products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 3)
-    assert f"{QUERIES} queries: {PASSAGES:,} passages compared, " in capsys.readouterr().out.splitlines()[-1]
+    assert (
+        f"{QUERIES} queries, {PASSAGES:,} passages: {PASSAGES:,} compared, " in capsys.readouterr().out.splitlines()[-1]
+    )
 
 
 @pytest.mark.parametrize("way", ["cpu", "cuda"])

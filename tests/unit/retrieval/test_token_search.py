@@ -79,6 +79,25 @@ def test_the_run_answers_the_split_and_says_how(home, model, tmp_path):
     assert json.loads((model / "encoder.json").read_text())["scorer"].get("passage_vectors") in (None, 3)
 
 
+def test_a_tie_at_the_cut_is_complete(home, model, tmp_path, monkeypatch):
+    """Copies of a passage: which of them are in the run is decided by their ids, not by their rows."""
+    passages = len(TokenStore(home / "tokens").passages)
+    sought = []
+
+    def all_equal(scorer, queries, passages, wanted):
+        sought.append(wanted)
+        rows = np.tile(np.arange(min(wanted, passages)), (len(queries), 1))
+        return np.ones(rows.shape, np.float32), rows
+
+    monkeypatch.setattr(token_search, "best", all_equal)
+    monkeypatch.setattr(token_search, "SPARE", 1)
+    answer_by_tokens(SPEC, model, home / "tokens", home / "collection", tmp_path)
+    best_ids = sorted(TokenStore(home / "tokens").passages.names, reverse=True)[:5]
+    assert all(list(found.documents) == best_ids for found in read_run(tmp_path).values())
+    assert sought[:2] == [6, 24]
+    assert sought[-1] >= passages > sought[-2]
+
+
 def test_a_model_without_vectors_of_tokens_is_refused(home, tmp_path):
     with pytest.raises(EncoreError, match="has no vectors of tokens to rank a whole collection by; name a `first`"):
         answer_by_tokens(SPEC, home / "start", home / "tokens", home / "collection", tmp_path)

@@ -33,6 +33,8 @@ class ReqaFields(FormFields):
         default = cls.model_fields
         ratios = given.get("ratios", default["ratios"].default)
         draws = given.get("draws", default["draws"].default)
+        if not isinstance(ratios, list | tuple) or not isinstance(draws, int):  # their own checks say what is wrong
+            return {**given, "splits": {}}
         return {**given, "splits": _splits([cls.draw(ratio, draw) for draw in range(draws) for ratio in ratios])}
 
     @staticmethod
