@@ -1,12 +1,12 @@
 """Counts of a user's files before anything is built of them; of large files estimated from their first part."""
 
-import gzip
 import json
-import lzma
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
+
+from encore.storage.text_files import unpacked
 
 READ = 16 * 2**20  # bytes of text that are counted; the rest of a larger file is taken to be alike
 
@@ -18,17 +18,11 @@ def estimated(path: Path, count: Callable[[Any], Mapping[str, int]]) -> dict[str
         OSError, EOFError, ValueError: the file cannot be read, or a row of it is no JSON.
     """
     total, size, seen = Counter[str](), path.stat().st_size, 0
-    with path.open("rb") as packed:
-        for line in _unpacked(packed, path.suffix):
+    with path.open("rb") as packed, unpacked(packed, path.suffix) as lines:
+        for line in lines:
             total.update(count(json.loads(line)) if line.strip() else {})
             seen += len(line)
             if seen > READ and packed.tell() < size:
                 break
         share = packed.tell() / size
     return {name: number / share for name, number in total.items()}
-
-
-def _unpacked(packed: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=packed))
-    return cast("IO[bytes]", lzma.LZMAFile(packed)) if suffix == ".xz" else packed

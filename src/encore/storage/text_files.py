@@ -119,10 +119,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def opened(path: Path) -> io.BufferedReader:
     """A user's file, plain or packed by gzip, xz or zstd."""
-    if path.suffix == ".zst":
+    return unpacked(path.open("rb"), path.suffix)
+
+
+def unpacked(file: io.BufferedReader, packing: str) -> io.BufferedReader:
+    """What a file holds that is packed as its name ends, ``.gz``, ``.xz`` or ``.zst``, or not."""
+    if packing == ".zst":
         import pyarrow as pa  # planning imports this module and does without
 
-        return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
-    if path.suffix == ".xz":
-        return io.BufferedReader(lzma.open(path))
-    return io.BufferedReader(gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+        return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file), "zstd"))
+    if packing == ".xz":
+        return io.BufferedReader(lzma.open(file))
+    return io.BufferedReader(gzip.open(file)) if packing == ".gz" else file

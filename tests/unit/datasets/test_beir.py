@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import lzma
 import re
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
@@ -14,6 +16,13 @@ from encore.errors import EncoreError
 from encore.storage.files import sha256
 from tests.support import inside
 from tests.support.small_beir import CORPUS, QUERIES, SPLITS, build, fields, refusal, write
+
+PACKERS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -113,12 +122,14 @@ def test_what_seconds_can_tell_is_told_before_any_job(tmp_path, changed, others,
         build(folder, tmp_path / "out", splits=splits, **others)
 
 
+@pytest.mark.parametrize("packing", ["", ".gz", ".xz", ".zst"])
 @pytest.mark.parametrize("rows", ["", '{"_id": "d1", "text": "a b"}\n\n'])
-def test_a_size_is_known_if_a_file_is_empty_or_ends_with_a_blank_line(tmp_path, rows):
+def test_a_size_is_known_if_a_file_is_empty_or_packed_or_ends_with_a_blank_line(tmp_path, rows, packing):
     """It is forecast from, so that a wrong file is refused by its own check and not here."""
     folder = write(tmp_path / "in")
-    (folder / "corpus.jsonl").write_text(rows)
-    assert fields(folder).known_size().passages == (1 if rows else None)
+    (folder / "corpus.jsonl").unlink()
+    (folder / f"corpus.jsonl{packing}").write_bytes(PACKERS[packing](rows.encode()))
+    assert fields(folder).known_size().passages == (1 if rows or packing else None)
 
 
 def test_a_good_folder_is_not_refused(tmp_path):
