@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from encore import objectives
 from encore.config import doc2query, index_types, systems
 from encore.config import lineage as naming
-from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
@@ -67,8 +66,7 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
     steps = _entries(folder / "steps.yaml", _as_written(read_step))
     kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
     check_starts(backbones, steps, f"{folder}/backbones.yaml")
-    file = folder / "datasets.yaml"
-    datasets = _entries(file, read_dataset, read_datasets(file))
+    datasets = _entries(folder / "datasets.yaml", read_dataset)
     found_systems = _entries(folder / "systems.yaml", systems.read_system)
     indexes = _entries(folder / "indexes.yaml", _as_written(index_types.read_index_type))
     predictions = _entries(folder / "doc2query.yaml", doc2query.read_expansion)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from encore.config.dataset_sets import read_datasets
 from encore.config.systems import Bm25
 from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
@@ -94,7 +93,7 @@ def printed_plan(catalogue: Catalogue) -> dict[str, Any]:
     claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in entries.read_claims(PAPERS).items()}
     tables = catalogue.tables
     reported = (reported_path(PAPERS, name, table.reported) for name, table in tables.items() if table.reported)
-    datasets = read_datasets(PAPERS.parent / entries.DATASETS)
+    datasets = read_yaml(PAPERS.parent / entries.DATASETS)
     expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
     return {
         "name": entries.PRINTED,

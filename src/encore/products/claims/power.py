@@ -15,7 +15,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from encore.config.dataset_sets import read_datasets
 from encore.config.strict import Strict
 from encore.config.validation import checked, read_yaml
 from encore.products.claims.contrasts import Address, Contrast, entries_of
@@ -56,7 +55,7 @@ class Power:
         """
         self.tables, self.values = tables, values
         self.spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
-        entries = read_datasets(papers.parent / DATASETS)
+        entries = read_yaml(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
         self._without_titles = {name: entry["of"] for name, entry in entries.items() if entry["kind"] == "with-titles"}
 
