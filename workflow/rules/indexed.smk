@@ -53,6 +53,5 @@ rule search_index:
         " --collection {input.collection:q}"
         " --index {input.index:q}"
         " --exact {input.exact:q}"
-        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -24,7 +24,6 @@ rule lucene_search:
         " --collection {input.collection:q}"
         " --threads {threads}"
         ' --memory-mb "$ENCORE_JAVA_MB"'
-        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -55,7 +54,6 @@ rule search:
         " --collection {input.collection:q}"
         " --indexes {input.shards:q}"
         " --subset {input.subset:q}"
-        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -114,7 +112,6 @@ rule fuse:
         " --sparse {input.sparse:q}"
         " --dense {input.dense:q}"
         " --weight {input.weight:q}"
-        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -145,6 +142,5 @@ rule rerank:
         " --collection {input.collection:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
-        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

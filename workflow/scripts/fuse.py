@@ -4,7 +4,7 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.runs import add_text_option, describe, read_run, write_missing_text, write_run
+from encore.data.runs import describe, read_run, write_run
 from encore.evaluation import fusion_weights
 from encore.retrieval.fusion import align, fuse
 from encore.storage.manifest import record
@@ -16,7 +16,6 @@ def main() -> None:
     parser.add_argument("--sparse", required=True, type=artifact, help="folder of the run whose scores are weighted")
     parser.add_argument("--dense", required=True, type=artifact, help="folder of the other run")
     parser.add_argument("--weight", required=True, type=artifact, help="folder with the chosen weight")
-    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     spec, inputs = args.spec, [args.sparse, args.dense, args.weight]
@@ -28,8 +27,6 @@ def main() -> None:
         stages = [{"name": "fusion", "method": "weight * sparse + dense", "weight": weight}]
         header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=stages)
         write_run(args.output, found, header)
-        if args.text_runs == "all":
-            write_missing_text(args.output)
         facts["results"] = {"answered": len(found), "weight": weight}
     print(f"fuse: {len(found)} queries, weight {weight:g}")
 

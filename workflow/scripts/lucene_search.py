@@ -6,7 +6,7 @@ import time
 from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
-from encore.data.runs import add_text_option, describe, write_missing_text, write_run
+from encore.data.runs import describe, write_run
 from encore.retrieval.lucene import Bm25Parameters, search_bm25
 from encore.storage.manifest import record
 
@@ -18,7 +18,6 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
-    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     spec, started = args.spec, time.time()
@@ -35,8 +34,6 @@ def main() -> None:
         ]
         header = describe(spec["system"], collection=args.collection.name, split=spec["split"], retrieval=stages)
         write_run(args.output, found, header)
-        if args.text_runs == "all":
-            write_missing_text(args.output)
         facts["results"] = {"queries": len(queries), "answered": len(found)}
     print(f"lucene_search: {len(found)} of {len(queries)} queries answered in {time.time() - started:.1f} s")
 

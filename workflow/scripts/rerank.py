@@ -6,7 +6,6 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.runs import add_text_option, write_missing_text
 from encore.storage.manifest import record
 
 
@@ -19,7 +18,6 @@ def main() -> None:
     parser.add_argument("--collection", nargs="?", type=artifact, help="whose queries are answered where there is none")
     parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
     parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
-    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -33,8 +31,6 @@ def main() -> None:
             from encore.retrieval.token_search import answer_by_tokens
 
             facts["results"] = answer_by_tokens(args.spec, *inputs, args.output)
-        if args.text_runs == "all":
-            write_missing_text(args.output)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)
 

@@ -4,7 +4,6 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.runs import add_text_option, write_missing_text
 from encore.plan.index import read_entries
 from encore.retrieval.kept_vectors import vectors_of
 from encore.storage.manifest import record
@@ -20,7 +19,6 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--indexes", required=True, type=artifact, nargs="+", help="its shards, in any order")
     parser.add_argument("--subset", type=artifact, nargs="?", help="a growing collection, of which `size` is searched")
-    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -34,8 +32,6 @@ def main() -> None:
 
         found = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)
         facts["results"], facts["search"] = found
-        if args.text_runs == "all":
-            write_missing_text(args.output)
 
 
 if __name__ == "__main__":

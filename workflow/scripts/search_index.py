@@ -4,7 +4,6 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.data.runs import add_text_option, write_missing_text
 from encore.storage.manifest import record
 
 SPEC = "split, queries, sample, depth, query_length, search, numerics and system: a JSON file"
@@ -18,7 +17,6 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--index", required=True, type=artifact)
     parser.add_argument("--exact", required=True, type=artifact, help="folder of the exact run over the same queries")
-    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -27,8 +25,6 @@ def main() -> None:
         from encore.retrieval.approximate import answer_from_index
 
         facts["results"], facts["search"] = answer_from_index(args.spec, *places, args.output)
-        if args.text_runs == "all":
-            write_missing_text(args.output)
 
 
 if __name__ == "__main__":

@@ -157,11 +157,6 @@ class Execution(Strict):
         description="Whether passages' vectors stay on the disk when all runs that are planned of them are made; "
         "otherwise a later run encodes them again.",
     )
-    text_runs: Literal["tables", "all"] = Field(
-        "tables",
-        description="The runs that are also written as TREC's text, `run.trec.gz`: `tables` those over reported "
-        "queries, which tables and figures show; `all` those that mine negatives or choose, too.",
-    )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
     local_scores: bool = Field(

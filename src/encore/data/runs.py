@@ -3,11 +3,9 @@
 ``run.npz`` holds ``rows`` and ``scores`` as ``RunMatrices`` has them, ``documents`` and ``queries``, ids one a line in
 UTF-8, and ``ir_metadata``, the header (YAML, ir-metadata.org, schema 0.1). Nothing in it is compressed, and it has no
 time, so that equal results are equal bytes. A run over queries that are reported, not those that train or choose, has
-``run.trec.gz`` next to it, and every other one under ``execution: {text_runs: all}``; ``encore export`` writes the same
-bytes of any run.
+``run.trec.gz`` next to it; ``encore export`` writes the same bytes of any run.
 """
 
-import argparse
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,22 +59,6 @@ def write_run(folder: Path, run: Run, header: Mapping[str, Any]) -> None:
         np.savez(file, allow_pickle=False, **arrays)
     if is_reported(header["data"]["test collection"]["topics"]):
         write_trec(folder / TEXT, matrices, header)
-
-
-def write_missing_text(folder: Path) -> None:
-    """Write the text of a run that ``write_run`` left without one.
-
-    Raises:
-        EncoreError: the run is missing or damaged.
-    """
-    if not (folder / TEXT).is_file():
-        write_trec(folder / TEXT, read_run(folder), read_header(folder))
-
-
-def add_text_option(parser: argparse.ArgumentParser) -> None:
-    """Let a program that makes runs ask whose text is written."""
-    what = "tables: that of runs over reported queries; all: of those that mine negatives or choose, too"
-    parser.add_argument("--text-runs", choices=("tables", "all"), default="tables", help=what)
 
 
 def read_run(folder: Path) -> RunMatrices:

@@ -1,13 +1,11 @@
 """The configuration of an encoder: everything that its weights and its use depend on, without torch."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from encore.config.entries import Backbone
 from encore.data import vocabulary
-from encore.data.vocabulary import SpecialTokens
 from encore.errors import EncoreError
 
 Pooling = Literal["cls", "mean", "content"]
@@ -85,26 +83,6 @@ class EncoderConfig:
         return self.separator and not (self.query_marker or self.passage_marker) and not self.augment
 
     @classmethod
-    def of(
-        cls, backbone: Backbone, vocabulary: int, special: SpecialTokens, pieces: Callable[[str], Sequence[int]]
-    ) -> "EncoderConfig":
-        """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries.
-
-        ``pieces`` gives the ids of a text's word pieces.
-        """
-        in_tokens = backbone.architecture == "transformers"  # markers, with which its texts were tokenised
-        return cls(
-            vocabulary=vocabulary,
-            pad=special.pad,
-            cls=special.cls,
-            sep=special.sep,
-            mask=special.mask,
-            query_marker=() if in_tokens else tuple(pieces(backbone.query_marker)),
-            passage_marker=() if in_tokens else tuple(pieces(backbone.passage_marker)),
-            **{name: getattr(backbone, name) for name in (*SHAPE, *VECTOR, "separator", "augment")},
-        )
-
-    @classmethod
     def from_json(cls, written: dict[str, Any]) -> "EncoderConfig":
         """The configuration that ``to_json`` wrote."""
         lists = {name: tuple(value) for name, value in written.items() if isinstance(value, list)}
@@ -128,6 +106,18 @@ def read_shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
             f"{tokenizer_folder} is not a WordPiece tokenizer, BERT's kind; write `architecture: transformers`"
         )
     special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
-    return EncoderConfig.of(
-        backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    markers: dict[str, Any] = {}
+    if backbone.architecture != "transformers":  # with whose markers texts are tokenised
+        markers = {
+            name: tuple(tokenizer.encode(getattr(backbone, name), add_special_tokens=False).ids)
+            for name in ("query_marker", "passage_marker")
+        }
+    return EncoderConfig(
+        vocabulary=tokenizer.get_vocab_size(),
+        pad=special.pad,
+        cls=special.cls,
+        sep=special.sep,
+        mask=special.mask,
+        **markers,
+        **{name: getattr(backbone, name) for name in (*SHAPE, *VECTOR, "separator", "augment")},
     )

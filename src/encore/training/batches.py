@@ -4,10 +4,9 @@ Both are functions of the seed and the step alone. So batches may be made ahead,
 training waits for a text that is read, masked and padded by a single core.
 """
 
-import contextlib
-import queue
-import threading
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -205,40 +204,16 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
     An error of the generator is raised where its item would have come. Closing the reader closes the generator and
     waits for the thread: a process that ends while a thread of it is inside of torch is aborted.
     """
-    made: queue.Queue[tuple[bool, Any]] = queue.Queue(READY)
-    left = threading.Event()
-
-    def put(item: tuple[bool, Any]) -> None:
-        waiting = True
-        while waiting and not left.is_set():
-            with contextlib.suppress(queue.Full):
-                made.put(item, timeout=0.2)
-                waiting = False
-
-    def work() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        ahead = deque(thread.submit(next, items, None) for _ in range(READY))
         try:
-            with contextlib.closing(items):
-                for item in items:
-                    put((True, item))
-                    if left.is_set():
-                        return
-            put((False, None))
-        except BaseException as error:  # whatever it is, the reader must hear of it
-            put((False, error))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        while True:
-            good, item = made.get()
-            if not good:
-                if item is not None:
-                    raise item
-                return
-            yield item
-    finally:
-        left.set()
-        thread.join()
+            while (item := ahead.popleft().result()) is not None:
+                ahead.append(thread.submit(next, items, None))
+                yield item
+        finally:
+            for each in ahead:
+                each.cancel()
+            thread.submit(items.close).result()  # in the thread, with which the processes that it has forked end
 
 
 def pinned(batches: Iterable[Batch]) -> Generator[Batch, None, None]:

@@ -193,14 +193,6 @@ def test_json_holds_what_the_text_says(bare: Path, capsys: pytest.CaptureFixture
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
-def test_texts_of_all_runs_are_part_of_no_digest_and_take_disk(bare: Path) -> None:
-    tables, everything = (planned(execution={"text_runs": which}) for which in ("tables", "all"))
-    found = [estimate(plan) for plan in (tables, everything)]
-    folders = [[job.artifact.folder for job in each.jobs] for each in found]
-    assert folders[0] == folders[1]
-    assert found[0].disk["runs"] < found[1].disk["runs"]
-
-
 def test_any_table_of_the_catalogue_is_estimated_and_no_other(bare: Path) -> None:
     declared, paper = estimate(planned(), tables=("table1",)), estimate(planned(), tables=("costa/table4",))
     assert {job.rule for job in paper.jobs} >= {"pretrain", "finetune", "table"}

@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 import subprocess
 import sys
 import zipfile
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from encore.data.rankings import Ranking, Run, RunMatrices, rank
-from encore.data.runs import RUN, TEXT, describe, read_header, read_run, write_missing_text, write_run
+from encore.data.runs import RUN, TEXT, describe, read_header, read_run, write_run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
@@ -63,29 +62,9 @@ def test_the_text_is_that_of_the_rankings_line_by_line(tmp_path: Path) -> None:
     assert not any(" -0 " in line for line in expected)
 
 
-def test_the_text_of_a_run_that_chooses_is_written_where_all_are_wanted(tmp_path: Path) -> None:
+def test_a_run_that_chooses_has_no_text(tmp_path: Path) -> None:
     write_run(tmp_path, drawn(3), CHOOSING)
     assert not (tmp_path / TEXT).exists()
-    write_missing_text(tmp_path)
-    same(read_trec(tmp_path / TEXT), read_run(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("given", "text"), [([], False), (["--text-runs", "tables"], False), (["--text-runs", "all"], True)]
-)
-def test_a_program_writes_the_texts_that_it_is_asked_for(tmp_path: Path, given: list[str], text: bool) -> None:
-    folders = [tmp_path / name for name in ("sparse", "dense")]
-    for folder in folders:
-        with record(folder, stage="search", spec={}, inputs=[]):
-            write_run(folder, drawn(1), CHOOSING)
-    with record(tmp_path / "weight", stage="tune_fusion", spec={}, inputs=[]):
-        (tmp_path / "weight/weight.json").write_text('{"weight": 0.5}')
-    spec = {"depth": 5, "split": "valid", "collection": "c", "system": "s"}
-    sides = ["--sparse", folders[0], "--dense", folders[1], "--weight", tmp_path / "weight"]
-    done = inside.script("fuse", "--spec", json.dumps(spec), *sides, "--output", tmp_path / "fused", *given)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "fused" / TEXT).is_file() is text
-    assert (TEXT in json.loads((tmp_path / "fused/manifest.json").read_text())["outputs"]) is text
 
 
 def test_equal_runs_are_equal_bytes_whatever_their_order_was(tmp_path: Path) -> None:

@@ -69,8 +69,6 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     if size:
         found |= {"passages": size.passages.count, "passage_tokens": size.passages.tokens, "tokens": size.tokens}
         found |= {"article_tokens": size.article_tokens, "words": words_in(size.tokens), **_asked(made, size, share)}
-        if sizes.plan.config.execution.text_runs == "all" and "lines" in found:
-            found["text_lines"] = found["lines"]
     shape = shapes.shape_of(model) if model else None
     if shape:
         found["parameters"] = shapes.parameters(shape)
