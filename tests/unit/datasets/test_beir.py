@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from encore.datasets import kinds
+from encore.datasets.source_files import hold_out
 from encore.errors import EncoreError
 from encore.storage.files import sha256
 from tests.support import inside
@@ -130,6 +131,11 @@ def test_a_size_is_known_if_a_file_is_empty_or_packed_or_ends_with_a_blank_line(
     (folder / "corpus.jsonl").unlink()
     (folder / f"corpus.jsonl{packing}").write_bytes(PACKERS[packing](rows.encode()))
     assert fields(folder).known_size().passages == (1 if rows or packing else None)
+
+
+def test_nothing_is_held_out_of_no_judgments():
+    with pytest.raises(EncoreError, match=r"^valid_queries is 1, but train ends with query 0"):
+        hold_out({"train": []}, "train", "valid", 1)
 
 
 def test_a_good_folder_is_not_refused(tmp_path):
