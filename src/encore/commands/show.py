@@ -1,12 +1,17 @@
 """``encore show``: a finished table and the paths of its files."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from encore.commands.chain import table_named
 from encore.commands.plan import plan_of
+from encore.plan.plan import Plan
 from encore.storage import typed
+from encore.storage.files import canonical, read_object
+
+TABLES = Path("results/tables")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +23,23 @@ def answer(arguments: argparse.Namespace) -> int:
     """The table as text, and the paths of its files."""
     from encore.products.tables import aligned_text
 
-    name = table_named(plan_of(arguments), arguments.table)
+    plan = plan_of(arguments)
+    name = table_named(plan, arguments.table)
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
-    print(aligned_text.show_table(Path("results/tables"), name, bold=bold, run=run), end="")
+    shown = aligned_text.show_table(TABLES, name, bold=bold, run=run)
+    if is_of_another_plan(plan, name):
+        make = typed.snakemake(f"{TABLES / name}.csv", run=run)
+        print(f"{TABLES / name}.json was made of another plan than this run's, which `{make}` shows\n", file=sys.stderr)
+    print(shown, end="")
     drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
     print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
     return 0
+
+
+def is_of_another_plan(plan: Plan, name: str) -> bool:
+    """Whether a finished table has other cells, words or notes than are planned: another run's, or an older one's."""
+    from encore.products.tables.plan import table_plan
+
+    made = read_object(TABLES / f"{name}.manifest.json", "make the table again").get("spec")
+    return made is not None and made != json.loads(canonical(table_plan(plan, name)))

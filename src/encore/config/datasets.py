@@ -15,7 +15,8 @@ from pydantic import Field, field_validator, model_validator
 from encore.config.languages import ENGLISH, RULES, language_code
 from encore.config.measures import parse_measure
 from encore.config.strict import Positive, Strict
-from encore.errors import EncoreError
+from encore.config.validation import DATASET, nearest
+from encore.errors import EncoreError, quoted
 
 _OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")
 DATA_ROOT = "{data_root}"  # at the beginning of a path: the folder of `execution: data_root:`
@@ -202,8 +203,15 @@ class CollectionFields(Strict):
             raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
-    def _call_what_training_uses_by_its_role(self) -> "CollectionFields":
+    def _check_the_splits(self) -> "CollectionFields":
         for name, split in self.splits.items():
+            if not DATASET.fullmatch(name):
+                raise ValueError(
+                    f"{quoted(name)} cannot be the name of a split, which files have; begin with a letter or digit, "
+                    "and go on with these, _, . and -, 80 characters at most"
+                )
+            if split.topics is not None and split.topics not in self.splits:
+                raise ValueError(f"splits.{name}.topics: no split {split.topics!r}{nearest(split.topics, self.splits)}")
             if split.role in ("train", "valid") and role_of(name) != split.role:
                 raise ValueError(
                     f"the split {name!r} must be called by its role, {split.role!r}, with a draw behind a dash where "

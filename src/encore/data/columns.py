@@ -101,8 +101,9 @@ class Meaning:
 
     def _value(self, row: Row, name: str) -> Any:
         """What a row has of a field; one that need not be there may begin in a later row than the first."""
-        column = self.columns.get(name, "")
-        return row.get(column if column in row else _optional(self.what, tuple(row)).get(name, ""))
+        column = self.columns.get(name)
+        column = column if column in row else _optional(self.what, tuple(row)).get(name)
+        return None if column is None else row.get(column)
 
     def _answers(self, row: Row) -> list[str]:
         """Of one text, or of a list of texts, those that say something."""

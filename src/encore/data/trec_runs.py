@@ -195,7 +195,7 @@ def _numbered(path: Path) -> Iterable[tuple[int, str]]:
     if not path.is_file():
         raise EncoreError(f"run {path} is missing; run the command that makes it again")
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if _packed(path) else path.open(encoding="utf-8") as file:
+        with gzip.open(path, "rt", encoding="utf-8-sig") if _packed(path) else path.open(encoding="utf-8-sig") as file:
             yield from enumerate(file, 1)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise EncoreError(

@@ -136,6 +136,19 @@ def test_a_dataset_of_ones_own_may_have_capitals(name: str, nano_config: dict[st
         refuse_odd_name("Mine", "an entry")
 
 
+@pytest.mark.parametrize("name", ["../../escaped", "dev/small", "", "a\nb", "n" * 81])
+def test_a_split_is_called_what_a_file_can_be(name: str) -> None:
+    fields = {"kind": "beir", "path": "x", "splits": {name: {"role": "test"}}}
+    with pytest.raises(ValueError, match="cannot be the name of a split, which files have"):
+        read_dataset(fields)
+
+
+def test_a_split_shares_the_queries_of_one_that_is_there() -> None:
+    splits = {"test": {"role": "test"}, "graded": {"role": "test", "topics": "tset"}}
+    with pytest.raises(ValueError, match=r"splits\.graded\.topics: no split 'tset'; did you mean test"):
+        read_dataset({"kind": "beir", "path": "x", "splits": splits})
+
+
 def test_an_entry_of_the_catalogue_is_called_so_too(tmp_path: Path) -> None:
     for name in ("a", "msmarco-passage", "bert_base.2", "1"):
         refuse_odd_name(name, "an entry")

@@ -136,11 +136,12 @@ def test_reads_other_programs_runs(tmp_path: Path) -> None:
     assert run["q"].scores.dtype == np.float32
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("change", [lambda line: line.replace(" ", "\t"), lambda line: f"{line} ", lambda line: line])
-def test_any_blanks_and_any_order_of_queries_give_the_same_run(tmp_path: Path, change) -> None:
+def test_any_blanks_and_any_order_of_queries_give_the_same_run(tmp_path: Path, change, mark: str) -> None:
     path, generator = tmp_path / "run.txt", np.random.default_rng(2)
     lines = [f"q{n % 3} Q0 é#{n} 0 {score!r} t" for n, score in enumerate(generator.normal(size=90).tolist())]
-    path.write_text("\n".join(map(change, lines)))
+    path.write_text(mark + "\n".join(map(change, lines)))
     run = read_trec(path)
     assert list(run) == ["q0", "q1", "q2"]
     for place, found in enumerate(run.values()):

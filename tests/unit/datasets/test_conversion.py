@@ -190,6 +190,17 @@ def test_ids_grades_and_ends_of_lines_are_read_as_pandas_and_trec_eval_do(tmp_pa
     assert Collection(tmp_path / "made").qrels("test") == {"007": {"7": 1, "1.0": 2}}
 
 
+def test_a_column_without_a_name_is_not_read(tmp_path: Path) -> None:
+    """As `to_csv` of pandas writes its index; it was every passage's title."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "corpus.csv").write_text(",id,text\n0,d1,lift\n1,d2,drag\n")
+    (raw / "queries.csv").write_text(",id,text\n0,q1,what\n")
+    (raw / "qrels.csv").write_text(",qid,docid,score\n0,q1,d1,1\n")
+    convert(raw, tmp_path / "made")
+    assert [row["title"] for row in Collection(tmp_path / "made").corpus()] == ["", ""]
+
+
 def tevatron(name: str, query: str, positives: list[str], negatives: list[str]) -> dict[str, object]:
     listed = [[{"docid": each, "title": "", "text": f"text {each}"} for each in ids] for ids in (positives, negatives)]
     return {"query_id": name, "query": query, "positive_passages": listed[0], "negative_passages": listed[1]}

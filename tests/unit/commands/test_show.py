@@ -1,0 +1,29 @@
+"""``encore show``: whether the table that is there is this run's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from encore.commands.show import TABLES, is_of_another_plan
+from encore.products.tables.plan import table_plan
+from encore.storage.files import canonical
+from tests.support.small_forecast import planned
+
+
+def test_a_table_that_another_run_made_is_told(bare: Path) -> None:
+    """``bare`` has no results: what is written here is all that a finished table says of its plan."""
+    own, other = planned(), planned(seeds=[1])
+    TABLES.mkdir(parents=True)
+    made = {"spec": json.loads(canonical(table_plan(own, "table1")))}
+    (TABLES / "table1.manifest.json").write_text(json.dumps(made))
+    assert not is_of_another_plan(own, "table1")
+    assert is_of_another_plan(other, "table1")
+
+
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_table_without_its_plan_is_shown_as_it_is(bare: Path, content: str | None) -> None:
+    TABLES.mkdir(parents=True)
+    if content:
+        (TABLES / "table1.manifest.json").write_text(content)
+    assert not is_of_another_plan(planned(), "table1")
