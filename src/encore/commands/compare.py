@@ -9,7 +9,9 @@ from pathlib import Path
 from encore.storage.program import positive
 
 from encore.data import qrels
+from encore.data.judgments import Grades, is_entered
 from encore.data.trec_runs import read_trec
+from encore.errors import EncoreError
 from encore.evaluation.measures import parse_measure
 from encore.evaluation.reproducibility import DEPTH, PERSISTENCE, Closeness, closeness, order
 
@@ -31,13 +33,16 @@ def answer(arguments: argparse.Namespace) -> int:
     """Read all files and print how close the runs are: in order, and by each measure over the judged queries.
 
     Raises:
-        EncoreError: a file is damaged, a measure is unknown, or the runs have nothing in common.
+        EncoreError: a file is damaged, judgments contradict each other or are of no query that the runs answer, a
+            measure is unknown, or the runs have nothing in common.
     """
-    grades: dict[str, dict[str, int]] = {}
+    grades: Grades = {}
     for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
-        grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
+        is_entered(judgment, grades)
     measures = [parse_measure(expression) for expression in arguments.measure]
     ours, theirs = read_trec(arguments.run), read_trec(arguments.reference)
+    if not any(query in grades for query in ours):
+        raise EncoreError(f"{arguments.qrels} judges no query of {arguments.run}; name the judgments of its queries")
     bases = (read_trec(arguments.baseline[0]), read_trec(arguments.baseline[1])) if arguments.baseline else None
     ranked = order(ours, theirs, arguments.depth)
     found = closeness(ours, theirs, grades, measures, bases)

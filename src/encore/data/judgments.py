@@ -73,7 +73,7 @@ class Judging:
         grades: Grades = {}
         left_out: Counter[str] = Counter()
         for judgment in judgments:
-            reason = self._left_out(judgment) or ("repeated" if _repeats(judgment, grades) else None)
+            reason = self._left_out(judgment) or ("repeated" if is_entered(judgment, grades) else None)
             if reason:
                 left_out[reason] += 1
         if left_out and not grades:  # a kind that makes its own judgments may have none of a split (pydocs' graded)
@@ -147,8 +147,12 @@ def unjudged(queries: int, splits: Iterable[Iterable[str]]) -> int:
     return queries - len(set().union(*splits))
 
 
-def _repeats(judgment: Judgment, grades: Grades) -> bool:
-    """Enter a judgment, unless the same one was there."""
+def is_entered(judgment: Judgment, grades: Grades) -> bool:
+    """Enter a judgment; true if it was there before.
+
+    Raises:
+        EncoreError: it was there with another grade.
+    """
     given = grades.setdefault(judgment.query, {})
     if judgment.document not in given:
         given[judgment.document] = judgment.grade

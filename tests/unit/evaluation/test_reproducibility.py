@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,21 @@ def test_the_command_prints_what_was_computed(tmp_path: Path) -> None:
     wrong = inside.encore(*command[:-1], "MRR@x")
     assert wrong.returncode != 0
     assert wrong.stderr.startswith("error: measure 'MRR@x'")
+
+
+@pytest.mark.parametrize(
+    ("judged", "says"),
+    [
+        ("z1 0 d1 1\n", "judges no query of .*ours.gz; name the judgments of its queries"),
+        ("q0 0 d1 1\nq0 0 d1 2\n", "'q0' and 'd1' are judged twice, with other grades"),
+    ],
+)
+def test_judgments_of_other_queries_and_contradictions_are_refused(judged: str, says: str, tmp_path: Path) -> None:
+    write_trec(
+        tmp_path / "ours.gz", answers([1, 2, 1, 4, 2, 1]), describe("x", collection="c", split="s", retrieval=[])
+    )
+    (tmp_path / "qrels").write_text(judged)
+    done = inside.encore("compare", *(str(tmp_path / name) for name in ("ours.gz", "ours.gz", "qrels")))
+    assert done.returncode != 0
+    assert re.search(says, done.stderr)
+    assert "Traceback" not in done.stderr
