@@ -64,9 +64,11 @@ def write_crate(title: str, run: Path, folder: Path) -> int:
         run: the run's file, within the repository.
 
     Raises:
-        EncoreError: the folder exists, nothing is made yet, or a file behind it is missing.
+        EncoreError: the run's file is elsewhere, the folder exists, nothing is made, or a file behind it is missing.
     """
-    products = product_manifests()
+    products, run = product_manifests(), Path(os.path.relpath(run))
+    if ".." in run.parts:
+        raise EncoreError(f"{run} is not below this folder, of which the crate is made; put it into config/")
     if not products:
         raise EncoreError("no table, figure or claims are made yet; run snakemake first")
     if folder.exists():

@@ -7,6 +7,7 @@ from pathlib import Path
 from encore.commands import chain
 from encore.commands.chain import Explanation
 from encore.commands.plan import plan_of
+from encore.commands.show import tell_of_another_plan
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -17,6 +18,7 @@ from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.slices import row_folders
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported import PAPERS
+from encore.storage import typed
 
 FIGURES = "results/figures/"
 VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")
@@ -48,6 +50,7 @@ def answer(arguments: argparse.Namespace) -> int:
         raise EncoreError("a cell of a table is in a column; name it with --column")
     else:
         told = chain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+        tell_of_another_plan(plan, chain.table_named(plan, arguments.table), typed.called(arguments.config))
     found = [(each, list(chain.of_reads(plan, each.reads))) for each in told]
     if arguments.json:
         data = [each.data(links) for each, links in found]

@@ -28,13 +28,18 @@ def answer(arguments: argparse.Namespace) -> int:
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
     shown = aligned_text.show_table(TABLES, name, bold=bold, run=run)
-    if is_of_another_plan(plan, name):
-        make = typed.snakemake(f"{TABLES / name}.csv", run=run)
-        print(f"{TABLES / name}.json was made of another plan than this run's, which `{make}` shows\n", file=sys.stderr)
+    tell_of_another_plan(plan, name, run)
     print(shown, end="")
     drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
     print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
     return 0
+
+
+def tell_of_another_plan(plan: Plan, name: str, run: str) -> None:
+    """Say on the error stream that a finished table is not this run's, if it is not."""
+    if is_of_another_plan(plan, name):
+        make = typed.snakemake(f"{TABLES / name}.csv", run=run)
+        print(f"{TABLES / name}.json was made of another plan than this run's, which `{make}` shows\n", file=sys.stderr)
 
 
 def is_of_another_plan(plan: Plan, name: str) -> bool:

@@ -94,6 +94,8 @@ def test_what_cannot_be_a_crate_is_one_line(made: Path) -> None:
     made.mkdir(parents=True)
     with pytest.raises(EncoreError, match="is there already; name a new folder"):
         write_crate("Nano", RUN, made)
+    with pytest.raises(EncoreError, match=r"^\.\./own\.yaml is not below this folder, of which the crate is made"):
+        write_crate("Nano", Path.cwd().parent / "own.yaml", made / "new")
     Path("results/scores/a-00000001/b-00000002/scores.parquet").unlink()
     with pytest.raises(EncoreError, match=r"scores.parquet is missing; run `encore audit`"):
         write_crate("Nano", RUN, made / "new")

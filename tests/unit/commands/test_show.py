@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.show import TABLES, is_of_another_plan
+from encore.commands.show import TABLES, is_of_another_plan, tell_of_another_plan
 from encore.products.tables.plan import table_plan
 from encore.storage.files import canonical
 from tests.support.small_forecast import planned
 
 
-def test_a_table_that_another_run_made_is_told(bare: Path) -> None:
+def test_a_table_that_another_run_made_is_told(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``bare`` has no results: what is written here is all that a finished table says of its plan."""
     own, other = planned(), planned(seeds=[1])
     TABLES.mkdir(parents=True)
@@ -19,6 +19,12 @@ def test_a_table_that_another_run_made_is_told(bare: Path) -> None:
     (TABLES / "table1.manifest.json").write_text(json.dumps(made))
     assert not is_of_another_plan(own, "table1")
     assert is_of_another_plan(other, "table1")
+    tell_of_another_plan(own, "table1", "")
+    assert capsys.readouterr().err == ""
+    tell_of_another_plan(other, "table1", "config/mine.yaml")
+    said = capsys.readouterr().err
+    assert "table1.json was made of another plan than this run's, which `snakemake results/tables/table1.csv" in said
+    assert "--configfile config/mine.yaml` shows" in said
 
 
 @pytest.mark.parametrize("content", [None, "{}"])
