@@ -155,6 +155,7 @@ def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
     found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries, "lines": lines}
     found["words"] = min(float(WORDS), words_in(tokens))
     found |= {"text_lines": lines * is_reported(_split(stage)), "at_once": min(lines, HITS)}
+    found["retrieved"] = min(lines, found["passages"])
     found |= {"ranked": queries * passages, "java": JAVA_MB * 2.0**20}
     if stage.program == "lucene_search":
         found["java"] = min(found["java"], HEAP)

@@ -4,7 +4,8 @@ The amounts, each where a job has it:
 
 - ``passages``, ``passage_tokens``, ``article_tokens`` and ``tokens`` (of both): of its collection; ``text_tokens``: of
   the texts that an objective makes of it; ``queries``; ``lines`` of its runs, ``text_lines`` if they are also
-  written as text, ``at_once`` those of BM25's that are read together; ``pairs`` that a teacher scores;
+  written as text, ``at_once`` those of BM25's that are read together, ``retrieved`` the most different passages in
+  them; ``pairs`` that a teacher scores;
 - ``parameters`` of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: their bytes,
   ``query_vectors``: those of queries;
   ``index``: bytes of an approximate index, ``aside``: those that are held next to it while it is built; ``grown``:
@@ -107,7 +108,7 @@ def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
     queries = size.topics(run["split"], run.get("queries"), share)
     ranked, lines = queries * size.passages.count, queries * run.get("depth", 0)
     found = {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
-    return found | {"at_once": min(lines, HITS)}
+    return found | {"at_once": min(lines, HITS), "retrieved": min(lines, size.passages.count)}
 
 
 def _encode(job: _Job) -> Amounts:

@@ -43,7 +43,7 @@ BYTES: dict[str, tuple[Amounts, Amounts]] = {
     "lucene_search": ({"java": 1, "at_once": 40, "lines": 18, "passages": 100}, RUN),
     "measure_latency": ({"java": 1, "vectors": 4, "passages": 24}, {}),
     "merged_negatives": ({"queries": 13_000}, NEGATIVES),
-    "negatives": ({"lines": 30}, NEGATIVES),
+    "negatives": ({"lines": 12, "retrieved": 105}, NEGATIVES),
     "negatives_from_dataset": ({"queries": 13_000}, NEGATIVES),
     "negatives_from_file": ({"queries": 13_000}, NEGATIVES),
     "nested_corpora": ({"passages": 240}, {}),
