@@ -9,8 +9,9 @@ import argparse
 import json
 import mimetypes
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +19,12 @@ from typing import Any
 from urllib.parse import quote
 
 from encore.commands.plan import plan_of
+from encore.config.run_file import EXTENDS
+from encore.config.validation import read_yaml
 from encore.errors import EncoreError
+from encore.products.targets import is_of_another_plan
 from encore.storage import manifest
-from encore.storage.files import sha256, write_json
+from encore.storage.files import appearing, sha256, write_json, writing
 from encore.storage.program_files import PROGRAM
 from encore.storage.release import __version__
 from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
@@ -38,6 +42,7 @@ CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/w
 FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/tab-separated-values"}
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
 CODE = ("LICENSE", "workflow", "config")
+RUN_KEY = re.compile(rf"^(title|{EXTENDS}):", re.MULTILINE)  # of the catalogue's files none has them
 Entity = dict[str, Any]
 
 
@@ -48,50 +53,70 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def answer(arguments: argparse.Namespace) -> int:
     """The place of the crate, and how many files it has."""
-    title = plan_of(arguments).config.title
-    files = write_crate(title, arguments.config, arguments.folder)
+    plan, products = plan_of(arguments), product_manifests()
+    own = [place for place in products if not is_of_another_plan(plan, place)]
+    files = write_crate(plan.config.title, arguments.config, own, arguments.folder)
+    if len(own) < len(products):
+        print(f"{len(products) - len(own)} of {len(products)} tables and figures are of other plans than this run's")
     print(f"{arguments.folder / METADATA} describes {files} files; verify them with `encore audit {arguments.folder}`")
     return 0
 
 
-def write_crate(title: str, run: Path, folder: Path) -> int:
+def write_crate(title: str, run: Path, own: Sequence[Path], folder: Path) -> int:
     """Fill a new folder with a crate of ``results/``, and return the number of its files.
 
-    Files are linked on the same disk, and copied to another one.
+    Files are linked on the same disk, and copied to another one. Products of other runs are parts of it, since the root
+    is that of all, but no results of this run.
 
     Args:
         title: of the run.
         run: the run's file, within the repository.
+        own: the manifests of the run's products.
 
     Raises:
-        EncoreError: the run's file is elsewhere, the folder exists, nothing is made, or a file behind it is missing.
+        EncoreError: the run's file is elsewhere, the folder exists or is within ``results/``, nothing of the run is
+            made, a file behind it is missing, or the disk is full; nothing is left then.
     """
     products, run = product_manifests(), Path(os.path.relpath(run))
     if ".." in run.parts:
         raise EncoreError(f"{run} is not below this folder, of which the crate is made; put it into config/")
-    if not products:
-        raise EncoreError("no table, figure or claims are made yet; run snakemake first")
-    if folder.exists():
-        raise EncoreError(f"{folder} is there already; name a new folder")
-    places = dict.fromkeys([*_code(), run, *_of_products(products), *_behind(products)])
-    for place in places:
-        _put(place, folder / place)
-    graph = _graph(title, run, folder, [*places], [str(path) for path in _of_products(products)])
-    write_json(folder / METADATA, {"@context": CONTEXT, "@graph": graph})
+    if not own:
+        raise EncoreError(
+            f"no table, figure or claims of {run} are made yet; run snakemake first, or name another --config"
+        )
+    if RESULTS.resolve() in folder.resolve().parents:
+        raise EncoreError(f"{folder} would be in {RESULTS}, of which the crate is made; name a folder elsewhere")
+    places = dict.fromkeys([*_code(run), *_of_products(products), *_behind(products)])
+    with writing(folder), appearing(folder) as made:
+        for place in places:
+            _put(place, made / place)
+        graph = _graph(title, run, made, [*places], [str(path) for path in _of_products(own)])
+        write_json(made / METADATA, {"@context": CONTEXT, "@graph": graph})
     return len(places)
 
 
-def _code() -> Iterator[Path]:
-    """The workflow and its catalogue as in a clone; of a study its own files, and the program's besides."""
+def _code(run: Path) -> Iterator[Path]:
+    """The workflow and its catalogue as in a clone; of a study its own files, and the program's besides.
+
+    Of runs' files only the run's and that of the run which it extends: others are nobody's business.
+    """
+    yield run
+    base = read_yaml(run).get(EXTENDS)
     is_clone = Path("workflow/rules").is_dir()
     for root in (Path(),) if is_clone else (Path(), PROGRAM):
         for name in CODE:
             for path in (root / name, *sorted((root / name).rglob("*"))):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    yield path.relative_to(root)
+                place = path.relative_to(root)
+                if path.is_file() and "__pycache__" not in path.parts and (str(place) == base or not _is_run(path)):
+                    yield place
 
 
-def _of_products(products: list[Path]) -> Iterator[Path]:
+def _is_run(path: Path) -> bool:
+    """Whether a file of the configuration is a run's, and no part of the catalogue."""
+    return path.parent.name == "config" and path.suffix in (".yaml", ".yml") and bool(RUN_KEY.search(path.read_text()))
+
+
+def _of_products(products: Sequence[Path]) -> Iterator[Path]:
     """Tables, figures, claims and the report with their manifests, and the root digest with its signature."""
     for place in products:
         yield place

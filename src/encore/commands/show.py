@@ -1,15 +1,14 @@
 """``encore show``: a finished table and the paths of its files."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from encore.commands.chain import table_named
 from encore.commands.plan import plan_of
 from encore.plan.plan import Plan
+from encore.products.targets import is_of_another_plan
 from encore.storage import typed
-from encore.storage.files import canonical, read_object
 
 TABLES = Path("results/tables")
 
@@ -37,14 +36,6 @@ def answer(arguments: argparse.Namespace) -> int:
 
 def tell_of_another_plan(plan: Plan, name: str, run: str) -> None:
     """Say on the error stream that a finished table is not this run's, if it is not."""
-    if is_of_another_plan(plan, name):
+    if is_of_another_plan(plan, TABLES / f"{name}.manifest.json"):
         make = typed.snakemake(f"{TABLES / name}.csv", run=run)
         print(f"{TABLES / name}.json was made of another plan than this run's, which `{make}` shows\n", file=sys.stderr)
-
-
-def is_of_another_plan(plan: Plan, name: str) -> bool:
-    """Whether a finished table has other cells, words or notes than are planned: another run's, or an older one's."""
-    from encore.products.tables.plan import table_plan
-
-    made = read_object(TABLES / f"{name}.manifest.json", "make the table again").get("spec")
-    return made is not None and made != json.loads(canonical(table_plan(plan, name)))

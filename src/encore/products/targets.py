@@ -1,5 +1,6 @@
 """What a user may request of Snakemake: the targets that a run declares, and what any target is built from."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,7 @@ from encore.products.known_numbers import CHECKS
 from encore.products.report.plan import REPORT
 from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
+from encore.storage.files import canonical, read_object
 
 PAGES = tuple(BY_RULE[rule].files[0] for rule in (PRINTED, REPORT))  # of every run
 SHORT = {kind.name({}): kind for kind in PRODUCTS if not kind.wildcard}  # names of products of which a run has one
@@ -40,6 +42,22 @@ def kind_of(plan: Plan, target: str) -> tuple[ProductKind, str] | None:
         target: as Snakemake takes it: ``./results/...`` and absolute paths too.
     """
     return kind_at(os.path.relpath(target), plan.catalogue.figures.__contains__)
+
+
+def is_of_another_plan(plan: Plan, record: Path) -> bool:
+    """Whether a product in results has other cells, words or notes than are planned: another run's, or an older one's.
+
+    Args:
+        record: its manifest; one that does not say what was planned is taken for this run's.
+    """
+    made = read_object(record, "make it again").get("spec")
+    if made is None:
+        return False
+    try:
+        kind, name = kind_of(plan, str(record)) or (None, "")
+        return kind is None or made != json.loads(canonical(kind.slice(plan, name)))
+    except EncoreError:
+        return True
 
 
 def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = ()) -> str:

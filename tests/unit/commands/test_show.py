@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.show import TABLES, is_of_another_plan, tell_of_another_plan
+from encore.commands.show import TABLES, tell_of_another_plan
 from encore.products.tables.plan import table_plan
+from encore.products.targets import is_of_another_plan
 from encore.storage.files import canonical
 from tests.support.small_forecast import planned
+
+MADE = TABLES / "table1.manifest.json"
 
 
 def test_a_table_that_another_run_made_is_told(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,9 +19,9 @@ def test_a_table_that_another_run_made_is_told(bare: Path, capsys: pytest.Captur
     own, other = planned(), planned(seeds=[1])
     TABLES.mkdir(parents=True)
     made = {"spec": json.loads(canonical(table_plan(own, "table1")))}
-    (TABLES / "table1.manifest.json").write_text(json.dumps(made))
-    assert not is_of_another_plan(own, "table1")
-    assert is_of_another_plan(other, "table1")
+    MADE.write_text(json.dumps(made))
+    assert not is_of_another_plan(own, MADE)
+    assert is_of_another_plan(other, MADE)
     tell_of_another_plan(own, "table1", "")
     assert capsys.readouterr().err == ""
     tell_of_another_plan(other, "table1", "config/mine.yaml")
@@ -31,5 +34,5 @@ def test_a_table_that_another_run_made_is_told(bare: Path, capsys: pytest.Captur
 def test_a_table_without_its_plan_is_shown_as_it_is(bare: Path, content: str | None) -> None:
     TABLES.mkdir(parents=True)
     if content:
-        (TABLES / "table1.manifest.json").write_text(content)
-    assert not is_of_another_plan(planned(), "table1")
+        MADE.write_text(content)
+    assert not is_of_another_plan(planned(), MADE)
