@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from encore.config import lineage as naming
+from encore.config.measures import parse_measure
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge
@@ -20,6 +21,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[st
                 *_released(plan, rows, cells),
                 *_absent(plan, cells),
                 *_empty(cells),
+                *_beyond_runs(plan, cells),
                 *_at_an_edge(plan, cells),
                 *plan.resolve.datasets.notes_behind(
                     plan.made[read.folder] for cell in cells for read in cell.request.reads
@@ -68,6 +70,14 @@ def _empty(cells: list[PlannedCell]) -> Iterator[str]:
             columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
     for (row, reason), labels in columns.items():
         yield f"{row} has no {' and no '.join(labels)}: {reason}."
+
+
+def _beyond_runs(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
+    """Which measures count further than runs go."""
+    depth = plan.config.depth
+    measures = {cell.request.value: cell.request.expression for cell in cells if cell.request.expression}
+    if further := [name for name, measure in measures.items() if (parse_measure(measure).cutoff or 0) > depth]:
+        yield f"Runs have {depth:,} ranks (`depth`), which is as far as {', '.join(further)} can count."
 
 
 def _at_an_edge(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:

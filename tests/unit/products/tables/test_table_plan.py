@@ -179,6 +179,15 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
     assert folders(found["ict", "n"]) == folders(found["bm25", "n"]) == [plan.collection("pydocs-stdlib").folder]
 
 
+def test_a_measure_that_counts_further_than_runs_go_is_told(make):
+    columns = [RR, RR | {"id": "r100", "measure": "R@100"}, RR | {"id": "r1000", "measure": "R@1000"}]
+    for depth, told in ((1000, []), (999, ["R@1000"]), (99, ["R@100, R@1000"])):
+        plan = make([ICT, BM25], columns)
+        plan.config = plan.config.model_copy(update={"depth": depth})
+        said = [f"Runs have {depth} ranks (`depth`), which is as far as {names} can count." for names in told]
+        assert table_plan(plan, "t")["notes"] == said
+
+
 def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plan = make([ICT], [RR])
     plain = table_plan(plan, "t")["notes"]
