@@ -23,6 +23,7 @@ MOST_LEVELS, MOST_REPEATED = 100, 100_000  # of values, and of values once all a
 Size = tuple[int, int]  # values, and their levels
 BEING_COUNTED = (0, 0)
 
+_NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and pydantic's
 
 
@@ -89,6 +90,11 @@ def _check_node(node: yaml.Node, name: str, most: int, known: dict[int, Size], a
     """
     if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
         raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a text holds a NUL character; take it out")
+    if node.tag in _NUMBERS and re.search(r"^[-+]?0[0-7_]|:", node.value):
+        raise EncoreError(
+            f"{name}, line {node.start_mark.line + 1}: YAML reads {node.value} as {yaml.safe_load(node.value)}; write "
+            "the number without a leading 0 or a colon, or put a text in quotes"
+        )
     if not isinstance(node, yaml.CollectionNode):
         return 1, 1
     if id(node) not in known:

@@ -24,7 +24,7 @@ NEEDED: Mapping[What, Names] = {
     "judgments": {
         "query": _QUERY,
         "document": _PASSAGE,
-        "grade": ("score", "relevance", "rel", "label", "grade", "judgment"),
+        "grade": ("relevance", "rel", "label", "grade", "judgment", "score"),
     },
     "passages": {"_id": (*_PASSAGE, *_ANY), "text": ("text", "contents", "content", "body", "passage", "document")},
     "queries": {"_id": (*_QUERY, *_ANY), "text": ("text", "query", "title", "question", "contents", "description")},
@@ -49,6 +49,7 @@ HINTS: Mapping[What, str] = {  # in the name of a file or folder; the first one 
     "queries": r"quer|topic|question",
     "passages": r"corpus|collection|doc|passage|psg",
 }
+IDS = {*_ANY, *_PASSAGE, *_QUERY}
 _KNOWN = {name for kind in (*NEEDED.values(), *OPTIONAL.values()) for names in kind.values() for name in names}
 
 
@@ -141,7 +142,7 @@ def meaning(columns: Iterable[str], path: str = "") -> Meaning | None:
         what for what, each in found.items() if _CERTAIN & {name for name in there if there[name] in each.values()}
     )
     what = hint if hint in found else next(certain, None)
-    if what is None:
+    if what is None or (what == "judgments" and "rank" in there):  # a run, whose scores are no grades
         return None
     taken = found[what] | _chosen(OPTIONAL.get(what, {}), there)
     return Meaning(what, taken, [name for name in theirs if name not in taken.values()])

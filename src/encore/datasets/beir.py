@@ -169,7 +169,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
 
     Raises:
         EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
-            text, repeats an id, or judges what does not exist.
+            text, repeats an id, or judges what does not exist; or no document has a field that ``segments`` names.
     """
     source = inputs.needed_source()
     paths = _paths(source, spec["files"], "listed_negatives" in spec)
@@ -179,7 +179,8 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         qrels |= hold_out(qrels, **spec["held_out"])
     empty, left_out = set[str](), Counter[str]()
     form = Form.of_spec(spec)
-    corpus = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    unseen = form.fields - {"title", "text"}
+    corpus = _documents(paths["corpus"], tuple(sorted(unseen)), unseen)
     queries = _queries(paths["queries"]) if "queries" in paths else iter(())
     if spec["empty_documents"] == "drop":
         corpus = without_empty(paths["corpus"], once(corpus, left_out, set()), empty)
@@ -191,7 +192,7 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         corpus = _windows(corpus, words, stride, parts)
         judgments = {split: _of_windows(own, parts) for split, own in qrels.items()}
         negatives = {split: _of_windows(own, parts) for split, own in negatives.items()}
-    return write_collection(
+    counts = write_collection(
         folder,
         Located(paths["corpus"], corpus),
         Located(paths.get("queries", source), queries),
@@ -203,6 +204,11 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         empty=empty,
         unknown_judgments=spec.get("unknown_judgments", "refuse"),
     )
+    if unseen:
+        raise EncoreError(
+            f"{paths['corpus']}: no document has {min(unseen)!r}, which `segments` reads; correct its name"
+        )
+    return counts
 
 
 def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
@@ -292,9 +298,10 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
         yield number, row
 
 
-def _documents(path: Path, others: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
-    """``_id``, ``title`` and ``text``, and ``others``: the further fields of a document's text."""
+def _documents(path: Path, others: tuple[str, ...], unseen: set[str]) -> Iterator[tuple[int, Row]]:
+    """``_id``, ``title`` and ``text``, and ``others``: further fields of a document's text, which leave ``unseen``."""
     for number, row in _rows(path, others):
+        unseen -= {name for name in unseen if row.get(name)}
         found = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
         yield number, {**found, **{name: row.get(name, "") for name in others}} if others else found
 
@@ -314,7 +321,7 @@ def _queries(path: Path) -> Iterator[tuple[int, Row]]:
                 "in quotes"
             )
         kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
-        yield number, kept if cluster is None else {**kept, "metadata": {"cluster": str(cluster)}}
+        yield number, kept if cluster in (None, "") else {**kept, "metadata": {"cluster": str(cluster)}}
 
 
 def _windows(

@@ -15,6 +15,7 @@ from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.datasets import Dataset, Datasets
 from encore.plan.scale import refuse_unknown_names, with_single_names
 
+EPOCHS = "epochs", "steps_per_epoch"  # what a number of steps leaves without effect
 RELEASED = "-released"  # how backbones are called whose training was others' work (config/backbones.yaml)
 
 
@@ -128,6 +129,12 @@ class Resolver:
     def _read_step(self, named: StepName) -> Step:
         scaled = _merged(self.step_layers(StepName(named.name)))
         known = read_step(scaled)
+        own = self.config.scale.steps.get(named.name, {})
+        if known.steps is not None and (idle := {key for key in EPOCHS if own.get(key) is not None}):
+            raise EncoreError(
+                f"scale.steps.{named.name}: {min(idle)} changes nothing, since it trains for {known.steps} steps; add "
+                "`steps: null`"
+            )
         for key, value in named.values().items():
             fields = type(known).model_fields
             if key not in fields:
@@ -139,7 +146,7 @@ class Resolver:
                     f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
                 )
         step = read_step({**scaled, **named.values()})
-        idle = named.values().keys() & {"epochs", "steps_per_epoch"}
+        idle = named.values().keys() & {*EPOCHS}
         if step.steps is not None and idle:
             raise EncoreError(
                 f"step {named.name!r}: {min(idle)} changes nothing, since it trains for {step.steps} steps; "

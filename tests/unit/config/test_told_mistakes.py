@@ -40,6 +40,11 @@ def billions(form: str) -> str:
         ("a: &x {b: 1}\nc: *y\n", r"run\.yaml is not YAML: .*undefined alias.*line 2"),
         ("a: [1\nb: 2\n", r"run\.yaml is not YAML: .*line 2"),
         ("a:\tb:\n\tc", r"run\.yaml is not YAML: .*line [12]"),
+        (
+            "depth: 0200\n",
+            r"run\.yaml, line 1: YAML reads 0200 as 128; write the number without a leading 0 or a colon",
+        ),
+        ("a: 1\nseeds: [1, 1:30]\n", r"run\.yaml, line 2: YAML reads 1:30 as 90; write"),
         ("a: !!python/object/apply:os.system ['true']\n", r"run\.yaml is not YAML: .*line 1"),
         ("a: \0\n", r"run\.yaml is not YAML: "),
         ("a: 2026-13-45\n", r"run\.yaml is not YAML: month must be in 1\.\.12"),
@@ -74,6 +79,8 @@ def test_a_folder_in_place_of_a_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_keys_of_different_mappings_merges_and_aliases_are_read(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("[0, -0.5, 0x1F, '0200', 1e3, 2026-01-02, 12:30 h]")
+    assert load_yaml(tmp_path / "b.yaml")[:4] == [0, -0.5, 31, "0200"]
     (tmp_path / "a.yaml").write_text("a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\ne: [*x, *x]\n1: 0\n'1': 0\n")
     assert load_yaml(tmp_path / "a.yaml") == {
         "a": {"b": 1, "c": 2},

@@ -95,13 +95,25 @@ def test_a_file_plain_and_packed_is_refused(tmp_path):
 
 def test_an_empty_field_may_be_null_as_in_beirs_own_files(tmp_path):
     rows = ['{"_id": "d1", "title": null, "text": "of a wing", "url": null}', CORPUS[1]]
-    folder = write(tmp_path / "in", corpus=rows)
+    folder = write(tmp_path / "in", corpus=[*rows, '{"_id": "d3", "text": "x", "url": "y"}'])
     collection = build(folder, tmp_path / "out", segments=[["title", "url", "text"]])
     assert next(collection.corpus()) == {"_id": "d1", "title": "", "text": "of a wing", "url": ""}
     for key in ("_id", "text"):
         rows[0] = json.dumps({"_id": "d1", "text": "x", key: None})
         said = refusal(write(tmp_path / key, corpus=rows), tmp_path / "out")
         assert f'line 1: "{key}" is missing or null; add it, or remove the row' in said
+
+
+def test_a_field_that_no_document_has_is_refused(tmp_path):
+    said = "in/corpus.jsonl: no document has 'titel', which `segments` reads; correct its name"
+    with pytest.raises(EncoreError, match=re.escape(said)):
+        build(write(tmp_path / "in"), tmp_path / "out", segments=[["titel", "text"]])
+
+
+def test_an_empty_cluster_is_none(tmp_path):
+    queries = [*QUERIES, '{"_id": "q3", "text": "x", "metadata": {"cluster": ""}}']
+    folder = write(tmp_path / "in", queries=queries, test=("q2\td2\t2", "q3\td1\t1"))
+    assert build(folder, tmp_path / "out").clusters()["q3"] == "q3"
 
 
 BEFORE_ANY_JOB = [

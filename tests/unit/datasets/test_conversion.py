@@ -281,6 +281,11 @@ REFUSED = [
         {"docs.1": '{"id": "1", "contents": "x"}', "docs.2": '{"id": "1", "contents": "y"}'},
         "docs.2, line 1: id '1' occurs",
     ),
+    ({"corpus.tsv": "id\tabstract\n1\ta\n"}, "with no known header (id, abstract) is not understood; rename its"),
+    (
+        {"docs.tsv": 'docid\ttitle\ttext\n1\tA\ta\n2\tB\t"To be,\n3\tC\tor not"\n'},
+        "docs.tsv, line 3: quotation marks hold whole lines; double those that are part of a text, or write JSON lines",
+    ),
     ({"corpus.tsv": "1\ta\n2\tb\tc\n"}, "corpus.tsv, line 2: 3 columns, 2 are expected"),
     ({"docs.csv": "docid, Text,text,,\n1,a,b,,\n"}, "docs.csv: two columns are called 'text'; rename or remove one"),
     ({"docs.csv": 'docid,text\n1,"a\n'}, "docs.csv, line 2: cannot be split into columns (unexpected end of data)"),
@@ -383,6 +388,36 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     for name, text in {**SMALL, "README.md": "Texts, and more.\n", ".hidden": "x"}.items():
         (tmp_path / name).write_text(text)
     assert convert(tmp_path, tmp_path.with_name("made"))[-1] == "Not read: README.md."
+
+
+def test_links_to_folders_and_to_nothing_are_not_read(tmp_path: Path) -> None:
+    source = tmp_path / "raw"
+    (source / "more").mkdir(parents=True)
+    for name, text in SMALL.items():
+        (source / name).write_text(text)
+    (source / "linked").symlink_to(source / "more")
+    (source / "gone.csv").symlink_to(source / "nowhere")
+    assert convert(source, tmp_path / "made")[-1] == "Not read: gone.csv, linked."
+
+
+def test_scores_are_grades_where_no_column_is_called_so_and_a_run_is_no_judgments(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name, text in SMALL.items():
+        (raw / name).write_text(text)
+    (raw / "qrels.csv").write_text("qid,docid,score,relevance\n1,1,35,2\n")
+    (raw / "bm25.csv").write_text("qid,docid,rank,score\n1,1,1,35\n")
+    said = convert(raw, tmp_path / "made")
+    assert said[-1] == "Not read: bm25.csv."
+    assert Collection(tmp_path / "made").qrels("test") == {"1": {"1": 2}}
+
+
+def test_a_tab_separated_text_may_have_several_lines(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"docid": ["1", "2"], "title": ["A", "B"], "text": ["to be,\nor not", 'a "b"\tc']})
+    (tmp_path / "raw").mkdir()
+    frame.to_csv(tmp_path / "raw/docs.tsv", sep="\t", index=False)
+    convert(tmp_path / "raw", tmp_path / "made")
+    assert [row["text"] for row in Collection(tmp_path / "made").corpus()] == [*frame["text"]]
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:

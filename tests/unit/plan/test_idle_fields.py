@@ -75,6 +75,11 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a text to pre-train on": ("bert-base+mlm~length=600", {}, "'micro-bert' has 160 positions; lower `length`,"),
     "a query too long": ("bert-base+ict~query_length=161", {}, "reads 161 .* positions; lower `query_length`,"),
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning comes before it"),
+    "passes of a step that has a number of steps": (
+        "bert-base+mlm",
+        {"steps": {"mlm": {"epochs": 3, "steps": 10}}},
+        "scale.steps.mlm: epochs changes nothing, since it trains for 10 steps; add `steps: null`$",
+    ),
     "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and only a lineage can be here"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),
     "a pool": (

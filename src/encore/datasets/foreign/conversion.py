@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Judgment, left_out, rows_of_answers, write_collection
-from encore.data.columns import NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
+from encore.data.columns import IDS, NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
 from encore.data.validation import Located, LocatedFiles, Row, asked, once, says_something, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
@@ -77,7 +77,8 @@ def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
     """
     if not source.exists():
         raise EncoreError(f"{source} is missing; name a file or a folder")
-    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    there = source.rglob("*") if source.is_dir() else [source]
+    files = sorted(path for path in there if path.is_file() or path.is_symlink())  # a linked folder is not read
     parts, others = list[Part](), dict[str, str]()
     for path in files:
         name = path.relative_to(source).as_posix() if source.is_dir() else path.name
@@ -106,7 +107,8 @@ def _part(path: Path, name: str) -> Part:
     first = next(form.rows(path), None)
     columns = first[1] if first else {}
     known = meaning(columns, name)
-    is_row = "1" not in columns or columns["1"].split() == [columns["1"]]  # prose is not
+    is_row = "1" not in columns or columns["1"].split() == [columns["1"]]  # prose is not, nor is a header
+    is_row = is_row and columns.get("1", "").lower() not in IDS
     if known is None or not is_row:
         first_row = ", ".join(map(str, columns.values()))[:60]
         shown = f"no known header ({first_row})" if "1" in columns else ", ".join(columns) or "no row"

@@ -125,6 +125,12 @@ def _quoted(path: Path, between: str) -> Rows:
                 names = list(map(str.strip, fields)) if is_header(fields) else _numbered(fields)
                 refuse_twice(names, str(path))
                 fields = [] if is_header(fields) else fields
+            inner = (line for text in fields for line in text.split("\n")[1:])
+            if between == "\t" and any("\t" in line and line.count("\t") == len(names) - 1 for line in inner):
+                raise EncoreError(
+                    f"{path}, line {began}: quotation marks hold whole lines; double those that are part of a text, "
+                    "or write JSON lines"
+                )
             if fields:  # a blank line has none
                 yield began, _fitting(path, began, names, fields)
             began = reader.line_num + 1
