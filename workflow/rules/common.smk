@@ -36,6 +36,12 @@ def in_one_line(function, *arguments):
         refuse(error)
 
 
+def refuse_braces(path):
+    """Stop for a path that Snakemake would look for wildcards in."""
+    if {"{", "}"} & {*path}:
+        refuse(f"Snakemake takes braces in a path for names: move {path} to a folder without them, then repeat")
+
+
 if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.config_settings.config):
     refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
@@ -45,10 +51,7 @@ if not workflow.configfiles:
 # What rules call is stored next to them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
 PROGRAMS = program_folder("workflow", "scripts/make_product.py") / "scripts"
 PROGRAM = f"python {quote(str(PROGRAMS))}/"
-if {"{", "}"} & {*str(PROGRAMS.resolve())}:
-    refuse(
-        f"Snakemake takes braces in a path for names: move {PROGRAMS.resolve()} to a folder without them, then repeat"
-    )
+refuse_braces(str(PROGRAMS.resolve()))
 # Memory in pages of 2 MB where Linux has them: a graph, whose vectors are read here and there, takes a quarter less time.
 LARGE_PAGES = 'GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}glibc.malloc.hugetlb=1" '
 RUN_FILE = Path(workflow.configfiles[-1])
@@ -128,6 +131,7 @@ def source_of(folder):
 
     def path(wildcards):
         artifact = artifact_in(folder, wildcards)
+        refuse_braces(artifact.source or "")
         if PLAN and not workflow.dryrun:
             in_one_line(folders.refuse_missing, PLAN, [artifact])
         return artifact.source if artifact.source and (Path(artifact.source).exists() or not workflow.dryrun) else []
