@@ -221,8 +221,8 @@ class CollectionFields(Strict):
 
     @property
     def made_from(self) -> MadeFrom:
-        """What its job reads; nothing by default."""
-        return MadeFrom()
+        """What its job reads: by default its ``path`` and what it is derived ``of``, where its kind has such fields."""
+        return MadeFrom(path=getattr(self, "path", None), base=getattr(self, "of", None))
 
     @property
     def embedded(self) -> bool:

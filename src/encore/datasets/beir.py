@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import KnownSize, MadeFrom, Split, role_of
+from encore.config.datasets import KnownSize, Split, role_of
 from encore.config.strict import Positive
 from encore.data import qrels as judged
 from encore.data.collection import NEGATIVES, Judgment, refuse_shared, write_collection
@@ -55,11 +55,6 @@ class BeirFields(JudgedFields):
         "refuse",
         description="`drop` leaves them out, with empty queries, their judgments, and rows that are there twice",
     )
-
-    @property
-    def made_from(self) -> MadeFrom:
-        """The folder."""
-        return MadeFrom(path=self.path)
 
     @property
     def missing(self) -> str | None:

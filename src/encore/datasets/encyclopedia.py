@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from encore.config.datasets import KnownSize, MadeFrom
+from encore.config.datasets import KnownSize
 from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
@@ -29,11 +29,6 @@ class EncyclopediaFields(ArticlesFields):
     """An entry of the catalogue with ``kind: encyclopedia``."""
 
     path: str = Field(description="a file of articles, .jsonl, .jsonl.gz or .jsonl.xz; from the repository's root")
-
-    @property
-    def made_from(self) -> MadeFrom:
-        """The user's file."""
-        return MadeFrom(path=self.path)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the file's digest; one that is not there yet counts by its name."""

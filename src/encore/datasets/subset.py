@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split, role_of
+from encore.config.datasets import CollectionFields, KnownSize, Split, role_of
 from encore.config.strict import Positive
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, Row, judgments_of, smallest, write_collection
@@ -43,11 +43,6 @@ class SubsetFields(CollectionFields):
         if self.articles and (self.passages or self.splits):
             raise ValueError("`articles` chooses whole articles, without queries; leave out `passages` and `splits`")
         return self
-
-    @property
-    def made_from(self) -> MadeFrom:
-        """The whole."""
-        return MadeFrom(base=self.of)
 
     @property
     def only_articles(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from encore.config.datasets import MadeFrom
 from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields
 from encore.datasets.kinds import BuildInputs, Kind
@@ -40,11 +39,6 @@ class WikipediaFields(ArticlesFields):
         if language != ENGLISH:
             raise ValueError("a dump is read as English Wikipedia; use kind books for texts in another language")
         return language
-
-    @property
-    def made_from(self) -> MadeFrom:
-        """The dump."""
-        return MadeFrom(path=self.path)
 
     @property
     def missing(self) -> str | None:
