@@ -90,15 +90,9 @@ class DprFields(CollectionFields):
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the content."""
-        return {
-            "kind": self.kind,
-            "passages": self.passages,
-            "splits": {
-                name: {"file": split.file, "with_passages": split.with_passages} for name, split in self.splits.items()
-            },
-            "expected": self.expected,
-            **source_files.identity(self.files(), self.path),
-        }
+        named = self.model_dump(include={"kind", "passages", "expected"})
+        splits = {name: {"file": each.file, "with_passages": each.with_passages} for name, each in self.splits.items()}
+        return {**named, "splits": splits, **source_files.identity(self.files(), self.path)}
 
 
 def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:

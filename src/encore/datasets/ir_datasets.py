@@ -72,16 +72,9 @@ class IrDatasetsFields(JudgedFields):
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the content."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "splits": self._sets(),
-            "rename": self.rename,
-            "held_out": self.valid_queries,
-            "expected": self.expected,
-            **self.to_spec(),
-            **self.form.to_spec(),
-        }
+        named = self.model_dump(include={"kind", "id", "rename", "expected"})
+        ours = {"splits": self._sets(), "held_out": self.valid_queries}
+        return {**named, **ours, **self.to_spec(), **self.form.to_spec()}
 
     def _sets(self) -> dict[str, dict[str, Any]]:
         held_out = {"valid"} if self.valid_queries else set()

@@ -34,13 +34,8 @@ class WithTitlesFields(FormFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection and the source that it is built from."""
-        return {
-            "kind": self.kind,
-            "titles": self.titles,
-            "file": self.file,
-            "splits": sorted(self.splits),
-            **self.form.to_spec(),
-        }
+        named = self.model_dump(include={"kind", "titles", "file"})
+        return {**named, "splits": sorted(self.splits), **self.form.to_spec()}
 
 
 def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
