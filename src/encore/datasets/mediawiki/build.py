@@ -3,14 +3,13 @@
 import gzip
 import json
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from encore.data.articles import write_article_collection
 from encore.datasets.mediawiki import dump
-from encore.datasets.mediawiki.links import Links, Titles
-from encore.datasets.mediawiki.pages import extract
+from encore.datasets.mediawiki.links import Links
+from encore.datasets.mediawiki.pages import Extracted, extract
 from encore.storage.processes import shared_in_order
 
 _TOLD = 100_000  # pages between two lines that say how far it is
@@ -25,24 +24,23 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
         EncoreError: the dump is damaged (with its line or block), or has no article.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    titles, counts = Titles(), Counter[str]()
+    known = Extracted()
     print(f"reading {source}", flush=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         seen = 0
         for extracted in shared_in_order(extract, dump.parts(source), processes):
-            titles.add(extracted)
-            counts.update(extracted.counts)
+            known.add(extracted)
             file.write(extracted.rows)
             before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
             if seen // _TOLD > before // _TOLD:
                 print(f"{seen} pages", flush=True)
-        print(f"{len(titles.ids)} articles among {len(titles.titles)} titles", flush=True)
-        links = Links(titles)
+        print(f"{len(known.ids)} articles among {len(known.titles)} titles", flush=True)
+        links = Links(known)
         statistics = {
-            "pages": {**links.pages, **{name: counts[name] for name in ("other_namespaces", "other_models")}},
+            "pages": {**links.pages, **{name: known.counts[name] for name in ("other_namespaces", "other_models")}},
             "redirects_lost": links.lost,
             "links_removed": links.removed,  # filled while the articles are written
-            "paragraphs_with_markup": counts["paragraphs_with_markup"],
+            "paragraphs_with_markup": known.counts["paragraphs_with_markup"],
         }
         file.seek(0)
         rows = gzip.GzipFile(fileobj=file)

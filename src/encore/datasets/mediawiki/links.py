@@ -1,6 +1,5 @@
 """Where links lead: titles through redirects to articles, of which WLP takes the first section."""
 
-from array import array
 from collections import Counter
 
 import numpy as np
@@ -13,44 +12,24 @@ _MISSING, _LOOP = -1, -2  # positions that are none
 _REASONS = {-each.value: each.name.lower() for each in Outcome}
 
 
-class Titles:
-    """Every title of a dump, collected while its pages are read: about 40 bytes a page."""
-
-    def __init__(self) -> None:
-        self.titles, self.codes = array("Q"), array("i")  # codes: an article's number, or an outcome below 0
-        self.ids, self.dates = array("q"), array("q")  # of articles by number; numbers of dates
-        self.redirects = array("Q")  # the title that each leads to
-
-    def add(self, extracted: Extracted) -> None:
-        """Take in what a batch of pages gave; batches come in the dump's order."""
-        article = len(self.ids)
-        for outcome in extracted.outcomes:
-            if outcome == Outcome.DATE:
-                self.dates.append(article)
-            if outcome in (Outcome.ARTICLE, Outcome.DATE):
-                self.codes.append(article)
-                article += 1
-            else:
-                self.codes.append(-outcome)
-        for name in ("titles", "ids", "redirects"):
-            getattr(self, name).extend(getattr(extracted, name))
-
-
 class Links:
     """Answers where links lead, and counts those that lead nowhere by reason."""
 
-    def __init__(self, known: Titles) -> None:
-        titles, codes = np.array(known.titles, dtype=np.uint64), np.array(known.codes, dtype=np.int32)
+    def __init__(self, known: Extracted) -> None:
+        """``known``: what all pages of a dump gave, added up."""
+        titles, outcomes = np.array(known.titles, dtype=np.uint64), np.array(known.outcomes, dtype=np.int8)
+        is_article = outcomes <= Outcome.DATE
+        # An article's number, or an outcome below 0.
+        codes = np.where(is_article, np.cumsum(is_article, dtype=np.int32) - 1, -outcomes)
         order = np.argsort(titles, kind="stable")
         first = np.diff(titles[order], prepend=~titles[order][:1]) != 0  # of equal titles the dump's first counts
         repeated = codes[order[~first]]
         order = order[first]
         to = np.zeros(len(titles), dtype=np.uint64)
-        to[codes == -Outcome.REDIRECT] = np.array(known.redirects, dtype=np.uint64)
+        to[outcomes == Outcome.REDIRECT] = np.array(known.redirects, dtype=np.uint64)
         self._titles, self._codes = titles[order], codes[order]
         self._final = self._followed(to[order])
-        self._hidden = np.zeros(len(known.ids), dtype=bool)
-        self._hidden[np.array(known.dates, dtype=np.int64)] = True
+        self._hidden = outcomes[is_article] == Outcome.DATE
         self._ids = np.array(known.ids, dtype=np.int64)
         self.repeated = frozenset(repeated[repeated >= 0].tolist())
         self.removed: Counter[str] = Counter()
