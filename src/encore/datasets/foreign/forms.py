@@ -6,8 +6,9 @@
 import csv
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ from encore.errors import EncoreError
 from encore.storage.text_files import DAMAGED, LONGEST, numbered_lines, numbered_objects, numbered_records, opened
 
 Rows = Iterator[tuple[int, Row]]
+Batches = Iterator[pa.RecordBatch]
 HEAD = 4096  # bytes that tell a form
 _MARKUP = re.compile(r"</?[A-Za-z!][^<>]*>")
 _FIELD = re.compile(r"<(\w+)[^<>]*>(.*?)</\1>", re.DOTALL)
@@ -56,40 +58,25 @@ def form_of(path: Path) -> Form | None:
     return next((form for form in FORMS if re.match(form.begins, text, re.IGNORECASE)), None)
 
 
-def _objects(path: Path) -> Rows:
-    return numbered_objects(path)
-
-
-def _array(path: Path) -> Rows:
-    return enumerate(elements(path), 1)
-
-
-def _arrow(path: Path) -> Rows:
+def _arrow(path: Path) -> Batches:
     """A stream, as a Hugging Face ``datasets`` folder has it, or a file of Feather's."""
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        with pa.memory_map(str(path)) as source:
-            if source.read(6) == b"ARROW1":
-                file = pa.ipc.open_file(source)
-                yield from (file.get_batch(number) for number in range(file.num_record_batches))
-            else:
-                source.seek(0)
-                yield from pa.ipc.open_stream(source)
-
-    return _batched(path, batches())
+    with pa.memory_map(str(path)) as source:
+        if source.read(6) == b"ARROW1":
+            file = pa.ipc.open_file(source)
+            yield from (file.get_batch(number) for number in range(file.num_record_batches))
+        else:
+            source.seek(0)
+            yield from pa.ipc.open_stream(source)
 
 
-def _parquet(path: Path) -> Rows:
-    def batches() -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=1024)
-
-    return _batched(path, batches())
+def _parquet(path: Path) -> Batches:
+    with pq.ParquetFile(path) as file:
+        yield from file.iter_batches(batch_size=1024)
 
 
-def _batched(path: Path, batches: Iterable[pa.RecordBatch]) -> Rows:
+def _batched(batches: Callable[[Path], Batches], path: Path) -> Rows:
     try:
-        yield from enumerate((row for batch in batches for row in batch.to_pylist()), 1)
+        yield from enumerate((row for batch in batches(path) for row in batch.to_pylist()), 1)
     except (pa.ArrowException, OSError) as error:
         raise EncoreError(f"{path}: cannot be read ({error}); replace the file") from error
 
@@ -211,10 +198,10 @@ def _xml_topics(path: Path) -> Rows:
 
 
 FORMS = (
-    Form("parquet", r"PAR1", _parquet, "row"),
-    Form("Arrow", r"ARROW1|\ufffd{4}", _arrow, "row"),
-    Form("JSON lines", r"\{", _objects),
-    Form("JSON array", r"\[", _array, "element"),
+    Form("parquet", r"PAR1", partial(_batched, _parquet), "row"),
+    Form("Arrow", r"ARROW1|\ufffd{4}", partial(_batched, _arrow), "row"),
+    Form("JSON lines", r"\{", numbered_objects),
+    Form("JSON array", r"\[", lambda path: enumerate(elements(path), 1), "element"),
     Form("TREC documents", r"<DOC[\s>]", _trec_documents),
     Form("TREC topics", r"<top>", _trec_topics),
     Form("XML topics", r"<\?xml|<\w*(topics|queries)", _xml_topics, "topic"),
