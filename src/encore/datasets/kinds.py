@@ -26,6 +26,8 @@ STAGE = "collection."
 class BuildInputs:
     """What a collection is built from, as its program's options give it; a kind asks for what it needs.
 
+    ``needed_…`` raise an EncoreError where that is missing.
+
     Args:
         kind: the collection's, for messages.
         source: the user's own file, or the folder of such files.
@@ -45,27 +47,15 @@ class BuildInputs:
     processes: int = 1
 
     def needed_source(self) -> Path:
-        """The user's file or folder.
-
-        Raises:
-            EncoreError: it is missing.
-        """
+        """The user's file or folder."""
         return self._needed(self.source, "--source, the file or folder that it is read from")
 
     def needed_base(self) -> Collection:
-        """The collection that this one is derived from.
-
-        Raises:
-            EncoreError: it is missing.
-        """
+        """The collection that this one is derived from."""
         return Collection(self._needed(self.base, "--collection, the one that it is made of"))
 
     def needed_data_root(self) -> Path:
-        """The folder that ir_datasets' files were fetched to.
-
-        Raises:
-            EncoreError: it is missing.
-        """
+        """The folder that ir_datasets' files were fetched to."""
         return self._needed(self.data_root, "--data-root, the folder that it was fetched to")
 
     def _needed(self, given: Path | None, option: str) -> Path:
