@@ -39,8 +39,7 @@ class Backbone(Strict):
         None, description="The commit of a checkpoint on the hub; without it the first one fetched is kept."
     )
     sha256: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = Field(
-        {},
-        description="The sha256 of files of the checkpoint, by name: with others it is refused.",
+        {}, description="The sha256 of files of the checkpoint, by name: with others it is refused."
     )
     collection: str | None = Field(
         None, description="The dataset that a new vocabulary (and the latent semantic analysis) is computed from."
@@ -139,9 +138,7 @@ class Step(Strict):
     batch: Positive = Field(description="The number of examples in one optimiser step, over all devices.")
     learning_rate: float = Field(gt=0, description="The highest learning rate, which the warm-up ends at.")
     warmup: float = Field(
-        0.1,
-        ge=0,
-        description="The length of the linear warm-up: a share of all steps if below 1, else a number.",
+        0.1, ge=0, description="The length of the linear warm-up: a share of all steps if below 1, else a number."
     )
     schedule: Literal["linear", "cosine", "constant"] = Field(
         "linear",

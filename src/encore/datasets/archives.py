@@ -30,8 +30,7 @@ class FolderFields(CollectionFields):
     """Fields of kinds of collections that are read from such a folder."""
 
     path: str = Field(
-        exclude=True,
-        description="a folder, or an archive of folders, .tar.xz; `{embedded}/…` is shipped with Encore",
+        exclude=True, description="a folder, or an archive of folders, .tar.xz; `{embedded}/…` is shipped with Encore"
     )
     folder: str = Field("", description="the collection's folder in it; all of it without")
 

@@ -121,12 +121,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
             query_ids[split] = [name for name, _ in found]
     corpus = paths[spec["passages"]]
     written = write_collection(
-        folder,
-        Located(corpus, _documents(corpus, counts)),
-        rows,
-        judged,
-        answers=answers,
-        questions=query_ids,
+        folder, Located(corpus, _documents(corpus, counts)), rows, judged, answers=answers, questions=query_ids
     )
     source_files.refuse_other_counts(counts, spec["expected"], spec["passages"])
     return {**written, "files": dict(counts)}

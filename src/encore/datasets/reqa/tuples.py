@@ -52,12 +52,7 @@ def candidates(passages: Iterable[Passage]) -> Iterator[Row]:
     """Every pair of a sentence and its passage, in order: rows of a corpus with a further field, ``sentence``."""
     for passage in passages:
         for number, sentence in enumerate(passage.sentences):
-            yield {
-                "_id": passage.candidate(number),
-                "title": passage.title,
-                "text": passage.text,
-                "sentence": sentence,
-            }
+            yield {"_id": passage.candidate(number), "title": passage.title, "text": passage.text, "sentence": sentence}
 
 
 def queries(questions: Iterable[AnsweredQuestion]) -> list[Row]:
