@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from encore.errors import EncoreError
-from encore.storage.files import write_text
+from encore.storage.files import readable_object, write_text
 
 PACKAGE = Path(__file__).resolve().parents[1]
 HEAD = "# The code behind each stage as it was when its `impl` was last declared; `make digests` writes it.\n"
@@ -147,11 +147,7 @@ class Code:
     @cached_property
     def _known(self) -> dict[str, Any]:
         """Files that earlier processes read, by name: reading all of them takes a job or an audit seconds."""
-        try:
-            known = json.loads(self._kept.read_text())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
+        return readable_object(self._kept)
 
     def _known_file(self, name: str, path: Path) -> "_File | None":
         """The record of a file that has had the same size and time since it was read."""

@@ -68,10 +68,7 @@ def _remembered(path: Path) -> str:
     if about.st_size <= REMEMBERED:
         return sha256(path)
     name, state = str(path.resolve()), [about.st_size, about.st_mtime_ns]
-    try:
-        known = dict(json.loads(MEMORY.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        known = {}
+    known = readable_object(MEMORY)
     match known.get(name):
         case [size, changed, str(found)] if [size, changed] == state:
             return found
@@ -257,6 +254,13 @@ def read_object(path: Path, fix: str) -> dict[str, Any]:
         return content
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise EncoreError(f"{path} is not a JSON object ({error}); {fix}") from error
+
+
+def readable_object(path: Path) -> dict[str, Any]:
+    """The JSON object that a file holds; an empty one where it is missing or damaged, which does no harm."""
+    with suppress(EncoreError):
+        return read_object(path, "")
+    return {}
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.storage import machine
 from encore.storage.code_digest import HERE, code_digest
-from encore.storage.files import sha256, write_json
+from encore.storage.files import readable_object, sha256, write_json
 from encore.storage.lock import LOCK, locked
 from encore.storage.typed import encore
 
@@ -133,11 +133,8 @@ def are_described(files: Sequence[Any]) -> bool:
 
 def read_run(folder: Path) -> dict[str, Any]:
     """The content of ``run.json``: how an artifact was made; empty if it is damaged, as nothing depends on it."""
-    try:
-        run = json.loads((folder / "run.json").read_text())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(run, dict) or not all(isinstance(run.get(key), kind) for key, kind in REQUIRED.items()):
+    run = readable_object(folder / "run.json")
+    if not all(isinstance(run.get(key), kind) for key, kind in REQUIRED.items()):
         return {}
     typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
     texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]

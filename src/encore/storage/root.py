@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.storage.files import full_digest, sha256, write_json
+from encore.storage.files import full_digest, readable_object, sha256, write_json
 from encore.storage.manifest import MANIFEST
 
 RESULTS = Path("results")
@@ -65,11 +65,8 @@ def write_root() -> str | None:
 
 def read_root() -> dict[str, Any] | None:
     """The root that the last run recorded, with any keys that were added, or None if it cannot be read."""
-    try:
-        content = json.loads(ROOT.read_text(encoding="utf-8"))
-        return {**content, "root": str(content["root"]), "manifests": content["manifests"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+    content = readable_object(ROOT)
+    return {**content, "root": str(content["root"])} if {"root", "manifests"} <= content.keys() else None
 
 
 def compare_root(expected: str | None) -> tuple[str | None, str]:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from encore.storage.files import write_text
+from encore.storage.files import readable_object, write_text
 
 PART = ".part"
 
@@ -32,10 +32,7 @@ class PartialFile:
         return self._noted("url")
 
     def _noted(self, key: str) -> str | None:
-        try:
-            value = json.loads(self._note.read_text())[key] if self.size else None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None
+        value = readable_object(self._note).get(key) if self.size else None
         return value if isinstance(value, str) and value.isascii() and value.isprintable() else None
 
     def begin(self, version: str | None = None, url: str | None = None) -> None:
