@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from encore.data.articles import article
 from encore.data.collection import Collection, Row
 from encore.data.sentences import split
 
@@ -13,8 +14,7 @@ def articles(collection: Collection) -> Iterator[Row]:
         return
     language = collection.language
     for row in collection.corpus():
-        section = {"title": "", "sentences": split(row["text"], language)}
-        yield {"_id": row["_id"], "title": row.get("title", ""), "sections": [section], "links": []}
+        yield article(row["_id"], row.get("title", ""), [("", split(row["text"], language))])
 
 
 def titles(collection: Collection) -> Iterator[str]:
@@ -33,8 +33,8 @@ class VocabularyTexts(Iterable[str]):
         self._collection = collection
 
     def __iter__(self) -> Iterator[str]:
-        for article in articles(self._collection):
-            for section in article["sections"]:
+        for row in articles(self._collection):
+            for section in row["sections"]:
                 yield " ".join(section["sentences"])
         queries = self._collection.queries()
         if "train" in self._collection.splits():  # with several draws a query that trains in one is tested in another

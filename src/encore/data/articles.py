@@ -6,7 +6,7 @@ articles can be packed by several processes: gzip with a member for each batch o
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,12 @@ class ArticlesFields(CollectionFields):
     def only_articles(self) -> bool:
         """True: there are no queries."""
         return True
+
+
+def article(name: str, title: str, sections: Iterable[tuple[str, Sequence[str]]], links: Sequence[Row] = ()) -> Row:
+    """The row of an article, from the title and the sentences of each section, and its links (``collection.py``)."""
+    written = [{"title": heading, "sentences": sentences} for heading, sentences in sections]
+    return {"_id": name, "title": title, "sections": written, "links": links}
 
 
 def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:

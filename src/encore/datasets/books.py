@@ -14,7 +14,7 @@ from encore.config.datasets import MadeFrom
 from encore.config.languages import ENGLISH
 from encore.config.strict import Positive
 from encore.data import unpacked
-from encore.data.articles import ArticlesFields, write_article_collection
+from encore.data.articles import ArticlesFields, article, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import refuse_changed
@@ -67,15 +67,8 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
         raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
     files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
     counts = {"files": len(files), "books": 0}
-    articles = (
-        {
-            "_id": name,
-            "title": "",
-            "sections": [{"title": "", "sentences": sentences} for sentences in sections],
-            "links": [],
-        }
-        for name, sections in _articles(files, spec, counts)
-    )
+    found = _articles(files, spec, counts)
+    articles = (article(name, "", [("", sentences) for sentences in sections]) for name, sections in found)
     return write_article_collection(folder, articles, counts)
 
 

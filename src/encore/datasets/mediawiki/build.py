@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from encore.data.articles import write_article_collection
+from encore.data.articles import article, write_article_collection
 from encore.datasets.mediawiki import dump
 from encore.datasets.mediawiki.links import Links
 from encore.datasets.mediawiki.pages import Extracted, extract
@@ -45,12 +45,7 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
         file.seek(0)
         rows = gzip.GzipFile(fileobj=file)
         articles = (
-            {
-                "_id": page,
-                "title": title,
-                "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
-                "links": links.of(number, written),
-            }
+            article(page, title, sections, links.of(number, written))
             for number, (page, title, sections, written) in enumerate(map(json.loads, rows))
             if number not in links.repeated
         )

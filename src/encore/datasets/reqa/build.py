@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from encore.data.articles import article
 from encore.data.collection import Judgment, order, smallest, write_collection
 from encore.datasets.reqa import tuples
 from encore.datasets.reqa.fields import SENTENCE, ReqaFields
@@ -40,10 +41,8 @@ def write_reqa(
         tuples.candidates(passages),
         tuples.queries(questions),
         qrels(found, gold, tuples.same_sentence(gold, passages)),
-        (
-            {"_id": each.id, "title": each.title, "sections": [{"title": "", "sentences": each.sentences}], "links": []}
-            for each in passages  # as articles, so that a vocabulary or an objective reads each sentence once
-        ),
+        # As articles, so that a vocabulary or an objective reads each sentence once.
+        (article(each.id, each.title, [("", each.sentences)]) for each in passages),
         statistics={
             "tuples": sum(map(len, gold.values())),
             "candidates": sum(len(passage.sentences) for passage in questioned),
