@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from isal import igzip
 from pydantic import Field
@@ -28,10 +28,7 @@ class ArticlesFields(CollectionFields):
 
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
-    @property
-    def only_articles(self) -> bool:
-        """True: there are no queries."""
-        return True
+    only_articles: ClassVar[bool] = True
 
 
 def article(name: str, title: str, sections: Iterable[tuple[str, Sequence[str]]], links: Sequence[Row] = ()) -> Row:

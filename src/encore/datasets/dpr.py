@@ -70,10 +70,7 @@ class DprFields(CollectionFields):
         source_files.refuse_uncounted(self.expected, counted)
         return self
 
-    @property
-    def listed_negatives_used(self) -> Literal["if asked"]:
-        """In steps that ask for them: files of training questions list some."""
-        return "if asked"
+    listed_negatives_used: ClassVar[Literal["if asked"]] = "if asked"  # files of training questions list some
 
     def files(self) -> list[str]:
         """Every file that is read, by its place."""

@@ -1,6 +1,6 @@
 """What the configuration says about every ReQA collection, whatever its source."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -42,10 +42,7 @@ class ReqaFields(FormFields):
         """The name of a share and a draw: ``80``, ``80-s1``."""
         return f"{ratio}-s{draw}" if draw else str(ratio)
 
-    @property
-    def takes_articles(self) -> bool:
-        """True: distractors are cut from articles as they are read."""
-        return True
+    takes_articles: ClassVar[bool] = True  # distractors are cut from them as they are read
 
     @property
     def questions_identity(self) -> dict[str, Any]:
