@@ -120,11 +120,11 @@ def distractors(pool: Pool, gold: Iterable[Passage], count: int, salt: str) -> l
         EncoreError: the pool has fewer sentences than that.
     """
     known = {_text(passage) for passage in gold}
-    taken: list[tuple[_Descending, Passage]] = []  # a heap, the last in order on top
+    taken: list[tuple[int, Passage]] = []  # a heap, the last in order on top
     held = 0
     for name, read in pool if count else ():
-        place = _Descending(order(name, salt))
-        if held >= count and not taken[0][0] < place:
+        place = -int(order(name, salt), 16)  # a heap has the smallest on top
+        if held >= count and place <= taken[0][0]:
             continue
         passage = read()
         if not passage.sentences or _text(passage) in known:
@@ -139,13 +139,6 @@ def distractors(pool: Pool, gold: Iterable[Passage], count: int, salt: str) -> l
         place, last = taken[0]
         taken[0] = place, Passage(last.id, last.title, last.sentences[: count - held])
     return sorted((passage for _, passage in taken), key=lambda each: each.id)
-
-
-class _Descending(str):
-    """A text that a heap, which has the smallest on top, takes the other way round."""
-
-    def __lt__(self, other: str) -> bool:
-        return str.__gt__(self, other)
 
 
 def _text(passage: Passage) -> str:
