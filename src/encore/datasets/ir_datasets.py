@@ -171,18 +171,17 @@ def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, l
 
 
 def _judgments(
-    load: Load, id: str, prefix: str, grades: list[list[int]], split: str, counts: dict[str, int]
+    load: Load, id: str, prefix: str, grades: Iterable[Any], split: str, counts: dict[str, int]
 ) -> Iterator[Judgment]:
-    kept = {theirs: ours for theirs, ours in grades} if grades else None  # noqa: C416  # lists, since JSON has no pairs
+    kept = dict(grades)
     judged = set()
     judgments = 0
     with explained(id):
         for each in load(id).qrels_iter():
             judged.add(each.query_id)
             judgments += 1
-            if kept is None or each.relevance in kept:
-                grade = each.relevance if kept is None else kept[each.relevance]
-                yield Judgment(prefix + each.query_id, each.doc_id, grade, id)
+            if not kept or each.relevance in kept:
+                yield Judgment(prefix + each.query_id, each.doc_id, kept.get(each.relevance, each.relevance), id)
     counts |= {f"queries.{split}": len(judged), f"judgments.{split}": judgments}
 
 

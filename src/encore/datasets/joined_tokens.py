@@ -4,7 +4,7 @@ It has the bytes of the store that is made from the texts of the joined collecti
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,6 @@ def _join_structure(folder: Path, parts: list[TokenStore]) -> dict[str, int]:
 
 def _joined(offsets: Iterable[np.ndarray]) -> np.ndarray:
     """Where things begin, as one: each array begins with 0 and ends with how many there are in its part."""
-
-    def shifted() -> Iterator[np.ndarray]:
-        end = 0
-        for each in offsets:
-            yield each[1:] + end
-            end += int(each[-1])
-
-    return np.concatenate([np.zeros(1, dtype=np.int64), *shifted()])
+    parts = list(offsets)
+    begins = np.cumsum([0, *(each[-1] for each in parts)])
+    return np.concatenate([begins[:1], *(each[1:] + begin for each, begin in zip(parts, begins, strict=False))])
