@@ -84,13 +84,6 @@ class DocIds(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
-        """The row of an id, as of a list."""
-        row = int(self.rows([name])[0])
-        if not start <= row < (len(self) if stop is None else stop):
-            raise ValueError(f"{name!r} is unknown")
-        return row
-
     def take(self, rows: np.ndarray) -> list[str]:
         """The ids of rows [n]."""
         found: list[str] = []

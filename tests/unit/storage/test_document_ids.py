@@ -47,9 +47,6 @@ def test_rows_of_ids_are_those_of_a_dictionary(names: list[str]) -> None:
     assert found.rows(asked).tolist() == [known.get(name, -1) for name in asked]
     assert found.find(iter(asked)) == {name: known[name] for name in dict.fromkeys(asked) if name in known}
     assert [name in found for name in asked] == [name in known for name in asked]
-    assert names == [] or found.index(names[-1]) == len(names) - 1
-    with pytest.raises(ValueError, match="is unknown"):
-        found.index("none")
 
 
 def test_places_are_those_of_sorted_ids(names: list[str]) -> None:

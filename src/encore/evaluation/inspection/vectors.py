@@ -154,7 +154,7 @@ def map_candidates(
     ranks = {document: rank for rank, document in enumerate(ranking, 1)}
     documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
     rows = store.passages.names.find(documents)
-    query_row = np.array([store.queries.names.index(query)])
+    query_row = np.array([store.queries.names.find([query])[query]])
     own = embed.embed_texts(encoder.query_tower, store.queries, query_row, spec["query_length"])
     others = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
     places = mapped(np.concatenate([own, others]), spec["perplexity"], spec["seed_of_map"])
