@@ -207,28 +207,20 @@ class _Packed(io.TextIOBase):
 @contextmanager
 def open_text_writer(path: Path) -> Iterator[IO[str]]:
     """A text file that appears whole; ``.gz`` is compressed without time and name, so equal text gives equal bytes."""
-    with replacing(path) as temporary, temporary.open("wb") as raw:
-        if path.suffix == ".gz":
-            packing = igzip.IGzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
-            with packing as packed:
-                text = _Packed(packed)
-                yield cast(IO[str], text)
-                text.flush()
-                for _ in range(2):  # as flushing and leaving a TextIOWrapper does
-                    packed.flush()
-        else:
-            with _text(raw) as file:
+    with replacing(path) as temporary:
+        if path.suffix != ".gz":
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 yield file
-
-
-@contextmanager
-def _text(binary: Any) -> Iterator[IO[str]]:
-    file = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
-    try:
-        yield file
-    finally:
-        file.flush()
-        file.detach()
+            return
+        with (
+            temporary.open("wb") as raw,
+            igzip.IGzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL) as packed,
+        ):
+            text = _Packed(packed)
+            yield cast(IO[str], text)
+            text.flush()
+            for _ in range(2):  # as flushing and leaving a TextIOWrapper does
+                packed.flush()
 
 
 def open_text(path: Path) -> io.TextIOWrapper:
