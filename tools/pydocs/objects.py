@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
-from encore.storage.processes import process_pool
+from encore.storage.processes import shared_in_order
 from tools.pydocs.docstrings import parse
 from tools.pydocs.extract import documented
 from tools.pydocs.sources import SourceFile
 
+TOGETHER = 16  # sources handed to a process at once
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -60,12 +62,14 @@ def read_objects(sources: Sequence[SourceFile], processes: int = 1) -> list[Obje
     return list(unique.values())
 
 
-def _read_all(sources: Sequence[SourceFile], processes: int) -> list[Object]:
-    if processes <= 1:
-        with _without_gc():
-            return [each for source in sources for each in _read_one(source)]
-    with process_pool(processes, gc.disable) as pool:
-        return [each for objects in pool.map(_read_one, sources, chunksize=16) for each in objects]
+def _read_all(sources: Sequence[SourceFile], processes: int) -> Iterator[Object]:
+    parts = (sources[first : first + TOGETHER] for first in range(0, len(sources), TOGETHER))
+    return chain.from_iterable(shared_in_order(_read_some, parts, processes))
+
+
+def _read_some(sources: Sequence[SourceFile]) -> list[Object]:
+    with _without_gc():
+        return [each for source in sources for each in _read_one(source)]
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 from encore.errors import EncoreError
@@ -46,45 +44,31 @@ def wake_when_a_child_ends() -> tuple[int, int]:
     return wake, woken
 
 
-@contextmanager
-def process_pool(processes: int, initializer: Callable[[], object] | None = None) -> Iterator[ProcessPoolExecutor]:
-    """A pool whose processes outlive neither the block nor this process.
-
-    Raises:
-        EncoreError: one of its processes was killed, as the kernel does when memory is short.
-    """
-    try:
-        with ProcessPoolExecutor(
-            processes, mp_context=_FORK, initializer=_begin, initargs=(os.getpid(), initializer)
-        ) as pool:
-            yield pool
-    except BrokenProcessPool as error:
-        raise EncoreError(KILLED) from error
-
-
 def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
     """``map(work, parts)`` over processes: results in the order of the parts, and no more of them held than needed.
 
     The first error ends it, and parts not begun are given up. What ``work`` refers to is shared with forks, not sent to
-    them.
+    them. The processes outlive neither the iteration nor this process.
 
     Args:
         ahead: parts handed out for each process.
 
     Raises:
-        EncoreError: one of the processes was killed.
+        EncoreError: one of the processes was killed, as the kernel does when memory is short.
     """
-    with process_pool(processes, partial(_take, work)) as pool:
-        waiting: deque[Future[R]] = deque()
-        try:
-            for part in parts:
-                waiting.append(pool.submit(_do, part))
-                if len(waiting) >= ahead * processes:
-                    yield waiting.popleft().result()
-            while waiting:
+    waiting: deque[Future[R]] = deque()
+    pool = ProcessPoolExecutor(processes, mp_context=_FORK, initializer=_begin, initargs=(os.getpid(), work))
+    try:
+        for part in parts:
+            waiting.append(pool.submit(_do, part))
+            if len(waiting) >= ahead * processes:
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise EncoreError(KILLED) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
@@ -94,16 +78,11 @@ def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, 
     return in_order(work, parts, processes, ahead)
 
 
-def _take(work: Callable[[Any], Any]) -> None:
+def _begin(parent: int, work: Callable[[Any], Any]) -> None:
     global _work
+    end_with_parent(parent)
     _work = work
 
 
 def _do(part: Any) -> Any:
     return _work(part)
-
-
-def _begin(parent: int, initializer: Callable[[], object] | None) -> None:
-    end_with_parent(parent)
-    if initializer is not None:
-        initializer()

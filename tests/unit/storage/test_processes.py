@@ -10,15 +10,15 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.storage import processes
-from encore.storage.processes import in_order, process_pool, shared_in_order
+from encore.storage.processes import in_order, shared_in_order
 from tests.support.processes import ends, is_running
 
 POOL = """
 import os, time
-from encore.storage.processes import process_pool
-with process_pool(1) as pool:
-    print(pool.submit(os.getpid).result(), flush=True)
-    time.sleep(600)
+from encore.storage.processes import in_order
+numbers = in_order(lambda _: os.getpid(), range(2), 1)
+print(next(numbers), flush=True)
+time.sleep(600)
 """
 JAVA = """
 import tempfile
@@ -27,6 +27,14 @@ with tempfile.TemporaryFile("w+") as log, java._started(["sleep", "600"], log) a
     print(process.pid, flush=True)
     process.wait()
 """
+
+
+def _number(_: int) -> int:
+    return os.getpid()
+
+
+def _killed(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children of their parent's end")
@@ -42,9 +50,8 @@ def test_a_child_ends_when_its_parent_is_killed(program: str) -> None:
 
 
 def test_a_killed_worker_is_one_line() -> None:
-    killed = pytest.raises(EncoreError, match="a worker process was killed, perhaps because it ran out of memory")
-    with killed, process_pool(1) as pool:
-        pool.submit(os.kill, pool.submit(os.getpid).result(), signal.SIGKILL).result()
+    with pytest.raises(EncoreError, match="a worker process was killed, perhaps because it ran out of memory"):
+        list(in_order(_killed, range(2), 1))
 
 
 def test_without_forks_shared_work_is_done_in_this_process_and_others_are_spawned(
@@ -56,7 +63,6 @@ def test_without_forks_shared_work_is_done_in_this_process_and_others_are_spawne
         assert list(shared_in_order(lambda _: os.getpid(), range(3), 2)) == [os.getpid()] * 3
         patch.setattr(multiprocessing.context._default_context, "_actual_context", multiprocessing.get_context("spawn"))
         assert list(in_order(abs, [-1, -2], 2)) == [1, 2]
-        with process_pool(1) as pool:
-            assert pool.submit(os.getpid).result() != os.getpid()
+        assert os.getpid() not in list(in_order(_number, range(2), 1))
     if sys.platform.startswith("linux"):
         assert os.getpid() not in list(shared_in_order(lambda _: os.getpid(), range(3), 2))
