@@ -23,7 +23,7 @@ from encore.config.languages import ENGLISH
 from encore.data.articles import write_articles
 from encore.data.judgments import Judging, Judgment, Unknown, unjudged
 from encore.data.text_fields import Form
-from encore.data.validation import Located, Row, write_rows
+from encore.data.validation import Located, Row, place_of, write_rows
 from encore.errors import EncoreError
 from encore.storage import files
 
@@ -291,7 +291,7 @@ def _write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -
     path, seen = folder / ANSWERS, dict[str, list[str]]()
     path.unlink(missing_ok=True)
     for number, row in enumerate(rows, 1):
-        place = rows.place if isinstance(rows, Located) else f"answers, row {number}"
+        place = place_of(rows, number, "answers")
         name, given = row.get("_id"), row.get("answers")
         if not isinstance(name, str) or name not in queries or name in seen:
             reason = "is answered twice; keep one row" if name in seen else "is not among the queries; remove the row"

@@ -30,11 +30,6 @@ class Located:
         self._row = self._line = 0
 
     @property
-    def place(self) -> str:
-        """Of the row that was given last."""
-        return f"{self.path}, {self._unit} {self._line}"
-
-    @property
     def given(self) -> int:
         """How many rows were given."""
         return self._row
