@@ -4,6 +4,7 @@ MS MARCO's passages have no titles. RocketQA's authors found those of the pages 
 lines ``id<TAB>title`` (``para.title.txt``); CPDAE, COSTA and BoW read them.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,14 +67,12 @@ def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
 def _read(path: Path) -> dict[str, str]:
     """Title by id; equal titles are held once, since a page has several passages."""
     found: dict[str, str] = {}
-    once: dict[str, str] = {}
     for number, line in numbered_lines(path):
         name, tab, title = line.partition("\t")
         if not tab or not name or name in found:
             reason = "a second title of" if name in found else "not `id<TAB>title`:"
             raise EncoreError(f"{path}, line {number}: {reason} {name[:60]!r}; fix or remove the line")
-        title = title.strip()
-        found[name] = once.setdefault(title, title)
+        found[name] = sys.intern(title.strip())
     return found
 
 

@@ -116,15 +116,14 @@ def _row(page: Page, title: str, text: PageText) -> str:
     sentences = [[sentence for paragraph in each.paragraphs for sentence in split(paragraph.text)] for each in sections]
     if not any(sentences):
         return ""
-    kept = [index for index in range(len(sections)) if sentences[index] or index == 0]
-    place = {index: new for new, index in enumerate(kept)}
+    kept = [pair for index, pair in enumerate(zip(sections, sentences, strict=True)) if pair[1] or index == 0]
     links = [
-        [place[index], number(link or title)]
-        for index in kept
-        for paragraph in sections[index].paragraphs
+        [place, number(link or title)]
+        for place, (section, _) in enumerate(kept)
+        for paragraph in section.paragraphs
         for link in paragraph.links
     ]
-    written = [[sections[index].title, sentences[index]] for index in kept]
+    written = [[section.title, own] for section, own in kept]
     return json.dumps([page.id, title, written, links], ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
