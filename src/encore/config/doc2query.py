@@ -1,7 +1,8 @@
 """Where predicted queries come from that passages are indexed with: the kinds of entries in ``doc2query.yaml``."""
 
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -85,8 +86,4 @@ def content(path: Path) -> str:
 
 SAMPLING = ("per_passage", "top_k")  # the fields of T5 that its training does not depend on
 KINDS: dict[str, type[Expansion]] = {"published": Published, "t5": T5}
-
-
-def read_expansion(fields: dict[str, Any]) -> Expansion:
-    """Check an entry's fields by its kind."""
-    return by_kind(fields, KINDS, "expansion")
+read_expansion = partial(by_kind, kinds=KINDS, what="expansion")  # checks an entry's fields

@@ -4,6 +4,7 @@ A system named ``<lineage>@<entry>`` is searched in one; recall against exact se
 decides the search alone (``SEARCH``) is not part of an index's identity, so that one index serves several settings.
 """
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -82,8 +83,4 @@ class Fp16(IndexType):
 
 
 KINDS: dict[str, type[IndexType]] = {"hnsw": Hnsw, "ivfpq": IvfPq, "fp16": Fp16}
-
-
-def read_index_type(fields: dict[str, Any]) -> IndexType:
-    """Check an entry's fields by its kind."""
-    return by_kind(fields, KINDS, "index")
+read_index_type = partial(by_kind, kinds=KINDS, what="index")  # checks an entry's fields

@@ -4,7 +4,8 @@ A system may combine others (a first stage and what ranks its results again, two
 kind's run is planned is in ``plan/artifacts/``.
 """
 
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -88,8 +89,4 @@ class Rerank(System):
 
 
 KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
-
-
-def read_system(fields: dict[str, Any]) -> System:
-    """Check an entry's fields by its kind."""
-    return by_kind(fields, KINDS, "system")
+read_system = partial(by_kind, kinds=KINDS, what="system")  # checks an entry's fields
