@@ -86,9 +86,6 @@ def _checked(rows: Iterable[Row], counts: Counter[str]) -> Iterator[Row]:
     """Yield the articles unchanged, each once it has been checked and counted.
 
     A link may lead to an article that comes later: the furthest section that is asked of such a one is remembered.
-
-    Raises:
-        EncoreError: an id occurs twice, or a link leads from or to a section that does not exist.
     """
     sections: dict[str, int] = {}
     awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks

@@ -35,14 +35,13 @@ TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is cou
 
 
 class Sequences:
-    """Token sequences of a store, without special tokens; opened, not read."""
+    """Token sequences of a store, without special tokens; opened, not read.
+
+    Raises:
+        EncoreError: a file is missing, or the ids were cut short.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Open the sequences ``name``.
-
-        Raises:
-            EncoreError: a file is missing, or the ids were cut short.
-        """
         self.folder, self.name = folder, name
         self.offsets = _load(folder / f"{name}.offsets.npy", mapped="r")
         self.ids = _ids(folder / f"{name}.ids.bin", int(self.offsets[-1]))

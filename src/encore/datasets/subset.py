@@ -5,7 +5,7 @@ No document is left out that is judged for a query that stays, so judgments stay
 since there are fewer documents to confuse the right one with. Texts are streamed, twice; of them only ids are held.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import CollectionFields, KnownSize, Split, role_of
 from encore.config.strict import Positive
 from encore.data.articles import write_article_collection
-from encore.data.collection import Collection, Row, judgments_of, smallest, write_collection
+from encore.data.collection import Collection, judgments_of, smallest, write_collection
 from encore.data.text_fields import Form
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
@@ -97,8 +97,10 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     """
     base = inputs.needed_base()
     if spec["articles"]:
-        pages = _some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles")
-        return write_article_collection(folder, _linked(base.articles(), set(pages)), {})
+        pages = {*_some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles")}
+        kept = (row for row in base.articles() if row["_id"] in pages)
+        linked = ({**row, "links": [link for link in row["links"] if link["to"] in pages]} for row in kept)
+        return write_article_collection(folder, linked, {})
     questions = {split: base.query_ids(split) for split in spec["splits"] if not base.is_judged(split)}
     qrels = {
         split: _chosen_queries(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions
@@ -145,12 +147,6 @@ def _some(ids: Iterable[str], count: int, salt: str, what: str) -> list[str]:
     if len(chosen) < count:
         raise EncoreError(f"there are {len(chosen)} {what}, and {count} are to stay; lower the number")
     return chosen
-
-
-def _linked(articles: Iterable[Row], pages: Container[str]) -> Iterator[Row]:
-    for row in articles:
-        if row["_id"] in pages:
-            yield {**row, "links": [link for link in row["links"] if link["to"] in pages]}
 
 
 KIND = Kind(SubsetFields, build_subset)

@@ -84,7 +84,8 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
     """What a page is, and of an article its row."""
     if page.text is None:
         return Outcome.OVERSIZED, ""
-    if to := _redirected(page):
+    written = _REDIRECT.match(page.text)
+    if to := target(written[1] if written else page.redirect or ""):
         extracted.redirects.append(number(to))
         return Outcome.REDIRECT, ""
     title = normal(page.title)
@@ -102,12 +103,6 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
     extracted.ids.append(int(page.id))
     extracted.counts["paragraphs_with_markup"] += text.left_over
     return Outcome.DATE if is_date(title) else Outcome.ARTICLE, line
-
-
-def _redirected(page: Page) -> str:
-    """The title that a redirect leads to; empty for another page."""
-    written = _REDIRECT.match(page.text or "")
-    return target(written[1] if written else page.redirect or "")
 
 
 def _row(page: Page, title: str, text: PageText) -> str:
