@@ -3,10 +3,10 @@
 Neither the address of a source nor where its files are kept decides anything, so neither is in a spec.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from encore.config import checkpoints
 from encore.config.entries import Backbone
@@ -38,11 +38,19 @@ def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
 
 
 class Given(NamedTuple):
-    """Where a checkpoint comes from: its fields in specs, the artifact that downloads it, or the user's folder."""
+    """Where files come from: their fields in specs, the artifact that downloads them, or the user's file or folder."""
 
     spec: Spec
     inputs: dict[str, Artifact]
     folder: str | None = None
+
+
+def given(plan: Planner, place: str, content: Callable[[str], Any]) -> Given:
+    """Files that a field names: an entry of ``sources.yaml``, or the user's own, whose ``content`` identifies them."""
+    if place in plan.catalogue.sources:
+        inputs = {"fetched": fetched_source(plan, place)}
+        return Given(names(inputs), inputs)
+    return Given({"content": content(place)}, {}, place)
 
 
 def checkpoint_files(

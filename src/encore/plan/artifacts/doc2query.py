@@ -3,8 +3,8 @@
 from encore.config.datasets import role_of
 from encore.config.doc2query import SAMPLING, T5, Published
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Spec, names
-from encore.plan.artifacts.collections import checkpoint_files, collection, fetched_source, tokenizer
+from encore.plan.artifact import Artifact, names
+from encore.plan.artifacts.collections import Given, checkpoint_files, collection, given, tokenizer
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 
@@ -13,7 +13,7 @@ def identity(plan: Planner, name: str) -> str:
     """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
     fields = plan.resolve.doc2query(name)
     if isinstance(fields, Published):
-        content = _predictions(plan, fields)[1]
+        content = _predictions(plan, fields).spec
         return digest([plan.impl("predict_queries.published"), content.get("content", content)])
     assert isinstance(fields, T5)
     model, sampling = doc2query_model(plan, name, fields).name, [getattr(fields, field) for field in SAMPLING]
@@ -25,10 +25,9 @@ def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
     fields, inputs = plan.resolve.doc2query(name), {"collection": collection(plan, dataset)}
     folder = f"predicted_queries/{plan.resolve.doc2query_name(name)}.{plan.resolve.dataset(dataset).name}"
     if isinstance(fields, Published):
-        fetched, content = _predictions(plan, fields)
-        inputs |= fetched
-        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **content, **names(inputs)}
-        return plan.make("predict_queries.published", folder, spec, inputs, None if fetched else fields.path)
+        files = _predictions(plan, fields)
+        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **files.spec, **names(inputs)}
+        return plan.make("predict_queries.published", folder, spec, inputs | files.inputs, files.folder)
     assert isinstance(fields, T5)
     inputs["doc2query_model"] = doc2query_model(plan, name, fields)
     sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
@@ -36,14 +35,12 @@ def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
     return plan.make("predict_queries.t5", folder, {**spec, **names(inputs)}, inputs)
 
 
-def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
-    """What is fetched to have published predictions, if anything, and the fields of the spec that identify them."""
-    if fields.path in plan.catalogue.sources:
-        fetched = {"fetched": fetched_source(plan, fields.path)}
-        return fetched, names(fetched) | ({"samples": fields.samples} if fields.samples else {})
-    if fields.samples:
+def _predictions(plan: Planner, fields: Published) -> Given:
+    """The files of published predictions."""
+    if fields.samples and fields.path not in plan.catalogue.sources:
         raise EncoreError(f"{fields.path} is one file, not one a sample; leave `samples` out, or name a source")
-    return {}, {"content": fields.content()}
+    files = given(plan, fields.path, lambda path: fields.content())
+    return files._replace(spec=files.spec | ({"samples": fields.samples} if fields.samples else {}))
 
 
 def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:

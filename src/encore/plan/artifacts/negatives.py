@@ -7,7 +7,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts.collections import collection, fetched_source, no_negatives
+from encore.plan.artifacts.collections import Given, collection, given, no_negatives
 from encore.plan.planner import Planner
 from encore.storage.files import digest, remembered_contents
 
@@ -33,9 +33,16 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
         case "bm25+mined":
             return _merged(plan, miner, step, seed)
         case "systems":
-            return listed(plan, _of_all(step), seed)
+            if step.systems_file is None:
+                raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
+            return _listed(plan, _of_all(step), seed, "systems", step.systems_file)
         case "none" | "index":
             return None
+
+
+def training_queries(step: FinetuneStep, seed: int) -> Topics:
+    """The queries that a step learns from under a seed, and how deep it mines."""
+    return Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
 
 
 def _refuse_answers_in_lists(plan: Planner, step: FinetuneStep) -> None:
@@ -55,7 +62,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
     no part of the identity.
     """
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
+    topics = training_queries(step, seed)
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": collection(plan, step.collection)}
     recipe: Spec = {"depth": step.depth, "keep": step.negatives_kept, "exclude_judged": step.exclude_judged}
@@ -90,59 +97,41 @@ def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact |
             f"{'the dataset' if published else step.triples}); give the step `positives: judged`, or "
             "`negatives: mined`"
         )
-    return _published(plan, step, seed) if published else listed(plan, step, seed)
-
-
-def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives that a collection was published with."""
-    if plan.resolve.dataset(step.collection).fields.listed_negatives_used == "never":
+    if not published:
+        return _listed(plan, step, seed, "triples", step.triples)
+    if used == "never":
         raise EncoreError(
             f"dataset {plan.resolve.dataset(step.collection).name!r} lists no negatives; let the step have "
             "`published_negatives: false`, and BM25's are drawn"
         )
-    inputs = {"collection": collection(plan, step.collection)}
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
-    queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {"form": "published", "exclude_judged": step.exclude_judged, **no_negatives(plan, step.collection)}
-    recipe = {"keep": step.negatives_kept, "seed": seed}
-    spec = {"impl": plan.impl("negatives_from_dataset"), **identity, **queries, **recipe, **names(inputs)}
-    folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
-    return plan.make("negatives_from_dataset", folder, spec, inputs)
+    return _listed(plan, step, seed, "published")
 
 
-def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives from a source that is fetched, or from a file of the user's.
-
-    Raises:
-        EncoreError: there is neither.
-    """
-    form, source = ("systems", step.systems_file) if step.negatives == "systems" else ("triples", step.triples)
-    if source is None:
-        raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
-    fetched, content = _file(plan, source)
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
-    inputs = {"collection": collection(plan, step.collection), **fetched}
+def _listed(plan: Planner, step: FinetuneStep, seed: int, form: str, source: str | None = None) -> Artifact:
+    """Negatives that are listed: in the collection, or in a file of triples or of several systems, fetched or not."""
+    files = given(plan, source, lambda path: _content(plan, path)) if source is not None else Given({}, {})
+    inputs = {"collection": collection(plan, step.collection), **files.inputs}
     recipe: Spec = {"keep": step.negatives_kept, "seed": seed}
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
+    topics = training_queries(step, seed)
     queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {"form": form, **content, "exclude_judged": step.exclude_judged, **no_negatives(plan, step.collection)}
-    spec = {"impl": plan.impl("negatives_from_file"), **identity, **queries, **recipe, **names(inputs)}
+    unjudged = no_negatives(plan, step.collection)
+    identity = {"form": form, **files.spec, "exclude_judged": step.exclude_judged, **unjudged}
+    stage = "negatives_from_dataset" if source is None else "negatives_from_file"
+    spec = {"impl": plan.impl(stage), **identity, **queries, **recipe, **names(inputs)}
     folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
-    return plan.make("negatives_from_file", folder, spec, inputs, None if fetched else source)
+    return plan.make(stage, folder, spec, inputs, files.folder)
 
 
-def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
-    """What is fetched to have a file of negatives, if anything, and the fields of the spec that identify it."""
-    if source in plan.catalogue.sources:
-        fetched = {"fetched": fetched_source(plan, source)}
-        return fetched, names(fetched)
-    if not Path(source).is_file():
+def _content(plan: Planner, path: str) -> str:
+    """The digest of a user's file of negatives."""
+    if not Path(path).is_file():
         raise EncoreError(
-            f"the file of negatives {source} is missing; put it there, or name another, or a source, in the step"
-            f"{nearest(source, plan.catalogue.sources)}"
+            f"the file of negatives {path} is missing; put it there, or name another, or a source, in the step"
+            f"{nearest(path, plan.catalogue.sources)}"
         )
-    return {}, {"content": remembered_contents({"file": Path(source)})["file"]}
+    return remembered_contents({"file": Path(path)})["file"]
 
 
 def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifact:

@@ -5,8 +5,9 @@ from encore.config.lineage import Lineage
 from encore.config.validation import explained
 from encore.data.unpacked import score_files
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts.collections import collection, fetched_source, no_negatives, tokenizer, tokens
+from encore.plan.artifact import Artifact, Spec, names
+from encore.plan.artifacts.collections import collection, given, no_negatives, tokenizer, tokens
+from encore.plan.artifacts.negatives import training_queries
 from encore.plan.planner import Planner
 from encore.storage.files import remembered_contents
 
@@ -29,14 +30,10 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs its own negatives; let `negatives` be another than none")
+    form = {"residual": "listed", "kl-in-batch": "vectors"}.get(step.loss, "scores")
+    wanted = [(name, form) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
     found = [_published(plan, lineage, step)] if step.teacher_scores else []
-    if step.loss == "residual":
-        found = [_listed(plan, lineage, step, name, seed, negatives) for name in step.teachers]
-    else:
-        own = "vectors" if step.loss == "kl-in-batch" else "scores"
-        wanted = [(name, own) for name in step.teachers] + [(name, "vectors") for name in step.batch_teachers]
-        for name, form in wanted:
-            found.append(_outputs(plan, lineage, step, teacher_of(plan, lineage, name), seed, negatives, form))
+    found += [_scored(plan, lineage, seed, negatives, *each) for each in wanted]
     return {f"teacher{number}": made for number, made in enumerate(found)}
 
 
@@ -73,17 +70,41 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
     return list(found.values())
 
 
-def _outputs(
-    plan: Planner,
-    lineage: Lineage,
-    step: FinetuneStep,
-    teacher: Lineage,
-    seed: int,
-    negatives: Artifact | None,
-    form: str,
-) -> Artifact:
-    """Scores of the step's pairs, or vectors where a student learns from whole batches."""
+def _scored(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None, name: str, form: str) -> Artifact:
+    """What a teacher gives to a step's queries with their passages.
+
+    Args:
+        form: ``scores`` of pairs, ``vectors`` where a student learns from whole batches, or the scores of pairs that
+            are ``listed`` in a system's run.
+    """
+    step = plan.resolve.step(lineage.steps[-1])
+    assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}, teachers"
+    about: Spec = {"form": form}
+    if form == "listed":
+        run = _listed(plan, step, name, seed, negatives, place)
+        inputs, owner = {"run": run}, run.owner
+    else:
+        model = _model(plan, lineage, name, seed, form, place)
+        inputs, owner = {"model": model}, model.name
+        about["numerics"] = plan.numerics()
+    inputs["tokens"] = tokens(plan, step.collection, plan.resolve.backbone(lineage))
+    inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
+    spec = {
+        "impl": plan.impl("teacher_scores"),
+        **step.query_selection(seed),
+        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
+        **about,
+        **no_negatives(plan, step.collection),
+        **names(inputs),
+    }
+    folder = f"teachers/{owner}/{plan.resolve.dataset(step.collection).name}.{training_queries(step, seed)}"
+    return plan.make("teacher_scores", folder, spec, inputs)
+
+
+def _model(plan: Planner, lineage: Lineage, name: str, seed: int, form: str, place: str) -> Artifact:
+    """The model of a teacher, which reads the student's tokens."""
+    teacher = teacher_of(plan, lineage, name)
     if tokenizer(plan, plan.resolve.backbone(teacher)) is not tokenizer(plan, plan.resolve.backbone(lineage)):
         raise EncoreError(
             f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"
@@ -93,63 +114,32 @@ def _outputs(
             f"{place}: {teacher} is a cross-encoder, which gives texts no vectors to score a batch with; "
             "use `loss: kl-pairwise` or `margin-mse`"
         )
-    model, topics = plan.model(teacher, seed), Topics(step.train_split, 0, step.queries, step.sample_of(seed))
-    about: Spec = {"form": form, "numerics": plan.numerics()}
-    return _scored(plan, lineage, step, model.name, {"model": model}, topics, negatives, about)
+    return plan.model(teacher, seed)
 
 
 def _listed(
-    plan: Planner, lineage: Lineage, step: FinetuneStep, name: str, seed: int, negatives: Artifact | None
+    plan: Planner, step: FinetuneStep, name: str, seed: int, negatives: Artifact | None, place: str
 ) -> Artifact:
-    """The scores of a step's pairs in BM25's run of its training queries."""
+    """BM25's run of a step's training queries, whose scores a residual is of."""
     if name not in plan.catalogue.systems or plan.resolve.has_chance(name) or negatives is None:
         raise EncoreError(
-            f"step {lineage.steps[-1].name!r}, teachers: a residual is of what a system without training leaves, and "
-            f"{name!r} is none; name one of kind bm25"
+            f"{place}: a residual is of what a system without training leaves, and {name!r} is none; name one of kind "
+            "bm25"
         )
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
-    run = plan.run(name, None, step.collection, topics)
-    return _scored(plan, lineage, step, run.owner, {"run": run}, topics, negatives, {"form": "listed"})
-
-
-def _scored(
-    plan: Planner,
-    lineage: Lineage,
-    step: FinetuneStep,
-    owner: str,
-    teacher: dict[str, Artifact],
-    topics: Topics,
-    negatives: Artifact | None,
-    about: Spec,
-) -> Artifact:
-    """The scores that a teacher, a model or a run, gives to the step's queries with their passages."""
-    inputs = {**teacher, "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
-    inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
-    spec = {
-        "impl": plan.impl("teacher_scores"),
-        "split": topics.split,
-        "queries": topics.queries,
-        "sample": topics.sample,
-        "least_negatives": step.needed_negatives,
-        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
-        **about,
-        **no_negatives(plan, step.collection),
-        **names(inputs),
-    }
-    folder = f"teachers/{owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
-    return plan.make("teacher_scores", folder, spec, inputs)
+    return plan.run(name, None, step.collection, training_queries(step, seed))
 
 
 def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     """The scores of published files: of a source that is fetched, or of the user's own, wherever they are."""
     assert step.teacher_scores is not None
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
-    spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}
+    files = given(plan, step.teacher_scores, lambda path: _contents(path, f"step {lineage.steps[-1].name!r}"))
+    spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED, **names(inputs), **files.spec}
     folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset(step.collection).name}.{step.train_split}"
-    if step.teacher_scores in plan.catalogue.sources:
-        inputs["fetched"] = fetched_source(plan, step.teacher_scores)
-        return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
-    with explained(f"step {lineage.steps[-1].name!r}"):
-        files = score_files(step.teacher_scores)
-    spec["content"] = remembered_contents(files)
-    return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
+    return plan.make("teacher_scores", folder, spec, inputs | files.inputs, files.folder)
+
+
+def _contents(path: str, place: str) -> dict[str, str]:
+    with explained(place):
+        files = score_files(path)
+    return remembered_contents(files)
