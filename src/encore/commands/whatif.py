@@ -24,6 +24,7 @@ from encore.commands.preflight.forecast_text import size
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
+from encore.plan.catalogue import READERS
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.contrasts import Address
@@ -36,7 +37,6 @@ from encore.products.tables.reported import PAPERS
 from encore.storage.program_files import CATALOGUE
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
-FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")
 MERGE = "<<"
 
 
@@ -135,7 +135,7 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
         if not sign or not place or place != place.strip():
             raise EncoreError(f"{change!r} is not a change; write it like steps.costa.temperature=0.05")
         first, _, rest = place.partition(".")
-        path, inner = (copied / f"{first}.yaml", rest) if first in FILES and rest else (own, place)
+        path, inner = (copied / f"{first}.yaml", rest) if first in READERS and rest else (own, place)
         _change(path, inner.split("."), value, change)
     return copied, own
 
@@ -166,7 +166,7 @@ def _inner(node: Any, key: str, place: str, change: str, file: str) -> Any:
         return known[key]
     if any(each.value == MERGE for each, _ in node.value):
         raise EncoreError(f"{change!r}: {place} is inherited; change it where {file} has it")
-    if file.removesuffix(".yaml") in FILES:
+    if file.removesuffix(".yaml") in READERS:
         raise EncoreError(f"{change!r}: {file} has no {place}{nearest(key, known)}")
     empty = yaml.MappingNode("tag:yaml.org,2002:map", [])
     node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), empty))

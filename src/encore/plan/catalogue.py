@@ -62,26 +62,14 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
-    backbones = _entries(folder / "backbones.yaml", Backbone.model_validate)
-    steps = _entries(folder / "steps.yaml", _as_written(read_step))
-    kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
-    check_starts(backbones, steps, f"{folder}/backbones.yaml")
-    datasets = _entries(folder / "datasets.yaml", read_dataset)
-    found_systems = _entries(folder / "systems.yaml", systems.read_system)
-    indexes = _entries(folder / "indexes.yaml", _as_written(index_types.read_index_type))
-    predictions = _entries(folder / "doc2query.yaml", doc2query.read_expansion)
-    sources = _entries(folder / "sources.yaml", SourceEntry.model_validate)
+    entries = {section: _entries(folder / f"{section}.yaml", read) for section, read in READERS.items()}
+    check_starts(entries["backbones"], entries["steps"], f"{folder}/backbones.yaml")
+    kinds_of_steps = {name: step["kind"] for name, step in entries["steps"].items()}
     return Catalogue(
-        backbones,
-        steps,
-        datasets,
-        found_systems,
-        indexes,
-        predictions,
-        sources,
-        _of_papers(folder, "tables.yaml", read_table),
-        _of_papers(folder, "figures.yaml", read_figure),
-        read_published_counts(folder / "published_counts.yaml", kinds_of_steps, sources),
+        **entries,
+        tables=_of_papers(folder, "tables.yaml", read_table),
+        figures=_of_papers(folder, "figures.yaml", read_figure),
+        published_counts=read_published_counts(folder / "published_counts.yaml", kinds_of_steps, entries["sources"]),
     )
 
 
@@ -96,11 +84,10 @@ def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
             raise EncoreError(config.at(f"{section}.{taken[0]}: the catalogue has one of that name; choose another"))
     if not (config.backbones or config.sources):
         return catalogue
-    read = {"backbones": Backbone.model_validate, "sources": SourceEntry.model_validate}
-    own = {
-        section: _entries(Path(config.at(section)), check, getattr(config, section)) for section, check in read.items()
-    }
-    merged = {section: getattr(catalogue, section) | entries for section, entries in own.items()}
+    merged = {}
+    for section in ("backbones", "sources"):
+        own = _entries(Path(config.at(section)), READERS[section], getattr(config, section))
+        merged[section] = getattr(catalogue, section) | own
     check_starts(merged["backbones"], catalogue.steps, config.at("backbones"))
     return replace(catalogue, **merged)
 
@@ -129,6 +116,17 @@ def _as_written(read: Reader) -> Callable[[Any], dict[str, Any]]:
         return dict(value)
 
     return checked_entry
+
+
+READERS: dict[str, Reader] = {  # what checks an entry of each file of the catalogue that is no paper's
+    "backbones": Backbone.model_validate,
+    "steps": _as_written(read_step),
+    "datasets": read_dataset,
+    "systems": systems.read_system,
+    "indexes": _as_written(index_types.read_index_type),
+    "doc2query": doc2query.read_expansion,
+    "sources": SourceEntry.model_validate,
+}
 
 
 def _entries(path: Path, read: Callable[[Any], T], content: dict[str, Any] | None = None) -> dict[str, T]:

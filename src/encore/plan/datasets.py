@@ -1,6 +1,7 @@
 """The datasets of a run: the catalogue's and its own, which of them replaces another, and which is unavailable."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,17 +15,13 @@ from encore.plan.catalogue import Catalogue, read_dataset
 NOT_REPLACED = "nothing stands for it at this scale"
 
 
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A dataset by its own name, with the fields of its entry."""
 
-    def __init__(self, name: str, fields: Any, others: "Datasets") -> None:
-        """
-        Args:
-            fields: the ``CollectionFields`` of its kind.
-            others: all datasets of the run.
-        """
-        self.name, self.fields = name, fields
-        self._others = others
+    name: str
+    fields: Any  # the ``CollectionFields`` of its kind
+    _others: "Datasets"  # of the run
 
     @cached_property
     def content(self) -> dict[str, Any]:

@@ -231,10 +231,7 @@ class Resolver:
         """An entry of systems.yaml, as the scale has it."""
         if name not in self.catalogue.systems:
             raise EncoreError(f"system {name!r} is not in systems.yaml{nearest(name, self.catalogue.systems)}")
-        entry, scaled = self.catalogue.systems[name], self.config.scale.systems.get(name, {})
-        if not scaled:
-            return entry
-        return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.systems: {name}")
+        return self._scaled("systems", name)
 
     def figure(self, name: str) -> Any:
         """An entry of a paper's figures.yaml, as the scale has it.
@@ -242,10 +239,13 @@ class Resolver:
         Raises:
             EncoreError: a field is unknown or wrong, or tries to change the kind.
         """
-        entry, scaled = self.catalogue.figures[name], self.config.scale.figures.get(name, {})
+        return self._scaled("figures", name)
+
+    def _scaled(self, section: str, name: str) -> Any:
+        entry, scaled = getattr(self.catalogue, section)[name], getattr(self.config.scale, section).get(name)
         if not scaled:
             return entry
-        return checked(type(entry), {**entry.model_dump(), **scaled}, f"scale.figures: {name}")
+        return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.{section}: {name}")
 
     def index_type(self, named: StepName) -> IndexType:
         """The fields of an index type: catalogue, then scale, then the name's overrides.

@@ -5,7 +5,7 @@ from typing import Any
 
 from encore.config import lineage as naming
 from encore.config.groups import is_group, names_of
-from encore.config.run import RunConfig, Scale
+from encore.config.run import RunConfig
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
@@ -21,13 +21,11 @@ def with_single_names(config: RunConfig, catalogue: Catalogue) -> RunConfig:
         EncoreError: two groups give one thing different values.
     """
     scale = config.scale
-    fields = {
-        "steps": _fields("steps", scale.steps, catalogue.steps),
-        "systems": _fields("systems", scale.systems, catalogue.systems),
-        "indexes": _fields("indexes", scale.indexes, catalogue.indexes),
-        "figures": _fields("figures", scale.figures, catalogue.figures),
-        "absent": _reasons(scale, mentioned(catalogue) | catalogue.backbones.keys()),
-    }
+    named = ("steps", "systems", "indexes", "figures")
+    fields: dict[str, Any] = {each: _fields(each, getattr(scale, each), getattr(catalogue, each)) for each in named}
+    known = {*mentioned(catalogue), *catalogue.backbones} - scale.datasets.keys() - scale.backbones.keys()
+    reasons = _fields("absent", {key: {"reason": why} for key, why in scale.absent.items()}, sorted(known))
+    fields["absent"] = {name: each["reason"] for name, each in reasons.items()}
     return config.model_copy(update={"scale": scale.model_copy(update=fields)})
 
 
@@ -42,34 +40,17 @@ def mentioned(catalogue: Catalogue) -> set[str]:
 def _fields(section: str, entries: Mapping[str, dict[str, Any]], known: Collection[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     given_by: dict[tuple[str, str], str] = {}
-    for key in _groups_first(entries):
+    for key in sorted(entries, key=lambda key: not is_group(key)):  # groups first, each in their order
         for name in names_of(key, known):
             for field, value in entries[key].items():
                 other = given_by.setdefault((name, field), key)
                 if is_group(key) and other != key and entries[other][field] != value:
-                    raise EncoreError(_twice(section, other, key, f"{name!r} a {field}"))
+                    raise EncoreError(
+                        f"scale.{section}: {other!r} and {key!r} both give {name!r} a {field}; take it out of one of "
+                        "them"
+                    )
             found[name] = {**found.get(name, {}), **entries[key]}
     return found
-
-
-def _reasons(scale: Scale, known: Collection[str]) -> dict[str, str]:
-    here = sorted(set(known) - scale.datasets.keys() - scale.backbones.keys())
-    found: dict[str, str] = {}
-    for key in _groups_first(scale.absent):
-        for name in names_of(key, here):
-            if is_group(key) and name in found and found[name] != scale.absent[key]:
-                other = next(each for each in scale.absent if is_group(each) and name in names_of(each, here))
-                raise EncoreError(_twice("absent", other, key, f"{name!r} a reason"))
-            found[name] = scale.absent[key]
-    return found
-
-
-def _twice(section: str, first: str, second: str, what: str) -> str:
-    return f"scale.{section}: {first!r} and {second!r} both give {what}; take it out of one of them"
-
-
-def _groups_first(entries: Iterable[str]) -> list[str]:
-    return sorted(entries, key=lambda key: not is_group(key))  # which keeps the order of each
 
 
 def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Collection[str]) -> None:
