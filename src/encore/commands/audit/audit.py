@@ -21,6 +21,7 @@ from encore.commands.audit.findings import (
     check_artifact,
     explained,
     problems_without_plan,
+    recorded,
 )
 from encore.commands.audit.left_out import OtherRuns, added_files, has_plan, reason_of, run_of_page
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
@@ -133,11 +134,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
                 report.verified += not reasons
                 progress.add(made)
         for place in products:
-            try:
-                content = json.loads(place.read_bytes())["spec"]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                content = None  # no manifest, which is for the check to say
-            check_product(content, place, report)
+            check_product(recorded(place).get("spec"), place, report)  # what has none is no manifest, as that says
         check_product(None, REPORT, report)
         report.findings += added_files(report)
         remake_products(catalogue, report)

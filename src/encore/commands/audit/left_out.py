@@ -5,21 +5,18 @@ their own manifest has another plan than this run's; which run that was, ``resul
 nothing seals: it decides over the words, and over whether such a product is bad or left to somebody else.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, as_json
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, as_json, recorded
 from encore.commands.audit.products import files_of
 from encore.errors import quoted
 from encore.plan import index
 from encore.storage import typed
 from encore.storage.manifest import MANIFEST, added
 from encore.storage.root import RESULTS, ROOT
-
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of a damaged manifest
 
 
 class OtherRuns:
@@ -46,19 +43,16 @@ def reason_of(run: Any) -> str:
 
 def run_of_page() -> str | None:
     """The run of the page, by its own manifest; None where that is missing or damaged."""
-    try:
-        run = json.loads(REPORT.read_text())["spec"]["run"]
-    except UNREADABLE:
-        return None
-    return run if isinstance(run, str) else None
+    match recorded(REPORT):
+        case {"spec": {"run": str(run)}}:
+            return run
+    return None
 
 
 def has_plan(place: Path, content: dict[str, Any]) -> bool | None:
     """True if a product was built from this slice; None if its manifest is missing or damaged."""
-    try:
-        return bool(json.loads(place.read_text())["spec"] == as_json(content))
-    except UNREADABLE:
-        return None
+    record = recorded(place)
+    return bool(record["spec"] == as_json(content)) if "spec" in record else None
 
 
 def added_files(report: AuditReport) -> Iterator[Finding]:
@@ -79,8 +73,6 @@ def added_files(report: AuditReport) -> Iterator[Finding]:
 
 def _outputs(record: Path) -> Iterator[Path]:
     """The files that a product's manifest lists; none that lie elsewhere, nor any of a damaged one."""
-    try:
-        names = [str(name) for name in json.loads(record.read_text())["outputs"]]
-    except UNREADABLE:
-        return
+    outputs = recorded(record).get("outputs")
+    names = map(str, outputs) if isinstance(outputs, dict | list) else ()
     yield from (record.parent / name for name in names if "/" not in name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, explained
+from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, explained, recorded
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import kind_of_record, kinds_of
@@ -72,7 +72,7 @@ def _is_product(record: Any) -> bool:
 
 def is_of_this_code(place: Path) -> bool:
     """True if a product was made by the code of this version; False if it does not say which code made it."""
-    record = json.loads(place.read_text())
+    record = recorded(place)
     try:
         return bool(record["code"] == code_digest(record["stage"]))
     except Exception:  # a stage that this version has not

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words, recorded
 from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
@@ -44,7 +44,7 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
     if not _is_in_order(REPORT, report):
         return
     with _found(REPORT, report):
-        spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan)
+        spec, planned = recorded(REPORT)["spec"], report_plan(plan)
         if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
             report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {plan.config.file}"))
         elif canonical(spec) != canonical(planned):
@@ -129,7 +129,7 @@ def differences(product: MadeProduct) -> list[str]:
 
 def same_pictures(place: Path) -> bool:
     """True if today's matplotlib drew a product's pictures, or it has none."""
-    drawn = json.loads(place.read_text()).get("results") or {}
+    drawn = recorded(place).get("results") or {}
     return "matplotlib" not in drawn or bool(drawn["matplotlib"] == version("matplotlib"))
 
 
