@@ -65,7 +65,7 @@ class Source(Strict):
 
 @dataclass(frozen=True)
 class Entry:
-    """The source of one field, or of several in braces; ``paper`` is the folder of its ledger."""
+    """The source of one field, or of all that a star stands for; ``paper`` is the folder of its ledger."""
 
     field: str
     origin: str
@@ -73,14 +73,9 @@ class Entry:
     why: str
     paper: str
 
-    @property
-    def names(self) -> list[str]:
-        """The field's names, with braces written out."""
-        return alternatives(self.field)
-
 
 def read(folder: Path) -> list[Entry]:
-    """Every entry of every ledger below ``folder``, in the order of papers and lines.
+    """Every entry of every ledger below ``folder``, in the order of papers and lines, with braces written out.
 
     Raises:
         EncoreError: an entry is malformed, has no place or no reason; one line with the ledger and the field.
@@ -169,7 +164,8 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
     """
     cited: dict[str, Entry] = {}
     general: dict[str, Entry] = {}
-    for name, entry in _each(entries):
+    for entry in entries:
+        name = entry.field
         if name.startswith(RUN):
             continue
         if "*" in name:
@@ -184,11 +180,6 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
     return {**general, **cited}
 
 
-def _each(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
-    for entry in entries:
-        yield from ((name, entry) for name in entry.names)
-
-
 def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
     """The ledgers for people: a line for each field with its value, in columns.
 
@@ -201,8 +192,8 @@ def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
         run = with_single_names(read_run(folder / "config.yaml"), catalogue).model_dump()
     lines = [("field", "value", "from", "place", "why")]
     lines += [
-        (name, short(_value(name, entry, configured, run)), entry.origin, place_of(entry), entry.why)
-        for name, entry in _each(entries)
+        (entry.field, short(_value(entry, configured, run)), entry.origin, place_of(entry), entry.why)
+        for entry in entries
     ]
     return "\n".join(aligned(lines))
 
@@ -213,8 +204,9 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join([*map(str.ljust, line, widths), line[-1]]) for line in lines]
 
 
-def _value(name: str, entry: Entry, configured: dict[str, Any], run: dict[str, Any]) -> Any:
+def _value(entry: Entry, configured: dict[str, Any], run: dict[str, Any]) -> Any:
     """The value of a field; a star has that of all that it is about."""
+    name = entry.field
     if name.startswith(RUN):
         found: Any = run
         for key in name.removeprefix(RUN).split("."):
@@ -247,7 +239,8 @@ def _entries(value: Any, path: Path) -> Iterator[Entry]:
     for field, why in source.fields.items():
         if not why.strip():
             raise EncoreError(f"{ledger}: {field}: has no reason; write behind it why it has its value")
-        yield Entry(field, source.origin, source.place, why, path.parent.name)
+        for name in alternatives(field):
+            yield Entry(name, source.origin, source.place, why, path.parent.name)
 
 
 def _uncited(name: str, value: Any) -> str:
