@@ -1,6 +1,6 @@
 """What a plan consists of: folders of results, and the queries that a run answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,13 +41,13 @@ class Artifact:
         yield self
 
 
-def upstream(artifacts: Iterable[Artifact]) -> list[Artifact]:
-    """Artifacts and all that they are made from, each once."""
+def upstream(artifacts: Iterable[Artifact], wanted: Callable[[Artifact], bool] = lambda made: True) -> list[Artifact]:
+    """Artifacts and all that they are made from, each once; nothing that is not wanted, nor what is behind that."""
     found: dict[str, Artifact] = {}
     waiting = list(artifacts)
     while waiting:
         now = waiting.pop()
-        if now.folder not in found:
+        if now.folder not in found and wanted(now):
             found[now.folder] = now
             waiting.extend(now.inputs.values())
     return list(found.values())

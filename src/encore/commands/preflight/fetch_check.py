@@ -1,6 +1,6 @@
 """Whether what a run fetches can be had today: each address is asked for its headers, and no file is fetched."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,14 +10,14 @@ import requests
 from encore.commands.ledger import aligned
 from encore.commands.preflight.downloads import published, wanted
 from encore.commands.preflight.forecast_text import size
-from encore.commands.preflight.jobs import FETCHING
 from encore.config.checkpoints import CONFIG
 from encore.datasets.download.answers import REFUSALS, ask, status_of
 from encore.datasets.download.checkpoint import endpoint
 from encore.datasets.download.ir_datasets import addresses
-from encore.plan.artifact import Artifact, upstream
+from encore.plan.artifact import Artifact
+from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
-from encore.products.targets import declared_reads, reads_of, requested_targets
+from encore.products.targets import needed_by, requested_targets
 
 TIMEOUT = (15, 30)  # seconds to connect, and without a byte
 AT_ONCE = 8  # requests
@@ -51,9 +51,8 @@ def fetch_check(plan: Plan, names: Iterable[str]) -> list[Answer]:
     Raises:
         EncoreError: no rule makes what is named.
     """
-    targets = requested_targets(plan, names)
-    read = [each for target in targets for each in reads_of(plan, target)] if targets else list(declared_reads(plan))
-    fetched = [made for made in reversed(upstream(read)) if made.stage in FETCHING]
+    needed = needed_by(plan, requested_targets(plan, names))
+    fetched = [made for made in reversed(needed) if made.stage in FETCHED]
     found = {(each.file, each.url): each for made in fetched for each in _addresses(plan, made)}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(answer_of, found.values()))
@@ -80,12 +79,10 @@ def answer_of(address: Address) -> Answer:
         return Answer(address, False, f"does not answer ({type(error).__name__})")
 
 
-def without(answers: Iterable[Answer]) -> list[str]:
+def without(answers: Sequence[Answer]) -> list[str]:
     """The files that no address gives."""
-    gives: dict[str, bool] = {}
-    for each in answers:
-        gives[each.address.file] = gives.get(each.address.file, False) or each.gives
-    return [file for file, one in gives.items() if not one]
+    given = {each.address.file for each in answers if each.gives}
+    return [file for file in dict.fromkeys(each.address.file for each in answers) if file not in given]
 
 
 def check_text(answers: list[Answer]) -> str:

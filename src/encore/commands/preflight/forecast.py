@@ -14,10 +14,10 @@ from encore.commands.preflight.downloads import Download, Fetches, published
 from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
-from encore.plan.artifact import Artifact
+from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts, share_with_triples, step_name
-from encore.products.targets import declared_reads, reads_of, requested_products, requested_targets
+from encore.products.targets import reads_of_targets, requested_products, requested_targets
 
 HOUR, GB = 3600.0, 1e9
 
@@ -216,11 +216,12 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) 
     """
     targets = requested_targets(plan, names)
     sizes = CollectionSizes(plan, read_stated())
-    wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
+    wanted = [read for reads in reads_of_targets(plan, targets).values() for read in reads]
     fetches = Fetches(plan, published())
     jobs = Jobs(plan, sizes, machine, fetches).behind(wanted)
-    missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
+    needed = {made.folder for made in upstream(wanted, lambda made: not done[made.folder])}
+    missing = [job for job in jobs if job.artifact.folder in needed]
     shown = targets or requested_targets(plan, plan.config.tables)
     made = [  # finished if the product's file and all that it reads are there
         Needed(each, each.stage, Path(file).is_file() and all(done[folder] for folder in each.inputs), {})
@@ -238,16 +239,3 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) 
         free=float(shutil.disk_usage(".").free),
         memory_here=None if machine.peak else float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
     )
-
-
-def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
-    """What has to be made: what is not finished, and what that is built from; nothing behind what is finished."""
-    by = {job.artifact.folder: job for job in jobs}
-    kept, waiting = dict[str, None](), [artifact.folder for artifact in wanted]
-    while waiting:
-        folder = waiting.pop()
-        if folder in kept or by[folder].finished:
-            continue
-        kept[folder] = None
-        waiting += [part.folder for part in by[folder].artifact.inputs.values()]
-    return [job for job in jobs if job.artifact.folder in kept]

@@ -14,10 +14,10 @@ from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
+from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
 from encore.storage.manifest import has_no_vectors, is_unfinished
 
-FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
 TRAINING = ("pretrain", "finetune")
 SHARED = ("attend", "predict_queries")  # rules whose work `execution: processes` share, a GPU each
@@ -89,7 +89,7 @@ class Jobs:
         rule, execution = rule_of(made), self.plan.config.execution
         found, memory, notes = amounts(made, self.sizes), 0.0, list[str]()
         processes = execution.processes if rule in SHARED and "flops" in found else 1
-        if rule in FETCHING:
+        if rule in FETCHED:
             one = self.fetches.of(made)
             unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes
             found["unpacked"] = UNPACKED.get(rule, 0.0) * (unpacked or 0.0)
@@ -140,7 +140,7 @@ def fetched(plan: Plan, jobs: Iterable[Needed], sizes: CollectionSizes, fetches:
         if job.artifact.source and not Path(job.artifact.source).exists():
             stated = sizes.stated.get(sizes.dataset(job.artifact)) if job.rule == "collection" else None
             found.append(downloads.by_hand(plan, job.artifact, stated.bytes if stated else None))
-        if job.rule in FETCHING:
+        if job.rule in FETCHED:
             found.append(fetches.of(job.artifact))
     return list({each.name: each for each in found}.values())
 
