@@ -19,15 +19,7 @@ from encore.errors import EncoreError
 from encore.storage.files import sha256
 
 PAPERS_START = "bert-base"  # what the rows of our tables begin with, and the encoder replaces
-PACKED: dict[str, Kind] = {
-    ".zip": "zip",
-    ".whl": "zip",
-    ".tar": "tar",
-    ".gz": "tar",
-    ".tgz": "tar",
-    ".bz2": "tar",
-    ".xz": "tar",
-}
+ZIPPED, TARRED = (".zip", ".whl"), (".tar", ".gz", ".tgz", ".bz2", ".xz")  # ends of names of archives
 LONGEST = 256  # tokens that a model is fine-tuned with, where its checkpoint says nothing
 
 
@@ -120,11 +112,10 @@ def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> Pu
     digest = digest_of(archive, "sha256")
     if pinned and digest != f"sha256:{pinned}":
         raise EncoreError(f"{archive} has the {digest}, not {pinned}; download it again")
-    if archive.suffix not in PACKED:
-        raise EncoreError(
-            f"{archive} is no archive that is known ({', '.join(PACKED)}); unpack it, and name its folder"
-        )
-    kind = PACKED[archive.suffix]
+    if archive.suffix not in ZIPPED + TARRED:
+        known = ", ".join(ZIPPED + TARRED)
+        raise EncoreError(f"{archive} is no archive that is known ({known}); unpack it, and name its folder")
+    kind: Kind = "zip" if archive.suffix in ZIPPED else "tar"
     unpack(archive, kind, (), place)
     said = _whole(checkpoints.inside(place))
     address = archive.resolve().as_uri()

@@ -142,10 +142,6 @@ def looked_at(index: dict[str, Any], count: float, dimension: int, depth: int) -
             return count * dimension
 
 
-def _build_index(job: _Job) -> Amounts:
-    return built(job.spec["index"], job.size.passages.count, job.shape.dimension)
-
-
 def built(index: dict[str, Any], count: float, dimension: int) -> Amounts:
     """What an index of ``count`` vectors takes, as FAISS makes and writes it."""
     vectors = count * dimension * FP32
@@ -231,7 +227,7 @@ def _t5(fields: dict[str, Any]) -> float:
 
 COUNTED: dict[str, Callable[[_Job], Amounts]] = {
     "attend": _attend,
-    "build_index": _build_index,
+    "build_index": lambda job: built(job.spec["index"], job.size.passages.count, job.shape.dimension),
     "encode": _encode,
     "measure_latency": lambda job: {"scanned": job.found["queries"] * job.found.get("vectors", 0.0) * FP32},
     "predict_queries": _predict_queries,
