@@ -8,6 +8,7 @@ from encore.products.report.slice import RESULTS, ReportSlice, slug
 from encore.products.slices import paper_of
 from encore.products.tables.compute import compute_table
 from encore.products.tables.grid import CellRequest, Column, Row
+from encore.products.tables.sources.kinds import source_of
 from encore.products.tables.table import Table, read_table
 from encore.storage.program_files import named
 
@@ -81,19 +82,11 @@ class ShownTable:
         return [self.path, "--row", row.id, *setting, "--column", column.id]
 
     def _parts(self, row: Row, column: Column) -> Iterator[CellRequest]:
-        rows = [row]
-        if column.gain:
-            over = self.row(row.setting, column.gain.over)
-            rows, column = [row, *([over] if over else [])], self.table.column(column.gain.of)
-        names = list(self._leaves(column))
-        return (each.cells[name].request for each in rows for name in names)
-
-    def _leaves(self, column: Column) -> Iterator[str]:
-        """A column, or those that it is a mean of."""
-        if not column.mean_of:
-            yield column.id
-        for part in column.mean_of:
-            yield from self._leaves(self.table.column(part))
+        """The cell, and those that its value is computed from."""
+        yield row.cells[column.id].request
+        for name, part in source_of(column).parts(row, column).values():
+            if other := self.row(row.setting, name):
+                yield from self._parts(other, self.table.column(part))
 
 
 @dataclass(frozen=True)
