@@ -26,7 +26,7 @@ LONGEST = 34  # letters of a title that fit a panel
 HIGHEST = 1.25  # of the start; a loss that rises further leaves the panel
 
 
-def draw_learning(folder: Path, steps: StepsSlice) -> None:
+def draw_learning(folder: Path, steps: StepsSlice, _: Path) -> str:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
@@ -36,6 +36,7 @@ def draw_learning(folder: Path, steps: StepsSlice) -> None:
     loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
     with style.style():
         style.save(_figure(steps, curves), folder, steps.name)
+    return f"figure {steps.name}: {folder / steps.name}.png"
 
 
 def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
@@ -153,9 +154,4 @@ def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
     )
 
 
-def _build(folder: Path, steps: StepsSlice, products: Path) -> str:
-    draw_learning(folder, steps)
-    return f"figure {steps.name}: {folder / steps.name}.png"
-
-
-BUILDER = Builder(StepsSlice.model_validate, _build)
+BUILDER = Builder(StepsSlice.model_validate, draw_learning)

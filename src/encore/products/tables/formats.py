@@ -46,21 +46,22 @@ TEX = {
 }
 
 
-def write_formats(folder: Path, layout: Layout, released: Path) -> Table:
+def write_formats(folder: Path, layout: Layout, products: Path) -> str:
     """Compute a table and write every format of it, ``<name>.<ending>``; equal numbers give equal bytes.
 
     Args:
-        released: the CSV that says how close runs are to released ones, for a table that names such.
+        products: has the CSV that says how close runs are to released ones, for a table that names such.
 
     Raises:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
-    table = compute_table(layout, reproduction.reproduction_notes(released, layout))
+    released = reproduction.reproduction_notes(products / f"{layout.name}.{REPRODUCTION}", layout)
+    table = compute_table(layout, released)
     write_table(folder / f"{layout.name}.json", table)
     tidy.write_tidy(folder / f"{layout.name}.csv", table)
     for ending in PAGES:
         write_text(folder / f"{layout.name}.{ending}", render(table, ending))
-    return table
+    return f"table {layout.name}: {len(table.rows) * len(table.columns)} cells in {folder}"
 
 
 def render(table: Table, ending: str) -> str:
@@ -90,9 +91,4 @@ def _environment(ending: str) -> Any:
     return environment
 
 
-def _build(folder: Path, layout: Layout, products: Path) -> str:
-    table = write_formats(folder, layout, products / f"{layout.name}.{REPRODUCTION}")
-    return f"table {layout.name}: {len(table.rows) * len(table.columns)} cells in {folder}"
-
-
-BUILDER = Builder(Layout.model_validate, _build)
+BUILDER = Builder(Layout.model_validate, write_formats)

@@ -176,9 +176,8 @@ def test_curves_hold_what_the_files_say(tmp_path):
 
 
 def test_the_data_beside_the_figure_are_every_number(tmp_path):
-    learning.draw_learning(
-        tmp_path, steps_of(tmp_path, {"mlm": MLM, "ict": {"contrast": [4, 2, 1], "accuracy": [0, 0.5, 1]}}, 2)
-    )
+    steps = steps_of(tmp_path, {"mlm": MLM, "ict": {"contrast": [4, 2, 1], "accuracy": [0, 0.5, 1]}}, 2)
+    learning.draw_learning(tmp_path, steps, tmp_path)
     with (tmp_path / "pretraining.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 3 * 2 + 2 * 3 * 3
@@ -208,7 +207,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     path = tmp_path / "mlm-s1" / loss_curves.FILE
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(EncoreError, match=says) as refused:
-        learning.draw_learning(tmp_path, steps)
+        learning.draw_learning(tmp_path, steps, tmp_path)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
     assert not (tmp_path / "pretraining.png").exists()
@@ -221,7 +220,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
 def test_equal_numbers_give_equal_bytes(tmp_path, seeds):
     steps = steps_of(tmp_path, {"mlm": MLM, "cpdae": CPDAE}, seeds)
     for folder in ("a", "b"):
-        learning.draw_learning(tmp_path / folder, steps)
+        learning.draw_learning(tmp_path / folder, steps, tmp_path)
     for ending in ("png", "svg", "csv"):
         first, second = ((tmp_path / folder / f"pretraining.{ending}").read_bytes() for folder in ("a", "b"))
         assert first == second
