@@ -57,7 +57,7 @@ def chance_of(tests: Sequence[Required], origin: Origin) -> float | None:
     """
     if [test.kind for test in tests] == ["alike"]:
         rows = {address.row for contrast in tests[0].contrasts for address, _ in contrast.terms}
-        return chance_of_tau(len(rows), tests[0].tau + ABOVE_NOTHING)
+        return _chance_of_tau(len(rows), tests[0].tau)
     every = [contrast for test in tests for contrast in test.contrasts]
     if any(test.kind in ("alike", "no-winner") for test in tests) or not all(map(_without_amount, every)):
         return None
@@ -164,19 +164,15 @@ def tau(first: Sequence[float], second: Sequence[float]) -> float:
     return sum(_sign(first[i] - first[j]) * _sign(second[i] - second[j]) for i, j in pairs) / len(pairs)
 
 
-def chance_of_tau(count: int, found: float) -> float:
-    """The exact one-sided p value of a tau: how often a random order of ``count`` systems has at least ``found``.
+@cache
+def _chance_of_tau(count: int, bound: float) -> float:
+    """How often a random order of ``count`` systems has a tau above a bound.
 
     Counts all ``count!`` orders, as Kendall (1938) does for small samples; orders are without ties.
     """
-    taus = _taus(count)
-    return sum(value >= found - 1e-9 for value in taus) / len(taus)
-
-
-@cache
-def _taus(count: int) -> list[float]:
     straight = list(range(count))
-    return [tau(straight, order) for order in permutations(straight)]
+    taus = [tau(straight, order) for order in permutations(straight)]
+    return sum(value > bound + ABOVE_NOTHING for value in taus) / len(taus)
 
 
 def _sign(value: float) -> int:

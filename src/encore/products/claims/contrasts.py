@@ -70,9 +70,9 @@ class Contrast:
 Tables = Mapping[str, Shape | Table]  # by name, with figures that have points; as configured, or as a plan has them
 
 
-def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
-    """The contrast ``higher - lower > least`` (or ``>=``)."""
-    return Contrast(((higher, 1), (lower, -1)), least, or_equal)
+def above(higher: Address, lower: Address, or_equal: bool = False) -> Contrast:
+    """The contrast ``higher - lower > 0`` (or ``>=``)."""
+    return Contrast(((higher, 1), (lower, -1)), or_equal=or_equal)
 
 
 def check_address(address: Address, tables: Tables) -> None:

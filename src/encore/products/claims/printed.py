@@ -26,11 +26,6 @@ class Bearing:
     exceptions: tuple[str, ...]
     smallest: float | None = None  # the slimmest margin by which one holds or fails
 
-    @property
-    def satisfied(self) -> bool:
-        """Whether as many inequalities hold as are needed."""
-        return self.held >= self.needed
-
 
 @dataclass(frozen=True)
 class PrintedJudgement:
@@ -39,11 +34,6 @@ class PrintedJudgement:
     verdict: str
     bearings: tuple[Bearing, ...]
     cells: frozenset[Address]
-
-    @property
-    def exceptions(self) -> list[str]:
-        """The inequalities that do not hold, of all tests."""
-        return [each for bearing in self.bearings for each in bearing.exceptions]
 
 
 def judge_on_printed(
@@ -71,7 +61,7 @@ def judge_on_printed(
     bearings = tuple(_bearing(test, found, tables, values, marks) for test, found in zip(judged, expanded, strict=True))
     if any(bearing.count == 0 for bearing in bearings):
         return PrintedJudgement(MISSING, bearings, cells)
-    if all(bearing.satisfied for bearing in bearings):
+    if all(bearing.held >= bearing.needed for bearing in bearings):
         return PrintedJudgement(HOLDS, bearings, cells)
     return PrintedJudgement(PARTLY if any(bearing.held for bearing in bearings) else FAILS, bearings, cells)
 

@@ -152,7 +152,7 @@ def _judgement(judged: PrintedJudgement) -> list[str]:
         str(sum(bearing.count for bearing in bearings)),
         str(sum(bearing.needed for bearing in bearings)),
         str(sum(bearing.held for bearing in bearings)),
-        "; ".join(judged.exceptions),
+        "; ".join(each for bearing in bearings for each in bearing.exceptions),
         number(min(margins, key=abs, default=None)),
     ]
 
