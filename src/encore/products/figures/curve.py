@@ -71,11 +71,6 @@ class Ending:
         return AdvantageEnd(self.line.label, self.against.label, panel.label, panel.over, at.at, at.low, at.high)
 
 
-def curves(figure: CurvesSlice) -> list[Curve]:
-    """Every line in every panel."""
-    return [_curve(line, panel) for panel in figure.panels for line in figure.rows]
-
-
 def endings(figure: CurvesSlice, found: list[Curve]) -> list[Ending]:
     """Where the advantage of each objective ends, over each line that it is compared with."""
     known = {(curve.panel, curve.line.id): curve for curve in found}
@@ -114,17 +109,12 @@ def _place(point: CurvePoint, panel: CurvePanel) -> float:
     match panel.over:
         case "passages":
             return float(manifest.read_results(str(point.run))["passages"])
-        case "queries":
-            return float(_training_queries(point))
+        case "queries":  # as requested, or all if the collection has fewer
+            statistics = json.loads(Path(str(point.collection), STATISTICS).read_text())
+            there = int(statistics["splits"][point.train_split]["queries"])
+            return float(there if point.queries is None else min(point.queries, there))
         case "operations":
             return math.fsum(float(manifest.read_results(model)["flops"]) for model in point.models)
-
-
-def _training_queries(point: CurvePoint) -> int:
-    """The number of training queries: as requested, or all if the collection has fewer."""
-    statistics = json.loads(Path(str(point.collection), STATISTICS).read_text())
-    there = int(statistics["splits"][point.train_split]["queries"])
-    return there if point.queries is None else min(point.queries, there)
 
 
 @cache
@@ -144,7 +134,7 @@ def draw(figure: CurvesSlice) -> tuple[list[list[str]], Figure]:
     Raises:
         EncoreError: what a point is computed from is missing.
     """
-    found = curves(figure)
+    found = [_curve(line, panel) for panel in figure.panels for line in figure.rows]
     ended = endings(figure, found)
     lines = [row for curve in found for row in _rows(curve)] + [_end(ending) for ending in ended]
     return lines, _page(figure, found, ended)
