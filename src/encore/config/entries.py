@@ -117,6 +117,8 @@ class Backbone(Strict):
                 "architecture transformers needs `start: checkpoint`, `encoders: shared`, `pooling: cls` or `mean`, "
                 "and no `augment`"
             )
+        if self.architecture == "bert" and self.start in ("random", "lsa") and self.hidden % self.heads:
+            raise ValueError(f"`heads: {self.heads}` is no divisor of `hidden: {self.hidden}`; take one that is")
         if self.architecture == "bow-mlp" and (
             self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
         ):

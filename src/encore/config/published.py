@@ -7,7 +7,8 @@ backbone leaves open is taken from there; what it contradicts, and what Encore c
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from encore.config.checkpoints import (
     is_seed_encoder,
 )
 from encore.config.entries import Backbone
+from encore.config.validation import checked
 from encore.errors import EncoreError
 from encore.storage.files import read_object
 
@@ -69,25 +71,35 @@ def said_by(folder: Path) -> Said:
         EncoreError: no encoder that can be read, or vectors that Encore cannot express, with file and cause.
     """
     found = Said({}, {})
-    vocabulary = _kind_of_vocabulary(folder)
 
-    def add(file: str, values: Mapping[str, Any]) -> None:
+    def add(file: str, say: Callable[[Path], Mapping[str, Any]]) -> None:
+        with _of_usual_kinds(folder / file):
+            values = say(folder / file)
         found.values.update(values)
         found.files.update(dict.fromkeys(values, file))
 
-    add(CONFIG, _shape(folder, vocabulary))
+    with _of_usual_kinds(folder / TOKENIZER):
+        vocabulary = _kind_of_vocabulary(folder)
+    add(CONFIG, lambda path: _shape(path.parent, vocabulary))
     if (folder / MODULES).is_file():
         modules = _modules(folder)
-        pooling = modules.get("Pooling", "1_Pooling") + "/config.json"
-        add(pooling, _pooling(folder / pooling))
+        add(modules.get("Pooling", "1_Pooling") + "/config.json", _pooling)
         if "Dense" in modules:
-            dense = modules["Dense"] + "/config.json"
-            add(dense, _dense(folder / dense))
-        add(PROMPTS, _prompts(folder / PROMPTS))
+            add(modules["Dense"] + "/config.json", _dense)
+        add(PROMPTS, _prompts)
         if "Normalize" in modules:
-            add(MODULES, {"similarity": "cosine"})
-        add(USE, _length(folder, found.values.get("max_length")))
+            add(MODULES, lambda _: {"similarity": "cosine"})
+        add(USE, lambda path: _length(path.parent, found.values.get("max_length")))
     return found
+
+
+@contextmanager
+def _of_usual_kinds(path: Path) -> Iterator[None]:
+    """Say in one line that a file of a checkpoint has a number where Hugging Face's have a text, or the like."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise EncoreError(f"{path} has a value of an unusual kind ({error}); {FETCH_AGAIN}, or correct it") from error
 
 
 def completed(backbone: Backbone) -> Backbone:
@@ -103,7 +115,7 @@ def completed(backbone: Backbone) -> Backbone:
     written = {name: getattr(backbone, name) for name in backbone.model_fields_set}
     _refuse_other(folder, said, {**said.values, **written})
     values = backbone.model_dump(exclude_unset=True) | {"source": backbone.source}
-    return Backbone.model_validate({**said.values, **values})
+    return checked(Backbone, {**said.values, **values}, str(folder))
 
 
 def check_use(backbone: Backbone, folder: Path) -> Said:

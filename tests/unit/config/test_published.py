@@ -46,6 +46,43 @@ def test_a_checkpoint_that_says_nothing_of_vectors_leaves_them_to_the_entry(tmp_
     assert (found.pooling, found.similarity, found.length, found.hidden) == ("mean", "dot", None, 384)
 
 
+ODD = (None, True, "256", 5, 1.5, -1, [], {}, [1], [[]], {"a": 1}, [{"a": 1}])
+
+
+def test_a_value_of_an_unusual_kind_is_taken_or_refused_in_one_line_of_its_file(tmp_path: Path) -> None:
+    """Of every key of every file, each of these in turn; and none in its place."""
+    of_sentence_transformers(checkpoint(tmp_path), "mean", dense=64, length=256, prompts={"query": "query: "})
+    pieces = {"model": {"type": "WordPiece", "vocab": {"a": 0}}, "added_tokens": [{"content": "[CLS]"}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(pieces))
+    checkpoint(tmp_path, vocab_size=2, architectures=["BertModel"])
+    refused = list[str]()
+    for path in sorted(tmp_path.rglob("*.json")):
+        usual = json.loads(path.read_text())
+        for part in [usual, *usual.values()] if isinstance(usual, dict) else [usual, *usual]:
+            for key in part if isinstance(part, dict) else range(len(part) if isinstance(part, list) else 0):
+                kept = part[key]
+                for value in ODD:
+                    part[key] = value
+                    path.write_text(json.dumps(usual))
+                    try:
+                        completed(backbone(tmp_path))
+                    except EncoreError as error:
+                        refused.append(str(error))
+                part[key] = kept
+        path.write_text(json.dumps(usual))
+    assert len(refused) > 100
+    assert all(str(tmp_path) in said and "\n" not in said for said in refused)
+    completed(backbone(tmp_path))
+
+
+@pytest.mark.parametrize("start", ["random", "lsa"])
+def test_heads_divide_the_width(start: str) -> None:
+    fields = {"start": start, "collection": "pydocs", "vocabulary": 100, "hidden": 64}
+    assert Backbone.model_validate(fields | {"heads": 4}).heads == 4
+    with pytest.raises(ValueError, match=r"`heads: 3` is no divisor of `hidden: 64`; take one that is"):
+        Backbone.model_validate(fields | {"heads": 3})
+
+
 def test_what_is_not_there_yet_is_as_it_was_written(tmp_path: Path) -> None:
     entry = backbone(tmp_path / "later")
     assert completed(entry) is entry
