@@ -129,5 +129,7 @@ def unpacked(file: io.BufferedReader, packing: str) -> io.BufferedReader:
 
         return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file), "zstd"))
     if packing == ".xz":
-        return io.BufferedReader(lzma.open(file))
+        read: Any = lzma.open(file)  # noqa: SIM115  # for the caller to close
+        read._buffer.raw._trailing_error = ()  # Python takes a damaged stream behind a whole one for the end
+        return io.BufferedReader(read)
     return io.BufferedReader(gzip.open(file)) if packing == ".gz" else file

@@ -46,6 +46,15 @@ def test_packed_files_are_read(tmp_path):
         assert [line for _, line in numbered_lines(written(tmp_path, packed, name))] == ["one", "two", "three"]
 
 
+def test_all_streams_of_a_packed_file_are_read_and_a_damaged_one_is_refused(tmp_path):
+    for name, pack in (("a.gz", gzip.compress), ("a.xz", lzma.compress)):
+        packed = pack(TEXT) + pack(b"four\n")
+        assert [line for _, line in numbered_lines(written(tmp_path, packed, name))][2:] == ["three", "four"]
+        begins = len(pack(TEXT))
+        damaged = packed[:begins] + bytes([packed[begins] ^ 1]) + packed[begins + 1 :]
+        assert "cannot be read" in refusal(numbered_lines(written(tmp_path, damaged, name)))
+
+
 def test_a_text_may_hold_what_a_record_may_not(tmp_path):
     assert list(numbered_lines(written(tmp_path, b"a\rb\0\r\nc\n"))) == [(1, "a\rb\0"), (2, "c")]
 
