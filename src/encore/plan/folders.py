@@ -123,10 +123,14 @@ def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
     Raises:
         EncoreError: something is missing, and how to get it; or is damaged, with file and line.
     """
-    for artifact in (artifact for artifact in needed if artifact.stage.startswith("collection.")):
-        fields = plan.resolve.own(artifact.name.rpartition("-")[0]).fields
-        if Path(artifact.manifest).is_file():
+    for artifact in (each for each in needed if not Path(each.manifest).is_file()):
+        if not artifact.stage.startswith("collection."):
+            if artifact.source and not Path(artifact.source).exists():
+                raise EncoreError(
+                    f"{artifact.source} is missing; put it there, or correct its name in the configuration"
+                )
             continue
+        fields = plan.resolve.own(artifact.name.rpartition("-")[0]).fields
         if fields.missing:
             raise EncoreError(fields.missing)
         fields.check_files()

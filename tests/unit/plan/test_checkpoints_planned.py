@@ -123,6 +123,14 @@ def test_every_checkpoint_of_the_hub_has_a_commit_or_a_reason_for_none() -> None
     assert [entry for entry in entries if "revision: " not in entry] == []
 
 
+def test_a_folder_that_is_missing_is_told_by_its_name(catalogue: Catalogue) -> None:
+    plan = plan_of(catalogue, own={"checkpoint": "./nope", "pooling": "mean"}, lineages=["own"])
+    (missing,) = (each for each in forecast(plan, [], find_machine(None)).downloads if each.kind == "by hand")
+    assert (missing.name, missing.bytes) == ("nope", None)
+    with pytest.raises(EncoreError, match=r"^nope is missing; put it there, or correct its name in the configuration$"):
+        folders.refuse_missing(plan, [begun(plan, "own")])
+
+
 def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, tmp_path: Path) -> None:
     first = tmp_path / "first"
     first.mkdir()

@@ -85,8 +85,11 @@ def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
 
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
     """A file or folder that the user has to put there, and that is missing."""
-    fields = plan.resolve.own(made.name.rpartition("-")[0]).fields
-    return Download(str(made.source), "by hand", size, 0.0, fields.licence or fields.access)
+    note = ""
+    if made.stage.startswith("collection."):
+        fields = plan.resolve.own(made.name.rpartition("-")[0]).fields
+        note = fields.licence or fields.access
+    return Download(str(made.source), "by hand", size, 0.0, note)
 
 
 def published() -> dict[str, dict[str, Any]]:
