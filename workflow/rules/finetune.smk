@@ -129,7 +129,6 @@ rule teacher_scores:
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
-        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

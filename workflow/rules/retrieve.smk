@@ -141,6 +141,5 @@ rule rerank:
         " --first {input.first:q}"
         " --collection {input.collection:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
-        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -17,7 +17,6 @@ def main() -> None:
     parser.add_argument("--first", nargs="?", type=artifact, help="folder of the run to rank again")
     parser.add_argument("--collection", nargs="?", type=artifact, help="whose queries are answered where there is none")
     parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
-    parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -26,7 +25,7 @@ def main() -> None:
         if args.first:
             from encore.retrieval.rerank import answer_reranked
 
-            facts["results"] = answer_reranked(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
+            facts["results"] = answer_reranked(args.spec, *inputs, args.output, args.state)
         else:
             from encore.retrieval.token_search import answer_by_tokens
 

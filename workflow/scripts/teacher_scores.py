@@ -20,7 +20,6 @@ def main() -> None:
     parser.add_argument("--source", type=Path, nargs="?", help="published scores, a file or a folder of files")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="published scores, from the web")
     parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
-    parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -37,7 +36,7 @@ def main() -> None:
             from encore.finetuning.teachers.stage import write_teacher_outputs
 
             places = (teacher, args.tokens, args.collection, args.negatives, args.output, args.state)
-            facts["results"] = write_teacher_outputs(args.spec, *places, args.checkpoint_seconds)
+            facts["results"] = write_teacher_outputs(args.spec, *places)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)
 

@@ -10,7 +10,7 @@ from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.scorer import Scorer, ScoreState
+from encore.finetuning.scoring.scorer import Scorer
 from encore.storage.progress import Progress
 from encore.training import machine
 
@@ -24,7 +24,6 @@ def answer_reranked(
     first: Path,
     output: Path,
     state: Path | None = None,
-    checkpoint_seconds: float = 120.0,
 ) -> dict[str, Any]:
     """Rank the first stage's run again with a model, write the run, and return its counts.
 
@@ -33,13 +32,11 @@ def answer_reranked(
             ``collection`` and ``split`` of the header, ``numerics``, and ``system``, the name of the run.
         first: the folder of the run.
         state: the folder of scores that are done so far; left for the caller to remove once the result is safe.
-        checkpoint_seconds: between two writings of them.
     """
     store, numerics = TokenStore(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
-        kept, found = ScoreState(state, spec, checkpoint_seconds), read_run(first)
-        run, pairs = rerank(found, open_scorer(model, store).to(device), store, spec, kept)
+        run, pairs = rerank(read_run(first), open_scorer(model, store).to(device), store, spec, state)
     before = read_header(first)["method"]["retrieval"]
     stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
     header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])
@@ -49,7 +46,7 @@ def answer_reranked(
 
 
 def rerank(
-    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], kept: ScoreState | None = None
+    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], state: Path | None = None
 ) -> tuple[Run, int]:
     """The run in its new order, and how many pairs were scored.
 
@@ -66,7 +63,7 @@ def rerank(
             f"{error} is in the run, but not in the token store; make both from the same collection"
         ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    scores = scorer.score(rows[:, 0], rows[:, 1], Progress("reranking", "pairs", len(rows)).at, kept)
+    scores = scorer.score(rows[:, 0], rows[:, 1], Progress("reranking", "pairs", len(rows)).at, state, spec)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
     reordered = {
         name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])

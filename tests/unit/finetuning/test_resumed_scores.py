@@ -9,14 +9,13 @@ import pytest
 from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
-from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer, scorer
-from encore.finetuning.scoring.scorer import ScoreState
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
 from encore.models.memory import PartSize
 from encore.retrieval.rerank import answer_reranked
+from encore.storage.sealed import SealedBlocks
 from tests.support.small_home import NUMERICS, STEP
 
 KINDS = ["vector", "late-interaction", "cross-encoder"]
@@ -54,25 +53,25 @@ def kill_after(pairs: int) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_scoring_goes_on_to_the_same_bytes(
-    home: Path, models: dict[str, Path], kind: str, tmp_path: Path
+    home: Path, models: dict[str, Path], kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = TokenStore(home / "tokens")
     rng = np.random.default_rng(0)
     queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
     whole = open_scorer(models[kind], store).score(queries, passages)
     with pytest.raises(KilledError):
-        open_scorer(models[kind], store).score(queries, passages, kill_after(30), ScoreState(tmp_path, "spec", 0))
-    assert list(tmp_path.glob("step-*.pt"))
+        open_scorer(models[kind], store).score(queries, passages, kill_after(30), tmp_path, "spec")
     told: list[int] = []
-    again = open_scorer(models[kind], store).score(queries, passages, told.append, ScoreState(tmp_path, "spec", 0))
+    again = open_scorer(models[kind], store).score(queries, passages, told.append, tmp_path, "spec")
     assert again.tobytes() == whole.tobytes()
     assert min(told) > 20, "what was done is not scored again"
     assert told[-1] == 60
-    untouched = ScoreState(tmp_path / "slow", "spec", 1e9)
-    assert open_scorer(models[kind], store).score(queries, passages, state=untouched).tobytes() == whole.tobytes()
-    assert not (tmp_path / "slow").exists()
-    with pytest.raises(EncoreError, match="is of another training"):
-        open_scorer(models[kind], store).score(queries, passages[::-1], state=ScoreState(tmp_path, "spec", 0))
+    assert "resuming after" in capsys.readouterr().out
+    for other in ((queries, passages[::-1], "spec"), (queries, passages, "other spec")):
+        expected = open_scorer(models[kind], store).score(*other[:2])
+        found = open_scorer(models[kind], store).score(*other[:2], state=tmp_path, spec=other[2])
+        assert found.tobytes() == expected.tobytes(), "scores of other pairs or of another spec are made again"
+        assert "is cut off after 0 blocks" in capsys.readouterr().out
 
 
 def test_a_scoring_goes_on_with_batches_of_another_size(
@@ -85,9 +84,9 @@ def test_a_scoring_goes_on_with_batches_of_another_size(
     scorer = open_scorer(models["cross-encoder"], store)
     whole = scorer.score(queries, passages)
     with pytest.raises(KilledError):
-        scorer.score(queries, passages, kill_after(30), ScoreState(tmp_path, "spec", 0))
+        scorer.score(queries, passages, kill_after(30), tmp_path, "spec")
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(50))
-    again = scorer.score(queries, passages, state=ScoreState(tmp_path, "spec", 0))
+    again = scorer.score(queries, passages, state=tmp_path, spec="spec")
     np.testing.assert_allclose(again, whole, atol=1e-5)
 
 
@@ -101,28 +100,28 @@ def test_a_killed_teacher_says_the_same(
     write_teacher_outputs(spec, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 6)
     with pytest.raises(KilledError):
-        write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+        write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")
     monkeypatch.undo()
     monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
     assert not (tmp_path / "again").exists()
-    write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+    write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")
     for name in ("pair_queries.npy", "pair_passages.npy", "pair_scores.npy"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     """Die after so many parts are written down."""
-    save = ScoreState.save_if_due
-    written: list[int] = []
+    append = SealedBlocks.append
+    written: list[object] = []
 
-    def count(self: ScoreState, scores: np.ndarray, done: int) -> None:
-        save(self, scores, done)
-        written.append(done)
+    def count(self: SealedBlocks, block: bytes | memoryview) -> None:
+        append(self, block)
+        written.append(block)
         if len(written) == parts:
             raise KilledError
 
-    monkeypatch.setattr(ScoreState, "save_if_due", count)
+    monkeypatch.setattr(SealedBlocks, "append", count)
 
 
 def test_a_killed_reranking_ranks_the_same(
@@ -137,9 +136,9 @@ def test_a_killed_reranking_ranks_the_same(
     whole = answer_reranked(spec, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 4)
     with pytest.raises(KilledError):
-        answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+        answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state")
     monkeypatch.undo()
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
-    assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
+    assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state") == whole
     runs = [(tmp_path / name / "run.npz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]

@@ -64,7 +64,7 @@ class Fixed:
     def __init__(self):
         self.asked = []
 
-    def score(self, queries, passages, report, state=None):
+    def score(self, queries, passages, report, state=None, spec=None):
         self.asked = list(zip(queries.tolist(), passages.tolist(), strict=True))
         report(len(queries))
         return (queries * 100 - passages).astype(np.float32)

@@ -22,7 +22,7 @@ from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch
 from encore.models.transfer import ToHost, one_ahead
 from encore.storage.files import digest
-from encore.training import checkpoint
+from encore.storage.sealed import SealedBlocks
 
 PASSAGES = 16384  # of a block; a constant, since blocks decide which texts share a batch, and so the rounding
 Report = Callable[[int], None]  # called with the number of pairs that are scored
@@ -30,37 +30,6 @@ Report = Callable[[int], None]  # called with the number of pairs that are score
 
 def no_report(done: int) -> None:
     """Report nothing."""
-
-
-class ScoreState:
-    """A folder of the scores that are done so far; without a folder nothing is kept."""
-
-    def __init__(self, folder: Path | None = None, spec: Any = None, seconds: float = 120.0) -> None:
-        """``spec`` is what is scored, ``seconds`` the time between two writings; the caller removes the folder."""
-        self.folder, self.spec, self.due = folder, spec, checkpoint.Due(seconds)
-        self.run = ""
-
-    def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
-        """The scores of these pairs, float32 [n] and NaN where they are not known, and how many of the pairs are done.
-
-        Raises:
-            EncoreError: the folder holds scores of other pairs.
-        """
-        fresh = np.full(len(queries), np.nan, dtype=np.float32)
-        if self.folder is None:
-            return fresh, 0
-        pairs = hashlib.sha256(np.stack([queries, passages]).astype("<i8").tobytes()).hexdigest()
-        self.run = digest([self.spec, pairs])
-        saved = checkpoint.load_checkpoint(self.folder, self.run)
-        if saved is None:
-            return fresh, 0
-        print(f"resuming after {saved['step']:,} of {len(queries):,} pairs", flush=True)
-        return saved["scores"].numpy().copy(), int(saved["step"])
-
-    def save_if_due(self, scores: np.ndarray, done: int) -> None:
-        """Note that so many pairs are done; the scores are written if it is time to."""
-        if self.folder is not None and self.due():
-            checkpoint.save_checkpoint(self.folder, self.run, done, {"scores": torch.from_numpy(scores)})
 
 
 class Scorer(ABC):
@@ -81,31 +50,46 @@ class Scorer(ABC):
 
     @torch.no_grad()
     def score(
-        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
+        self,
+        queries: np.ndarray,
+        passages: np.ndarray,
+        report: Report = no_report,
+        state: Path | None = None,
+        spec: Any = None,
     ) -> np.ndarray:
         """Scores of pairs of rows of the store; equal input gives equal bytes on one device, if memory suffices.
 
         Args:
             queries, passages: int64 [n], the query and the passage of each pair.
             report: called with the number of pairs that are done.
-            state: keeps scores, from which a killed run resumes, perhaps on another device; they are not made again.
+            state: the folder of the scores that are done so far, from which a killed run resumes, perhaps on another
+                device; they are not made again. Left for the caller to remove.
+            spec: what is scored; scores of another spec or of other pairs are not resumed from.
 
         Returns:
             float32 [n].
 
         Raises:
-            EncoreError: ``state`` is of other pairs, or one text alone is too large for memory.
+            EncoreError: ``state`` cannot be written, or one text alone is too large for memory.
         """
-        state = state or ScoreState()
-        found, done = state.load(queries, passages)
-        left = self.order(queries, passages)[done:]
+        order, found, done = self.order(queries, passages), np.empty(len(queries), dtype=np.float32), 0
+        if state is not None:
+            pairs = hashlib.sha256(np.stack([queries, passages])[:, order].astype("<i8").tobytes()).hexdigest()
+            kept = SealedBlocks(state / "scores", digest([spec, pairs]))
+            known = np.fromfile(kept.path, "<f4")
+            done = len(known)
+            found[order[:done]] = known
+            if done:
+                print(f"resuming after {done:,} of {len(queries):,} pairs", flush=True)
+        left = order[done:]
         places = (left[part] for part in self.parts(passages[left]))
         for part, scores in one_ahead(
             ((each, self.begun(queries[each], passages[each])) for each in places), self.device
         ):
             found[part] = scores.numpy()
             done += len(part)
-            state.save_if_due(found, done)
+            if state is not None:
+                kept.append(found[part].astype("<f4").data)
             report(done)
         return found
 

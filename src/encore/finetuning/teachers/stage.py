@@ -20,7 +20,7 @@ from encore.finetuning.negatives.excluded import no_negatives
 from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.late_interaction import LateInteractionScorer
-from encore.finetuning.scoring.scorer import Scorer, ScoreState
+from encore.finetuning.scoring.scorer import Scorer
 from encore.finetuning.scoring.vector import VectorScorer
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.training import machine
@@ -36,7 +36,6 @@ def write_teacher_outputs(
     mined: Path | None,
     output: Path,
     state: Path | None = None,
-    checkpoint_seconds: float = 120.0,
 ) -> dict[str, int]:
     """Show a teacher the training queries of a split with their passages; returns counts.
 
@@ -46,7 +45,6 @@ def write_teacher_outputs(
         model: the folder of the teacher, or of the run.
         mined: the folder of negatives; None where students bring none.
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
-        checkpoint_seconds: between two writings of them.
 
     Raises:
         EncoreError: the model is of another vocabulary or not of a kind that the form asks for.
@@ -72,8 +70,7 @@ def write_teacher_outputs(
         teacher = open_scorer(model, store).to(device)
         if spec["form"] == "vectors":
             return counts | _write_vectors(teacher, model, queries, passages, output)
-        kept = ScoreState(state, spec, checkpoint_seconds)
-        write_scores(output, queries, passages, teacher.score(queries, passages, state=kept))
+        write_scores(output, queries, passages, teacher.score(queries, passages, state=state, spec=spec))
     return counts
 
 
