@@ -19,6 +19,7 @@ from harness.gpu_training import POOL, VOCABULARY, precision
 from harness.setting import SHAPES, Setting
 
 from encore.models.start import initial_encoder
+from encore.storage import environment
 from encore.storage.files import write_json
 from encore.training import launch
 
@@ -33,11 +34,12 @@ def main() -> None:
     if "WORLD_SIZE" not in os.environ:  # not yet one of several
         write_json(alone, {"samples_per_second": rounded(MEASURED[options.measure](options, 1))})
     launch.start_processes(options.processes)
-    found = rounded(MEASURED[options.measure](options, launch.size()))
+    processes = environment.number(environment.SIZE)
+    found = rounded(MEASURED[options.measure](options, processes))
     if launch.leads():
         one = json.loads(alone.read_text())["samples_per_second"]
         alone.unlink()
-        contents = {"processes": launch.size(), "samples_per_second": found, "speed_of_one": rounded(found / one)}
+        contents = {"processes": processes, "samples_per_second": found, "speed_of_one": rounded(found / one)}
         record.write(options.output, options.name, contents, before)
         print("\n".join(record.table([contents])))
 

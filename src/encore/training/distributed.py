@@ -13,6 +13,7 @@ from datetime import timedelta
 import torch
 from torch import Tensor, nn
 
+from encore.storage import environment
 from encore.storage.machine import is_out_of_memory
 from encore.training import launch
 
@@ -138,13 +139,14 @@ ALONE = ProcessGroup()
 @contextmanager
 def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the other processes that torchrun started with this one, until all are done."""
-    if launch.size() == 1:
+    size = environment.number(environment.SIZE)
+    if size == 1:
         yield ALONE
         return
     # Without the GPU, a barrier before any other collective would guess it from the rank.
     backend, gpu = ("cpu:gloo,cuda:nccl", device) if device.type == "cuda" else ("gloo", None)
     torch.distributed.init_process_group(backend, timeout=PATIENCE, device_id=gpu)
     # Not left after an error: NCCL would wait for the others, which wait for this one. `program.py` then ends at once.
-    yield ProcessGroup(launch.rank(), launch.size())
+    yield ProcessGroup(launch.rank(), size)
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()

@@ -14,28 +14,13 @@ def rank() -> int:
     Raises:
         EncoreError: there are not so many; a shell may have kept the number from another program.
     """
-    found = environment.number(environment.RANK)
-    if found >= size():
+    found, size = (environment.number(name) for name in (environment.RANK, environment.SIZE))
+    if found >= size:
         raise EncoreError(
-            f"{environment.RANK} is {found} in the environment and {environment.SIZE} {size()}; unset both, since a "
+            f"{environment.RANK} is {found} in the environment and {environment.SIZE} {size}; unset both, since a "
             "training starts its processes itself"
         )
     return found
-
-
-def size() -> int:
-    """The number of processes that train together."""
-    return environment.number(environment.SIZE)
-
-
-def local_rank() -> int:
-    """This process's number on its machine, and that of its GPU."""
-    return environment.number(environment.LOCAL_RANK)
-
-
-def local_size() -> int:
-    """The number of them on this machine."""
-    return environment.number(environment.LOCAL_SIZE)
 
 
 def leads() -> bool:

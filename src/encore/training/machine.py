@@ -11,7 +11,6 @@ from torch.utils import deterministic
 from encore.errors import EncoreError
 from encore.storage import environment, gpu_leases
 from encore.storage.machine import cores
-from encore.training import launch
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 DRIVER = Path("/dev/nvidia0")  # exists if a machine has a GPU and its driver
@@ -39,12 +38,13 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
             "SLURM gave this job a GPU that torch does not see; install the build of torch for GPUs (envs/gpu.txt), "
             f"look at the node's driver, or compute on the processor all the same with {environment.ALLOW_CPU}=1"
         )
-    if torch.cuda.is_available() and launch.local_rank() >= torch.cuda.device_count():
+    number = environment.number(environment.LOCAL_RANK)  # of this process on its machine, and of its GPU
+    if torch.cuda.is_available() and number >= torch.cuda.device_count():
         raise EncoreError(
             f"there are more processes than GPUs ({torch.cuda.device_count()}); lower `execution: processes` or ask "
             "for more GPUs"
         )
-    device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
+    device = torch.device("cuda", number) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
         _prepare_gpu(device, precision)
     elif precision == "tf32":
@@ -68,7 +68,7 @@ def _threads(numerics: dict[str, Any], device: torch.device) -> int:
     if device.type == "cpu":
         return threads
     given = min(there, environment.number(environment.THREADS) or there)
-    return max(1, min(threads, given // launch.local_size()))
+    return max(1, min(threads, given // environment.number(environment.LOCAL_SIZE)))
 
 
 def _prepare_gpu(device: torch.device, precision: str) -> None:

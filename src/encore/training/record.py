@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from encore.training import launch
+from encore.storage import environment
 from encore.training.progress import ROWS, CurvePoint
 
 T = TypeVar("T")
@@ -60,7 +60,8 @@ class Trained:
     @property
     def facts(self) -> dict[str, Any]:
         """The entries of ``run.json``: the last losses, and the machine; ``threads`` are those of each process."""
-        parts = {"micro_batch": self.micro_batch, "processes": launch.size(), "threads": torch.get_num_threads()}
+        processes = environment.number(environment.SIZE)
+        parts = {"micro_batch": self.micro_batch, "processes": processes, "threads": torch.get_num_threads()}
         return {"losses": self.losses[-1].terms, **parts, "data_seconds": round(self.data_seconds, 2)}
 
     def packed(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def test_what_is_unset_or_empty_counts_as_the_default(monkeypatch: pytest.Monkey
     assert {name: environment.number(name) for name in expected} == expected
     monkeypatch.setenv("ENCORE_KEEP_VECTORS", "0")
     monkeypatch.setenv("WORLD_SIZE", "8")
-    assert (environment.number("ENCORE_KEEP_VECTORS"), launch.size()) == (0, 8)
+    assert (environment.number("ENCORE_KEEP_VECTORS"), environment.number(environment.SIZE)) == (0, 8)
 
 
 @pytest.mark.parametrize("name", ["ENCORE_ALLOW_CPU", "ENCORE_KEEP_VECTORS"])

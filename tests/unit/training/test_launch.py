@@ -16,13 +16,14 @@ ALLOCATOR = ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"]  # variables of th
 PROGRAM = """
 from encore.storage.program import run
 from encore.errors import EncoreError
+from encore.storage import environment
 from encore.training import launch
 
 def main():
     launch.start_processes(2)
     if launch.rank() == 1:
         raise EncoreError("the texts are missing; make them")
-    print("rank", launch.rank(), "of", launch.size(), flush=True)
+    print("rank", launch.rank(), "of", environment.number(environment.SIZE), flush=True)
 
 run(main)
 """
