@@ -31,7 +31,7 @@ VECTORS = "index"  # of a shard: the one file that may be emptied, see encore.re
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
-OPTIONAL |= {"forked": bool, "processes": int, "threads": int, "data_seconds": float, "search": dict, "build": dict}
+OPTIONAL |= {"forked": bool, "processes": int, "threads": int, "search": dict, "build": dict}
 OPTIONAL |= {"own_cpu_seconds": float}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
@@ -138,7 +138,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {}
     typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
     texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]
-    counted = ("seconds", "cpu_seconds", "own_cpu_seconds", "data_seconds", "peak_memory_mb")
+    counted = ("seconds", "cpu_seconds", "own_cpu_seconds", "peak_memory_mb")
     numbers = [run[key] for key in counted if key in run]
     whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
     return run if whole else {}

@@ -93,7 +93,7 @@ def train(
 
         maker = BatchMaker(task, step.batch, seed, group, train_on)
         coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, workers, device)))
-        for now, batch in zip(range(done.steps, total), done.timed(coming), strict=False):
+        for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.loss_weights(now / total)
             terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)

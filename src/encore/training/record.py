@@ -1,17 +1,14 @@
 """The record of a training: steps, examples, FLOPs, losses; part of checkpoints and results."""
 
 import math
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from encore.storage import environment
 from encore.training.progress import ROWS, CurvePoint
 
-T = TypeVar("T")
 CURVES = ("losses", "held_out")
 
 
@@ -20,8 +17,7 @@ class Trained:
     """The record of a training; the encoder and the heads that were given hold its weights.
 
     ``micro_batch``: the most examples that went through the models at once; ``micro_batch_tokens``: the most tokens,
-    once memory had run out. ``data_seconds``: on the clock, in which batches were waited for, or made where nothing
-    makes them ahead. ``counts``: of what there was to learn from, for the manifest.
+    once memory had run out. ``counts``: of what there was to learn from, for the manifest.
     """
 
     steps: int = 0
@@ -33,16 +29,7 @@ class Trained:
     best_step: int | None = None
     micro_batch: int | None = None
     micro_batch_tokens: int | None = None
-    data_seconds: float = field(default=0.0, compare=False)
     counts: dict[str, float] = field(default_factory=dict)
-
-    def timed(self, batches: Iterator[T]) -> Iterator[T]:
-        """The same batches; how long each took to come is noted."""
-        started = time.monotonic()
-        for batch in batches:
-            self.data_seconds += time.monotonic() - started
-            yield batch
-            started = time.monotonic()
 
     def count(self, values: dict[str, float], examples: int, flops: float, total: int) -> None:
         """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
@@ -62,7 +49,7 @@ class Trained:
         """The entries of ``run.json``: the last losses, and the machine; ``threads`` are those of each process."""
         processes = environment.number(environment.SIZE)
         parts = {"micro_batch": self.micro_batch, "processes": processes, "threads": torch.get_num_threads()}
-        return {"losses": self.losses[-1].terms, **parts, "data_seconds": round(self.data_seconds, 2)}
+        return {"losses": self.losses[-1].terms, **parts}
 
     def packed(self) -> dict[str, Any]:
         """The record in plain types, as a checkpoint holds it."""
@@ -71,4 +58,6 @@ class Trained:
     @classmethod
     def unpacked(cls, content: dict[str, Any]) -> "Trained":
         """The record that ``packed`` gave."""
-        return cls(**{**content, **{name: [CurvePoint(*point) for point in content[name]] for name in CURVES}})
+        curves = {name: [CurvePoint(*point) for point in content[name]] for name in CURVES}
+        known = cls.__dataclass_fields__  # an earlier version noted more
+        return cls(**{name: content[name] for name in content if name in known} | curves)

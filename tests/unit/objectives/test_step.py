@@ -219,7 +219,6 @@ def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path
     assert alone.examples == two["results"]["examples"] == 40
     ran = json.loads((tmp_path / "two/run.json").read_text())
     assert (ran["processes"], ran["threads"]) == (2, 1)
-    assert 0 <= ran["data_seconds"] <= ran["seconds"]
     assert not (tmp_path / "state").exists()
     curves = [np.loadtxt(tmp_path / name / "held_out.tsv", skiprows=1) for name in ("one", "two")]
     np.testing.assert_allclose(*curves, rtol=0.05)
