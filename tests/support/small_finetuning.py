@@ -28,7 +28,9 @@ NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}
 
 
 class Texts(list):
-    """What a task needs of the token store's sequences."""
+    """What a task needs of the token store's sequences; queries and passages are read alike."""
+
+    name = "passages"
 
     def __init__(self, texts, names):
         super().__init__(np.array(text, dtype=np.uint16) for text in texts)

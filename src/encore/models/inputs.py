@@ -1,10 +1,10 @@
 """From id sequences to the rectangular arrays that an encoder reads, without torch."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 
+from encore.data.tokens import Sequences
 from encore.data.vocabulary import SpecialTokens
 from encore.models.config import EncoderConfig
 
@@ -50,30 +50,24 @@ def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple
     return ids, mask
 
 
-class TokenSequences(Protocol):
-    """Token sequences of a store; ``name`` is ``queries`` where these are queries."""
-
-    @property
-    def name(self) -> str:
-        """``queries`` or ``passages``."""
-        ...
-
-    def __getitem__(self, index: int, /) -> np.ndarray: ...
-
-
 def read_inputs(
-    sequences: TokenSequences, rows: Iterable[int], length: int, special: Special
+    sequences: Sequences, rows: Iterable[int], length: int, special: Special
 ) -> tuple[np.ndarray, np.ndarray]:
     """Texts of a store as a model reads them, padded to the longest: ids int64 [B, L], mask bool [B, L].
 
     Args:
         special: the model's shape, or where no model is known its special tokens.
     """
-    found = [sequences[row] for row in rows]
+    return framed([sequences[row] for row in rows], length, special, sequences.name == "queries")
+
+
+def framed(
+    texts: Sequence[np.ndarray], length: int, special: Special, of_queries: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of any token sequences; passages, unless they are ``of_queries``."""
     if not isinstance(special, EncoderConfig) or special.plain:
-        return pad(found, length, special)
-    of_queries = sequences.name == "queries"
-    return stack([frame(sequence, length, special, of_queries) for sequence in found], special.pad)
+        return pad(texts, length, special)
+    return stack([frame(text, length, special, of_queries) for text in texts], special.pad)
 
 
 def frame(sequence: np.ndarray, length: int, config: EncoderConfig, of_query: bool) -> np.ndarray:

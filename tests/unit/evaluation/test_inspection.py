@@ -260,9 +260,10 @@ def test_texts_are_looked_into_a_few_at_a_time_where_memory_runs_out(
     made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, encoder = TokenStore(made / "tokens"), checkpoint.load_encoder(model(made, "model")).eval()
-    expected = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
+    texts = [store.passages[row] for row in range(12)]
+    expected = torch.cat(list(vectors.representations(encoder, texts, 12)))
     sizes = in_little_memory(monkeypatch, Encoder, "representations", 5)
-    found = torch.cat(list(vectors.representations(encoder, store.passages, range(12), 12)))
+    found = torch.cat(list(vectors.representations(encoder, texts, 12)))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
     assert "out of memory; continuing with " in capsys.readouterr().out
     assert sizes[0] == 12

@@ -18,7 +18,7 @@ from encore.data import vocabulary
 from encore.data.tokens import TokenStore
 from encore.data.vocabulary import CONTINUES
 from encore.errors import EncoreError
-from encore.evaluation.inspection.vectors import TOGETHER, GivenTexts, representations, rounded, sample
+from encore.evaluation.inspection.vectors import TOGETHER, representations, rounded, sample
 from encore.models import checkpoint
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder
@@ -52,10 +52,11 @@ def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, 
     rows = sample(len(store.passages), spec["texts"], spec["sample"])
     rows = rows[store.passages.lengths[rows] > 0]
     (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(spec["ks"])
-    kept = [store.passages[int(row)][: spec["length"] - 2] for row in rows]
+    texts = [store.passages[int(row)] for row in rows]
+    kept = [text[: spec["length"] - 2] for text in texts]
     found: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []
-    for place, vectors in enumerate(representations(encoder, store.passages, rows.tolist(), spec["length"])):
+    for place, vectors in enumerate(representations(encoder, texts, spec["length"])):
         bag = bags(kept[place * TOGETHER : (place + 1) * TOGETHER], list(store.special))
         top = project(vectors).topk(min(ks[-1], store.vocabulary)).indices.cpu().numpy()
         found.append(hits(top, bag, ks))
@@ -89,7 +90,7 @@ def predict_words(spec: dict[str, Any], encoder: Encoder, store: TokenStore, hea
     """The ``top`` pieces, best first, with their logits and whether the text has them; and the text as it was read."""
     ids = example(spec, store)[: spec["length"] - 2]
     name, project = projection(head, next(encoder.parameters()).device)
-    (vectors,) = representations(encoder, GivenTexts([ids]), [0], spec["length"])
+    (vectors,) = representations(encoder, [ids], spec["length"])
     best = project(vectors)[0].topk(min(spec["top"], store.vocabulary))
     inside = set(ids.tolist()) - set(store.special)
     found = [
@@ -112,7 +113,7 @@ def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, mode
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)})
     if set(checkpoint.restore_heads(heads, model)) != set(heads.state_dict()):
         raise EncoreError(f"{model} keeps no decoder of words; name a lineage that ends with CPDAE")
-    (vectors,) = representations(encoder, GivenTexts([ids]), [0], spec["length"])
+    (vectors,) = representations(encoder, [ids], spec["length"])
     decoder = heads["decoder"].to(vectors.device).eval()
     with torch.no_grad():
         probabilities = F.normalize(decoder(vectors).sigmoid(), p=1, dim=-1)[0].double().cpu().numpy()

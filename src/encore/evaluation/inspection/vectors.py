@@ -4,8 +4,8 @@ Measured before fine-tuning, it costs seconds a model and tells much of what fin
 a few directions can hardly be distinguished.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,37 +30,27 @@ TOGETHER = 16  # texts in one forward pass
 TOKEN_DIGITS = 6  # of numbers in an inspection; beyond them processors disagree
 
 
-@dataclass(frozen=True)
-class GivenTexts:
-    """Token sequences that are in no store."""
-
-    sequences: list[np.ndarray]
-    name: str = "passages"
-
-    def __getitem__(self, index: int, /) -> np.ndarray:
-        return self.sequences[index]
-
-
 def sample(count: int, wanted: int, number: int) -> np.ndarray:
     """Rows of a random sample without replacement, ascending: a function of the three numbers alone."""
     return np.sort(generator(number, "texts").permutation(count)[:wanted])
 
 
 @torch.no_grad()
-def representations(
-    encoder: Encoder, sequences: inputs.TokenSequences, rows: Iterable[int], length: int
-) -> Iterator[Tensor]:
-    """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
-    device, waiting, at_once = next(encoder.parameters()).device, list(rows), MicroBatch(PartSize(TOGETHER))
+def representations(encoder: Encoder, texts: Sequence[np.ndarray], length: int) -> Iterator[Tensor]:
+    """The pooled representation of each text, before any linear head, in batches [B, H].
 
-    def read(first: int, part: range) -> Tensor:
-        some = waiting[first + part.start : first + part.stop]
-        ids, mask = map(torch.from_numpy, inputs.read_inputs(sequences, some, length, encoder.config))
+    Args:
+        texts: pieces of passages, without special tokens; they are cut to ``length`` with these.
+    """
+    device, at_once = next(encoder.parameters()).device, MicroBatch(PartSize(TOGETHER))
+
+    def read(some: Sequence[np.ndarray], part: range) -> Tensor:
+        ids, mask = map(torch.from_numpy, inputs.framed(some[part.start : part.stop], length, encoder.config))
         return encoder.representations(to_device(ids, device), mask).float()
 
-    for first in range(0, len(waiting), TOGETHER):
-        sizes = np.array([len(sequences[row]) for row in waiting[first : first + TOGETHER]])
-        yield torch.cat(at_once.each(partial(read, first), sizes))
+    for first in range(0, len(texts), TOGETHER):
+        some = texts[first : first + TOGETHER]
+        yield torch.cat(at_once.each(partial(read, some), np.array([len(text) for text in some])))
 
 
 def rounded(value: float) -> float:
@@ -132,7 +122,7 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _vectors(encoder: Encoder, texts: list[np.ndarray], length: int) -> NDArray[np.float64]:
-    read = representations(encoder, GivenTexts(texts), range(len(texts)), length)
+    read = representations(encoder, texts, length)
     return np.concatenate([batch.cpu().numpy() for batch in read]).astype(np.float64)
 
 
