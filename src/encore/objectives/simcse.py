@@ -5,9 +5,7 @@ Recipe of the released code, with this collection's texts for its sentences and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -73,8 +71,8 @@ class Simcse(Texts[SimcseFields]):
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """``views`` [B, 2, H]: both readings of each text."""
-        with dropout(encoder, self.fields.dropout):
-            hidden = self.states(encoder, batch)
+        set_dropout(encoder, self.fields.dropout)
+        hidden = self.states(encoder, batch)
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
@@ -101,26 +99,17 @@ class Simcse(Texts[SimcseFields]):
         return flops.TRAINING * (self.encoded(encoder, batch) + head + similarities)
 
 
-@contextmanager
-def dropout(encoder: Encoder, rate: float) -> Iterator[None]:
-    """Every dropout of the encoder at this rate for a while; it works in training mode only, as ever."""
+def set_dropout(encoder: Encoder, rate: float) -> None:
+    """Give every dropout of the encoder this rate; a saved model has its backbone's, by its configuration."""
     from torch import nn
 
     from encore.models.encoder import SelfAttention
 
-    before: list[tuple[Any, str, float]] = []
     for module in encoder.modules():
         if isinstance(module, nn.Dropout):
-            before.append((module, "p", module.p))
+            module.p = rate
         elif isinstance(module, SelfAttention):
-            before.append((module, "rate", module.rate))
-    try:
-        for module, name, _ in before:
-            setattr(module, name, rate)
-        yield
-    finally:
-        for module, name, old in before:
-            setattr(module, name, old)
+            module.rate = rate
 
 
 OBJECTIVE = Simcse
