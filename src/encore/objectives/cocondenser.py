@@ -96,14 +96,10 @@ class Cocondenser(Condenser[CocondenserFields]):
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """The contrast of ``spans`` [B, 2, H], a mean over all 2B (Eq. 6)."""
-        import torch
-
         from encore.training import losses
 
         spans = embeddings["spans"].flatten(0, 1)
-        number = torch.arange(len(spans), device=spans.device)
-        own = torch.eye(len(spans), dtype=torch.bool, device=spans.device)
-        return {"contrast": losses.info_nce(spans, spans, number ^ 1, 1.0, ignored=own)}
+        return {"contrast": losses.nt_xent(spans @ spans.T, 1.0)}
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         """Condenser's, and ``contrast_weight``."""
