@@ -10,7 +10,7 @@ from encore.models.memory import MicroBatch, PartSize
 from encore.training.batches import by_size, split_batch
 from encore.training.distributed import ALONE
 from encore.training.gradients import TrainingModels, measure_losses
-from encore.training.randomness import generator
+from encore.training.randomness import generator, mixed
 from encore.training.task import Task
 
 FEWEST = 50  # examples of a task that can spare some
@@ -28,16 +28,9 @@ def hold_out(task: Task, share: float) -> tuple[np.ndarray, np.ndarray | None]:
     if share == 0 or len(task) <= FEWEST:
         return indices, None
     chosen = np.zeros(len(indices), dtype=bool)
-    chosen[np.argsort(_scattered(indices), kind="stable")[:count]] = True
+    chance = mixed((indices.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))  # SplitMix64's
+    chosen[np.argsort(chance, kind="stable")[:count]] = True
     return indices[~chosen], indices[chosen]
-
-
-def _scattered(indices: np.ndarray) -> np.ndarray:
-    """A hash of each number: the finalizer of SplitMix64 (Steele et al. 2014)."""
-    value = (indices.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 def is_due(step: int, total: int) -> bool:

@@ -34,3 +34,13 @@ def in_batches(order: np.ndarray, batch: int) -> np.ndarray:
     batch = min(batch, len(order))
     rows = -(-len(order) // batch)
     return np.append(order, order[: rows * batch - len(order)]).reshape(rows, batch)
+
+
+def mixed(values: np.ndarray) -> np.ndarray:
+    """Each value, uint64 [n], mapped to one that looks random; different values stay different.
+
+    It is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    """
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(values ^ (values >> np.uint64(31)))

@@ -22,10 +22,10 @@ from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
 from encore.storage.document_ids import DocIds
 from encore.storage.tsv import TsvBlock, read_tsv
+from encore.training.randomness import mixed
 
 COLUMNS = ("query", "positive", "negative")
 WAITING = 2**24  # candidates that are collected before all but the drawn ones are dropped
-_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64 (Steele et al. 2014)
 _READ_WRONG = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 Rows = Callable[[pa.StringArray], np.ndarray]  # ids or texts of a file -> rows, int64 [n]; -1 for unknown ones
 
@@ -71,21 +71,16 @@ class RowTexts:
     """The row of each text, by its hash; of equal texts the first."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        hashes = _hashes(texts)
+        hashes = _codes(map(repaired, texts))
         self._hashes, self._rows = np.unique(hashes, return_index=True)
 
     def of(self, values: pa.StringArray, /) -> np.ndarray:
         """int64 [n]; -1 for a text that is unknown."""
         encoded = pc.dictionary_encode(values)
-        hashes = _hashes(encoded.dictionary.to_pylist())
+        hashes = _codes(map(repaired, encoded.dictionary.to_pylist()))
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         rows = np.where(self._hashes[places] == hashes, self._rows[places], -1)
         return np.asarray(rows[encoded.indices.to_numpy(zero_copy_only=False)])
-
-
-def _hashes(texts: Iterable[str]) -> np.ndarray:
-    digests = b"".join(hashlib.blake2b(repaired(text).encode(), digest_size=8).digest() for text in texts)
-    return np.frombuffer(digests, dtype="<u8")
 
 
 def _rows_of(
@@ -161,8 +156,8 @@ class NegativeSampler:
 
     def add(self, queries: np.ndarray, documents: np.ndarray) -> None:
         """Candidates, as rows: int64 [n] each."""
-        mixed = _mixed(self._salts[queries] ^ self._codes[documents]) >> self._bits
-        keys = (queries.astype(np.uint64) << (np.uint64(64) - self._bits)) | mixed
+        chance = mixed(self._salts[queries] ^ self._codes[documents]) >> self._bits
+        keys = (queries.astype(np.uint64) << (np.uint64(64) - self._bits)) | chance
         low = keys < self._limits[queries]
         self._keys.append(keys[low])
         self._documents.append(documents[low].astype(np.int32))
@@ -197,11 +192,3 @@ def _codes(names: Iterable[str]) -> np.ndarray:
     """64 bits of the SHA-256 of each name, uint64."""
     digests = b"".join(hashlib.sha256(name.encode()).digest()[:8] for name in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """Each value mapped to one that looks random; different values stay different."""
-    first, second = _FACTORS
-    values = (values ^ (values >> np.uint64(30))) * first
-    values = (values ^ (values >> np.uint64(27))) * second
-    return np.asarray(values ^ (values >> np.uint64(31)))
