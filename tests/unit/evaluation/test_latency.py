@@ -57,11 +57,6 @@ def test_queries_are_timed_one_by_one_after_a_warm_up(monkeypatch):
     assert times.tolist() == [1.5, 3.0, 4.5]
 
 
-def test_stages_one_after_another_add_up_query_by_query():
-    stages = [timing.Stage("a", "", np.array([1.0, 2.0])), timing.Stage("b", "", np.array([10.0, 0.5]))]
-    assert timing.one_after_another(stages).tolist() == [11.0, 2.5]
-
-
 def test_the_hardware_has_a_processor_and_no_host():
     found = measurement.hardware(2)
     assert found["processor"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.evaluation.latency.parts import MEASURERS, RECORD, TIMES, LatencyInputs, Measurement
-from encore.evaluation.latency.timing import describe, summary
+from encore.evaluation.latency.timing import summary
 from encore.storage import machine
 from encore.storage.files import write_json, write_text
 
@@ -30,7 +30,7 @@ def record(found: Measurement, given: LatencyInputs) -> dict[str, Any]:
         "queries": len(found.total),
         "warm_up": given.warm_up,
         "batch": 1,
-        "stages": describe(found.stages),
+        "stages": [{"stage": each.name, "how": each.how, **summary(each.times)} for each in found.stages],
         "total": summary(found.total),
         "index": {
             "bytes": found.size.bytes,

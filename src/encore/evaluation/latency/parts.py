@@ -18,7 +18,7 @@ from encore.data.collection import Collection, topics
 from encore.data.rankings import Ranking
 from encore.data.runs import read_run
 from encore.errors import EncoreError
-from encore.evaluation.latency.timing import Stage, measure, one_after_another
+from encore.evaluation.latency.timing import Stage, measure
 
 _FLAGS = ("-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow", "-Dslf4j.internal.verbosity=WARN")
 TIMES = "times.tsv"
@@ -143,7 +143,7 @@ def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how:
     )
     stages = [Stage("encoder", description, encoding), Stage("search", how, searching)]
     size = IndexSize(sum((folder / "index").stat().st_size for folder in folders), len(store.passages))
-    return Measurement(stages, one_after_another(stages), size, run["numerics"]["threads"])
+    return Measurement(stages, encoding + searching, size, run["numerics"]["threads"])
 
 
 def fused(given: LatencyInputs) -> Measurement:

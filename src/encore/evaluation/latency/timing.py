@@ -1,9 +1,8 @@
 """Wall-clock time of single queries, one after another: what one user waits for, not what a batch takes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +39,3 @@ def summary(times: Times) -> dict[str, float]:
     median, high = np.percentile(times, [50, 90])
     values = {"median_ms": median, "p90_ms": high, "mean_ms": times.mean()}
     return {name: round(float(value), 4) for name, value in values.items()}
-
-
-def one_after_another(stages: Sequence[Stage]) -> Times:
-    """What a query takes when each stage waits for the one before."""
-    return np.sum([stage.times for stage in stages], axis=0)
-
-
-def describe(stages: Sequence[Stage]) -> list[dict[str, Any]]:
-    """The stages as they are recorded."""
-    return [{"stage": stage.name, "how": stage.how, **summary(stage.times)} for stage in stages]
