@@ -40,7 +40,7 @@ class LateInteraction(Contrastive):
         def tokens(
             tower: Encoder, ids: Tensor, mask: Tensor, length: int, of: str, first: int | None
         ) -> tuple[Tensor, Tensor]:
-            normalised = late_interaction.is_normalised(self.step.normalised, of)
+            normalised = self.step.normalised in (of, "both")
             vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised, first)
             missing = min(length, first or length) - vectors.shape[1]  # rows have one shape in every part of a batch
             return F.pad(vectors, (0, 0, 0, missing)), F.pad(counted, (0, missing))

@@ -48,11 +48,6 @@ def counted(ids: Tensor, config: EncoderConfig, first: int | None = None) -> Ten
     return found | (start & ~found.any(dim=1, keepdim=True))
 
 
-def is_normalised(whose: str, of: str) -> bool:
-    """Whether the vectors of ``queries`` or ``passages`` get length 1 in a model whose ``whose`` do."""
-    return whose in (of, "both")
-
-
 def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_passages: Tensor) -> Tensor:
     """Each query's score of each passage (TCT-ColBERT, Eq. 6).
 

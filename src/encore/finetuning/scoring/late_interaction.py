@@ -78,7 +78,7 @@ class LateInteractionScorer(Scorer):
     def _tokens(self, tower: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> TokenVectors:
         """Embed length-sorted batches, whose bounds are a function of the rows alone, if memory suffices."""
         linear, how = self.modules[late_interaction.NAME], self.use.scorer
-        normalised = late_interaction.is_normalised(how.get("normalised", "passages"), sequences.name)
+        normalised = how.get("normalised", "passages") in (sequences.name, "both")
         first = how.get({"queries": "query_vectors", "passages": "passage_vectors"}[sequences.name])
 
         def embedded(some: np.ndarray) -> tuple[Tensor, np.ndarray]:
