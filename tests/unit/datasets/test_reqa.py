@@ -77,23 +77,24 @@ def test_the_second_rule_counts_every_candidate_with_the_same_sentence() -> None
 
 def test_parts_are_disjoint_and_complete_and_of_the_shares_asked_for() -> None:
     names = [question.id for question in asked(200)]
-    for part, (ratio, draw) in zip(split_questions(names, fields()), [(10, 0), (80, 0), (10, 1), (80, 1)], strict=True):
-        assert part.name == (f"{ratio}-s1" if draw else str(ratio))
-        assert sorted([*part.train, *part.valid, *part.test]) == sorted(names)
-        assert (len(part.train) + len(part.valid), len(part.valid)) == (2 * ratio, 0.2 * ratio)
+    parts, draws = split_questions(names, fields()), {"10": 10, "80": 80, "10-s1": 10, "80-s1": 80}
+    assert list(parts) == [f"{role}-{draw}" for draw in draws for role in ("train", "valid", "test")]
+    for draw, ratio in draws.items():
+        train, valid, test = (parts[f"{role}-{draw}"] for role in ("train", "valid", "test"))
+        assert sorted([*train, *valid, *test]) == sorted(names)
+        assert (len(train) + len(valid), len(valid)) == (2 * ratio, 0.2 * ratio)
 
 
 def test_draws_differ_and_a_larger_share_of_one_holds_the_smaller() -> None:
-    few, many, other, _ = split_questions([question.id for question in asked(200)], fields())
-    assert {*few.train, *few.valid} < {*many.train, *many.valid}
-    assert set(few.train) != set(other.train)
+    parts = split_questions([question.id for question in asked(200)], fields())
+    assert {*parts["train-10"], *parts["valid-10"]} < {*parts["train-80"], *parts["valid-80"]}
+    assert set(parts["train-10"]) != set(parts["train-10-s1"])
 
 
 def test_parts_do_not_depend_on_the_order_of_the_questions() -> None:
     names = [question.id for question in asked()]
-    assert [sorted(p.test) for p in split_questions(names, fields())] == [
-        sorted(p.test) for p in split_questions(names[::-1], fields())
-    ]
+    one, other = split_questions(names, fields()), split_questions(names[::-1], fields())
+    assert {split: sorted(part) for split, part in one.items()} == {split: sorted(own) for split, own in other.items()}
 
 
 def test_too_few_questions_are_refused() -> None:

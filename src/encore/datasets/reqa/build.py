@@ -7,8 +7,9 @@ Questions are split into training, validation and test for several shares of tra
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from encore.config.datasets import role_of
 from encore.data.articles import article
 from encore.data.collection import Judgment, order, smallest, write_collection
 from encore.datasets.reqa import tuples
@@ -35,12 +36,11 @@ def write_reqa(
     added = distractors(others, questioned, fields.distractors, fields.salt)
     passages = [*questioned, *added]
     gold = tuples.exact(questions)
-    found = split_questions(gold, fields)
     return write_collection(
         folder,
         tuples.candidates(passages),
         tuples.queries(questions),
-        qrels(found, gold, tuples.same_sentence(gold, passages)),
+        qrels(split_questions(gold, fields), gold, tuples.same_sentence(gold, passages)),
         # As articles, so that a vocabulary or an objective reads each sentence once.
         (article(each.id, each.title, [("", each.sentences)]) for each in passages),
         statistics={
@@ -53,17 +53,10 @@ def write_reqa(
     )
 
 
-class QuestionSplits(NamedTuple):
-    """One way to part the questions; ``name`` is that of the draw, as in ``train-1-s2``: 1 %, third draw."""
-
-    name: str
-    train: list[str]
-    valid: list[str]
-    test: list[str]
-
-
-def split_questions(queries: Iterable[str], fields: ReqaFields) -> list[QuestionSplits]:
+def split_questions(queries: Iterable[str], fields: ReqaFields) -> dict[str, list[str]]:
     """Part the questions by their ids, which are those of distinct strings: no test question was ever trained on.
+
+    Splits are named by their share and draw, as in ``train-1-s2``: 1 %, third draw.
 
     A draw is an order by hash. The first ``ratio`` percent of it are for training, of which the first ``valid_share``
     percent validate; the rest is the test. Within a draw a larger share of training holds a smaller one.
@@ -71,32 +64,31 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> list[Question
     Raises:
         EncoreError: so few questions that a part would be empty.
     """
-    known = list(queries)
-    found = []
+    known, splits = list(queries), dict[str, list[str]]()
     for draw in range(fields.draws):
         drawn = smallest(known, len(known), f"{fields.salt}:{draw}")
         for ratio in fields.ratios:
             learned = round(len(drawn) * ratio / 100)
             held = round(learned * fields.valid_share / 100) or 1
-            part = QuestionSplits(fields.draw(ratio, draw), drawn[held:learned], drawn[:held], drawn[learned:])
-            if not (part.train and part.test):
+            parts = {"train": drawn[held:learned], "valid": drawn[:held], "test": drawn[learned:]}
+            if not (parts["train"] and parts["test"]):
                 raise EncoreError(
                     f"{len(drawn)} questions are too few to train on {ratio} % of them; take larger `ratios`"
                 )
-            found.append(part)
-    return found
+            splits |= {f"{role}-{fields.draw(ratio, draw)}": part for role, part in parts.items()}
+    return splits
 
 
 def qrels(
-    found: Iterable[QuestionSplits], gold: Mapping[str, set[str]], alike: Mapping[str, set[str]]
+    splits: Mapping[str, list[str]], gold: Mapping[str, set[str]], alike: Mapping[str, set[str]]
 ) -> dict[str, list[Judgment]]:
     """Judgments by split: gold pairs everywhere, and those of ReQA's own rule for the tests."""
-    splits: dict[str, list[Judgment]] = {}
-    for part in found:
-        for role in ("train", "valid", "test"):
-            splits[f"{role}-{part.name}"] = _judgments(getattr(part, role), gold)
-        splits[f"test-{part.name}{SENTENCE}"] = _judgments(part.test, alike)
-    return splits
+    judged: dict[str, list[Judgment]] = {}
+    for split, queries in splits.items():
+        judged[split] = _judgments(queries, gold)
+        if role_of(split) == "test":
+            judged[split + SENTENCE] = _judgments(queries, alike)
+    return judged
 
 
 def _judgments(queries: list[str], relevant: Mapping[str, set[str]]) -> list[Judgment]:
