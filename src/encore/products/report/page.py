@@ -67,7 +67,7 @@ def render_page(content: PageContent) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
+    environment.filters |= {each.__name__: each for each in FILTERS}
     environment.tests["numeric"] = _is_numeric
     return environment.get_template("page.html.j2").render(_names(content))
 
@@ -83,20 +83,15 @@ def _names(content: PageContent) -> dict[str, Any]:
     }
     verdicts = sorted((each.verdict for found in counts.values() for each in found), key=claims.rank)
     seen = dict.fromkeys([*(table.paper for table in shown), *(claim.printed["paper"] for claim in content.claims)])
-    return {
-        "site": content.site,
+    return vars(content) | {
         "proxy_data": PROXY_DATA,
         "papers": {key: PAPERS.get(key, key) for key in seen},
-        "tables": shown,
         "made": made,
         "headline": made[0] if made else None,
         "data": run_summary.headline_data(made[0], records) if made else None,
         "printed": tables.count_printed(shown),
-        "claims": content.claims,
         "counts": counts,
         "meanings": {verdict: claims.VERDICTS.get(verdict, ("", ""))[1] for verdict in verdicts},
-        "figures": content.figures,
-        "records": records,
         "artifacts": records.all(),
         "run": run_summary.summarise_run(records),
         "confounds": confounds.find_confounds(shown, records, content.site),
@@ -157,21 +152,8 @@ def size(of: int) -> str:
     return f"{of} bytes"
 
 
-FILTERS: dict[str, Callable[..., Any]] = {
-    "along": along,
-    "between": between,
-    "canonical": canonical,
-    "count": count,
-    "counted": counted,
-    "duration": duration,
-    "milliseconds": milliseconds,
-    "rank": claims.rank,
-    "removeprefix": str.removeprefix,
-    "significant": significant,
-    "size": size,
-    "slug": slug,
-    "tone": claims.tone,
-}
+FILTERS: tuple[Callable[..., Any], ...] = (along, between, count, counted, duration, milliseconds, significant, size)
+FILTERS += (canonical, slug, claims.rank, claims.tone, str.removeprefix)
 
 
 def render_again(folder: Path) -> str:
