@@ -33,7 +33,7 @@ class Product(SlicePart):
     proxy_data: bool = True
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Every folder of results that it reads, with the files of it that are read; None: all."""
+        """Every folder of results that it reads, with the files that are read: None for all, none for the manifest."""
         raise NotImplementedError
 
     def others(self, folder: Path) -> list[Path]:

@@ -83,11 +83,7 @@ class ClaimsSlice(Product):
     spread: dict[str, float] = {}
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders that the tables and figures with claims are computed from.
-
-        Returns:
-            The files that are read, by folder: None for all of them, none for the manifest alone.
-        """
+        """Folders that the tables and figures with claims are computed from."""
         found = {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
         parts = (part for points in self.figures.values() for point in points for part in point.parts)
         return found | {

@@ -79,11 +79,7 @@ class CurvesSlice(FigureSlice):
     crossover: list[str] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders that the points are computed from.
-
-        Returns:
-            The files that are read, by folder: None for all of them, none for the manifest alone.
-        """
+        """Folders that the points are computed from."""
         points = [point for row in self.rows for point in row.points]
         found: dict[Path, Sequence[str] | None] = {Path(point.scores): None for point in points}
         found |= {Path(point.run): () for point in points if point.run}

@@ -72,7 +72,6 @@ def draw_words(figure: WordsSlice) -> tuple[list[list[str]], Page]:
 
 
 def _column(axis: Axes, pieces: list[dict[str, Any]], title: list[str], top: int, lines: int) -> None:
-
     axis.set_axis_off()
     axis.set_xlim(0, 1)
     axis.set_ylim(top + 0.8, -lines - 0.4)

@@ -74,11 +74,7 @@ class Layout(Grid):
         return [column for column in self.columns if not column.hidden]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders that the cells are computed from.
-
-        Returns:
-            The files that are read, by folder; None for all of them.
-        """
+        """Folders that the cells are computed from."""
         cells = ((row.cells[column.id], SOURCES[column.source]) for row in self.rows for column in self.columns)
         texts = {folder: files for each in self.texts for folder, files in each.reads().items()}
         return texts | {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
