@@ -71,10 +71,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
         "figures": {
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
         },
-        "checkpoints": {
-            **{name: _checkpoints(plan, table) for name, table in tables.items()},
-            **{name: _checkpoints_of_lines(plan, name) for name in figures},
-        },
+        "checkpoints": {name: _checkpoints(plan, name, tables.get(name)) for name in (*tables, *figures)},
         "unavailable": unavailable,
         "spread": read_yaml(PAPERS / entries.SPREAD)["shares"],
         "missing": [
@@ -123,16 +120,14 @@ def checkpoint_of(system: str, catalogue: Catalogue) -> str:
     return "+".join(parts[: last + 1])
 
 
-def _checkpoints(plan: Plan, table: Mapping[str, Any]) -> dict[str, str]:
-    """The checkpoint of each system in a table's cells."""
-    systems = {cell["system"] for row in table["rows"] for cell in row["cells"].values()} - {""}
-    return {system: checkpoint_of(system, plan.catalogue) for system in sorted(systems)}
-
-
-def _checkpoints_of_lines(plan: Plan, figure: str) -> dict[str, str]:
-    """The checkpoint of each line of a figure."""
-    axes = plan.resolve.figure(figure).axes()
-    return {line: checkpoint_of(system, plan.catalogue) for line, system in axes.lines.items()} if axes else {}
+def _checkpoints(plan: Plan, name: str, table: Mapping[str, Any] | None) -> dict[str, str]:
+    """The checkpoint of each system in a table's cells, or of each line of a figure."""
+    if table is None:
+        systems = plan.resolve.figure(name).axes().lines
+    else:
+        own = {cell["system"] for row in table["rows"] for cell in row["cells"].values()} - {""}
+        systems = {system: system for system in sorted(own)}
+    return {called: checkpoint_of(system, plan.catalogue) for called, system in systems.items()}
 
 
 def refuse_unknown_claims(plan: Plan) -> None:
