@@ -69,21 +69,17 @@ def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
     Raises:
         EncoreError: a file is not a run in TREC's form.
     """
-    for table in dict.fromkeys(tables):
-        for one in plan.config.references.get(table, ()):
-            _read(plan.config.at(f"references.{table}"), one.run)
-
-
-def _read(place: str, file: str) -> None:
-    """Read a released run, as its table's job will."""
     from encore.data.trec_runs import read_trec
 
-    try:
-        answered = len(read_trec(Path(file)))
-    except EncoreError as error:  # whose message says how to fix our own runs
-        raise EncoreError(f"{place}: {str(error).rpartition(';')[0]}; bring another copy") from error
-    if answered == 0:
-        raise EncoreError(f"{place}: {file} has no line; name a run in TREC's form")
+    for table in dict.fromkeys(tables):
+        place = plan.config.at(f"references.{table}")
+        for one in plan.config.references.get(table, ()):
+            try:
+                answered = len(read_trec(Path(one.run)))
+            except EncoreError as error:  # whose message says how to fix our own runs
+                raise EncoreError(f"{place}: {str(error).rpartition(';')[0]}; bring another copy") from error
+            if answered == 0:
+                raise EncoreError(f"{place}: {one.run} has no line; name a run in TREC's form")
 
 
 def _cell(place: str, row: str, column: str, found: Sequence[PlannedCell]) -> PlannedCell:
