@@ -11,6 +11,7 @@ from torch import nn
 from encore.errors import EncoreError
 from encore.finetuning.queries import Example
 from encore.models import embed, inputs
+from harness.ours import whole_loss
 from harness.recipe import Recipe
 from harness.sentence_transformers_peer import Peer
 
@@ -34,7 +35,7 @@ def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, floa
 
     encoder = embed.load_for_tokens(recipe.start, recipe.store)
     batch = {name: torch.from_numpy(array) for name, array in recipe.task.collate(chosen).items()}
-    ours = recipe.task.loss(encoder, nn.ModuleDict(), batch)["loss"]
+    ours = whole_loss(recipe.task, encoder, nn.ModuleDict(), batch)
     ours.backward()
     gradients = {name: value.grad for name, value in model[0].auto_model.named_parameters()}
     apart, size = 0.0, 0.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from encore import objectives
 from encore.config.entries import PretrainStep
@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.base import Objective
 from encore.training.randomness import generator
-from encore.training.task import Arrays
+from encore.training.task import Arrays, Task, weighted
 from harness.setting import Setting, device
 from harness.steps import Steps, measured
 from harness.timing import Seconds, time_of
@@ -76,7 +76,7 @@ class Ours:
         self.encoder.to(to).eval(), self.heads.to(to).eval()
         batch = {name: torch.from_numpy(array).to(to) for name, array in arrays.items()}
         with torch.no_grad():
-            return float(self.task.loss(self.encoder, self.heads, batch)["loss"])
+            return float(whole_loss(self.task, self.encoder, self.heads, batch))
 
     def best(self) -> Steps:
         """Those of the best turn."""
@@ -104,3 +104,9 @@ def step_of(objective: str, fields: dict[str, Any], setting: Setting) -> Pretrai
     """The step of an objective, its own defaults changed by ``fields``."""
     lengths = {"length": setting.length, "query_length": min(setting.length, 32), "batch": setting.batch, "steps": 1}
     return objectives.fields({**STEP, **lengths, "objective": objective, **fields})
+
+
+def whole_loss(task: Task, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Tensor:
+    """What the first step of a training minimises on a batch, a scalar."""
+    output = task.forward(encoder, heads, batch)
+    return weighted(output.losses | task.batch_loss(output.embeddings), task.loss_weights(0.0))

@@ -16,6 +16,7 @@ from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
 from tests.support.small_objective import encoder, make
+from tests.support.whole_loss import whole_loss
 
 Array = np.ndarray
 TEXTS = [[[[20, 21, 80, 22, 23, 24, 90, 25]]], [[[30, 31, 32]]], [[[40]]]]
@@ -58,7 +59,7 @@ class Case(Drawn):
         """The objective's terms where the encoder gives ``hidden``, and that as a leaf."""
         leaf = torch.from_numpy(hidden).requires_grad_()
         self.model.forward = lambda ids, mask, segments=None: leaf  # type: ignore[method-assign]
-        return self.objective.loss(self.model, self.heads, self.batch), leaf
+        return whole_loss(self.objective, self.model, self.heads, self.batch), leaf
 
     def pooled(self, hidden: Array, row: int) -> Array:
         real = self.arrays["mask"][row]
@@ -218,7 +219,7 @@ def reads(states: Tensor, place: tuple[int, int], inputs: Tensor) -> Array:
 def assert_finite(case: Case) -> None:
     """A whole pass through the true encoder gives a finite loss and finite gradients."""
     model: Encoder = encoder(layers=1, hidden=8, heads=2, intermediate=12).double()
-    case.objective.loss(model, case.heads, case.batch)["loss"].backward()
+    whole_loss(case.objective, model, case.heads, case.batch)["loss"].backward()
     gradients = [p.grad for p in (*model.parameters(), *case.heads.parameters()) if p.grad is not None]
     assert gradients
     assert all(torch.isfinite(gradient).all() for gradient in gradients)

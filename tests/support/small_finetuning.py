@@ -15,6 +15,7 @@ from encore.storage.document_ids import DocIds
 from encore.training.gradients import TrainingModels
 from tests.support import small_models
 from tests.support.waves import wave
+from tests.support.whole_loss import whole_loss
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 RECIPES = {
@@ -115,7 +116,7 @@ def loss_and_slope(task, batch):
     """The loss where the table of vectors is a wave, and how it changes as that moves in a direction."""
     encoder = Lookup()
     encoder.table.weight.data = wave(*encoder.table.weight.shape, key="table")
-    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
+    loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"]
     (gradient,) = torch.autograd.grad(loss, encoder.table.weight)
     return [loss.item(), (gradient * wave(*gradient.shape, key="direction")).sum().item()]
 
@@ -191,4 +192,4 @@ def six_of(task):
 def loss_of(models, examples):
     """The loss of a batch, whole."""
     arrays = {name: torch.from_numpy(array) for name, array in models.task.collate(examples).items()}
-    return models.task.loss(models.encoder, models.heads, arrays)["loss"]
+    return whole_loss(models.task, models.encoder, models.heads, arrays)["loss"]

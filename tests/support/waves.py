@@ -11,6 +11,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from tests.support import small_store
 from tests.support.small_objective import make
+from tests.support.whole_loss import whole_loss
 
 SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0, layers=2)
 MASKED = torch.tensor([[2, 5, 6, 4, 8, 3], [2, 4, 9, 10, 3, 0], [2, 7, 4, 3, 0, 0], [2, 4, 5, 3, 0, 0]])
@@ -43,6 +44,6 @@ def loss_and_slope(name: str, batch: dict[str, Tensor], texts: Any = ([[[20, 21,
     """An objective's loss of a batch, and how it changes as the word embeddings move in a direction."""
     objective, model = make(name, small_store.store(list(texts)), **fields), Encoder(SHAPE)
     heads = filled(objective.heads(model))
-    loss, words = objective.loss(filled(model), heads, batch)["loss"], model.embeddings.word_embeddings.weight
+    loss, words = whole_loss(objective, filled(model), heads, batch)["loss"], model.embeddings.word_embeddings.weight
     (gradient,) = torch.autograd.grad(loss, words)
     return [loss.item(), (gradient * wave(*words.shape, key="direction")).sum().item()]

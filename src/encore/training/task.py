@@ -130,17 +130,6 @@ class Task(ABC):
         Read from the arrays' shapes, and from masks where contrasted texts are of unlike length.
         """
 
-    def loss(
-        self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor], progress: float = 0.0
-    ) -> dict[str, Tensor]:
-        """The scalar terms of a whole batch by name, and under ``"loss"`` the sum that is minimised.
-
-        Arguments as in ``forward`` and ``loss_weights``.
-        """
-        output = self.forward(encoder, heads, batch)
-        terms = output.losses | self.batch_loss(output.embeddings)
-        return {"loss": weighted(terms, self.loss_weights(progress)), **terms}
-
 
 def blank(*shape: float) -> np.ndarray:
     """An int8 array of zeros of that shape, rounded and at least 1 in each direction, which takes no memory."""

@@ -15,6 +15,7 @@ from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import late_interaction
 from encore.models.encoder import Encoder
 from tests.support.simulated_gpu import simulated_gpu
+from tests.support.whole_loss import whole_loss
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -45,7 +46,7 @@ class Home:
     def loss(self, task: RetrievalTask) -> float:
         examples = [task.example(row, np.random.default_rng(0)) for row in range(4)]
         batch = {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
-        return task.loss(self.student, nn.ModuleDict(), batch)["loss"].item()
+        return whole_loss(task, self.student, nn.ModuleDict(), batch)["loss"].item()
 
     def keep_vectors(self, linear: nn.Module) -> None:
         """What the teacher says of each text by itself, as the workflow keeps it."""
@@ -123,7 +124,7 @@ def test_teachers_learn_nothing(home: Home) -> None:
     before = _copies(task.teacher)
     examples = [task.example(row, np.random.default_rng(0)) for row in range(4)]
     batch = {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
-    task.loss(home.student, nn.ModuleDict(), batch)["loss"].backward()
+    whole_loss(task, home.student, nn.ModuleDict(), batch)["loss"].backward()
     assert all(value.grad is None for value in task.teacher.parameters())
     assert any(value.grad is not None for value in home.student.parameters())
     assert all(torch.equal(value, before[name]) for name, value in task.teacher.state_dict().items())

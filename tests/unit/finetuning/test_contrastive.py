@@ -22,6 +22,7 @@ from tests.support.small_finetuning import (
     queries_of,
     step,
 )
+from tests.support.whole_loss import whole_loss
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_loss_is_the_one_by_definition(store, collection, temperature, exclude_r
     encoder = Lookup()
     for indices in ([0, 1, 2, 3], [0, 2], [4], [7, 6, 5, 4, 3, 2, 1, 0]):
         examples, batch = batch_of(task, indices)
-        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-12)
 
 
@@ -157,7 +158,7 @@ def test_the_definition_notices_an_unmasked_answer(task):
     encoder = Lookup()
     examples, batch = batch_of(task, [0, 1, 2, 3])
     batch["relevant"][:] = -1
-    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
 
@@ -184,10 +185,10 @@ def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):
     task = Contrastive(step(per_query=1), queries, store)
     _, batch = batch_of(task, [0, 1])
     encoder = Lookup()
-    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert loss == pytest.approx(loss_by_definition(task, encoder, batch_of(task, [0, 1])[0]), abs=1e-12)
     batch["relevant"][:] = -1
-    assert loss < task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item(), "the copy was no negative"
+    assert loss < whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item(), "the copy was no negative"
 
 
 def test_what_is_missing_in_the_store_is_named(store, collection):

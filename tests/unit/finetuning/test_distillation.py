@@ -25,6 +25,7 @@ from encore.storage.files import write_array
 from tests.support import oracles
 from tests.support.small_finetuning import PASSAGES, Lookup, step
 from tests.support.small_teachers import ASKED, FIELDS, dual_task, query, score, scores_in, task_of, vectors_in
+from tests.support.whole_loss import whole_loss
 
 
 def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:
@@ -58,7 +59,7 @@ def student_scores(task: Any, encoder: Lookup, examples: list[Any], over_batch: 
 def test_a_pairs_loss_is_that_of_the_teachers_mean_scores(store: Any, loss: str, tmp_path: Path) -> None:
     task, encoder = task_of(store, loss, [scores_in(tmp_path / str(seed), seed) for seed in (1, 2)]), Lookup()
     examples, batch = batch_of(task, [0, 3, 5, 6])
-    found = task.loss(encoder, nn.ModuleDict(), batch)["loss"]
+    found = whole_loss(task, encoder, nn.ModuleDict(), batch)["loss"]
     rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
     teacher = (score(rows, passages, 1) + score(rows, passages, 2)) / 2
     student = student_scores(task, encoder, examples, over_batch=False)
@@ -106,7 +107,7 @@ def test_a_batchs_loss_is_that_of_all_its_passages(store: Any, kind: str, pool: 
     written = [vectors_in(tmp_path / str(seed), seed, kind) for seed in (1, 2)]
     task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], in_batch_group=pool), Lookup()
     examples, batch = batch_of(task, [1, 4, 6, 7])
-    found = task.loss(encoder, nn.ModuleDict(), batch)["loss"].item()
+    found = whole_loss(task, encoder, nn.ModuleDict(), batch)["loss"].item()
     said = [
         max_sim_by_definition(
             [own["queries"][one.query.row] for one in examples],
@@ -132,13 +133,13 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(store: Any, tmp_path
         write_vectors(tmp_path, name, np.arange(len(texts)), texts, "text")
     same = BatchDistillation(own.model_copy(update={"teacher_temperature": 0.5}), ASKED, store, [tmp_path])
     _, batch = batch_of(same, [0, 1, 2, 3])
-    loss = same.loss(encoder, nn.ModuleDict(), batch)["loss"]
+    loss = whole_loss(same, encoder, nn.ModuleDict(), batch)["loss"]
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-9)
     assert encoder.table.weight.grad is not None
     assert encoder.table.weight.grad.abs().max() < 1e-6
     other = BatchDistillation(own, ASKED, store, [tmp_path])
-    assert other.loss(encoder, nn.ModuleDict(), batch)["loss"].item() > 1e-3
+    assert whole_loss(other, encoder, nn.ModuleDict(), batch)["loss"].item() > 1e-3
 
 
 def test_a_text_without_vectors_is_refused(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_two_kinds_of_teachers_add_the_margins_to_own_and_to_others_passages(tmp
     """Hofstaetter et al. 2021, section 3.3: pairs, and 0.75 of the margins between queries, by definition."""
     task, encoder = dual_task(tmp_path), Lookup()
     examples, batch = batch_of(task, [0, 3, 5, 6])
-    terms = task.loss(encoder, nn.ModuleDict(), batch)
+    terms = whole_loss(task, encoder, nn.ModuleDict(), batch)
     rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
     own, every = (student_scores(task, encoder, examples, over_batch=over) for over in (False, True))
     pairs = oracles.margin_mse(own, score(rows, passages, 1).astype(np.float32) / 0.25)
@@ -264,4 +265,4 @@ def test_a_residual_is_the_hinge_of_what_the_scores_leave(store: Any, tmp_path: 
     rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
     student = student_scores(task, encoder, examples, over_batch=False)
     expected = oracles.residual_margin(student, score(rows, passages, 1) / 10)
-    assert task.loss(encoder, nn.ModuleDict(), batch)["loss"].item() == pytest.approx(expected, rel=1e-6)
+    assert whole_loss(task, encoder, nn.ModuleDict(), batch)["loss"].item() == pytest.approx(expected, rel=1e-6)

@@ -19,6 +19,7 @@ from tests.support.small_finetuning import (
     step,
     vectors,
 )
+from tests.support.whole_loss import whole_loss
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -28,7 +29,7 @@ def test_loss_of_every_recipe_is_the_one_by_definition(store, collection, name):
     encoder = Lookup()
     for indices in ([0, 1, 2, 3], [4, 2], [7, 6, 5, 4, 3, 2, 1, 0]):
         examples, batch = batch_of(task, indices)
-        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-6)
 
 
@@ -39,7 +40,7 @@ def test_the_definition_notices_a_recipe_that_is_not_followed(store, collection,
     encoder = Lookup()
     plain = made(store, collection, **{key: value for key, value in RECIPES[name].items() if key == "negatives"})
     examples, batch = batch_of(plain, [0, 1, 2, 3])
-    loss = plain.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    loss = whole_loss(plain, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
 
@@ -48,11 +49,11 @@ def test_pools_share_nothing(store, collection):
     torch.manual_seed(3)
     encoder, none = Lookup(), torch.nn.ModuleDict()
     halves, whole = made(store, collection, in_batch_group=2), made(store, collection, in_batch_group=4)
-    both = halves.loss(encoder, none, batch_of(halves, [0, 1, 2, 3])[1])["loss"].item()
-    alone = [whole.loss(encoder, none, batch_of(whole, part)[1])["loss"].item() for part in ([0, 1], [2, 3])]
+    both = whole_loss(halves, encoder, none, batch_of(halves, [0, 1, 2, 3])[1])["loss"].item()
+    alone = [whole_loss(whole, encoder, none, batch_of(whole, part)[1])["loss"].item() for part in ([0, 1], [2, 3])]
     assert both == pytest.approx(np.mean(alone), abs=1e-12)
     free = made(store, collection)
-    full = [task.loss(encoder, none, batch_of(task, [0, 1, 2, 3])[1])["loss"].item() for task in (whole, free)]
+    full = [whole_loss(task, encoder, none, batch_of(task, [0, 1, 2, 3])[1])["loss"].item() for task in (whole, free)]
     assert full[0] == full[1] > both
 
 
@@ -84,7 +85,7 @@ def test_a_judged_negative_that_a_recipe_keeps_is_one(store, collection):
     task = Contrastive(wanted, queries, store)
     examples, batch = batch_of(task, [3])
     assert examples[0].passages == [3, 3]
-    loss = task.loss(Lookup(), torch.nn.ModuleDict(), batch)["loss"].item()
+    loss = whole_loss(task, Lookup(), torch.nn.ModuleDict(), batch)["loss"].item()
     assert loss == pytest.approx(np.log(2)), "two equal passages, one of them right"
 
 
@@ -124,9 +125,9 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
     torch.manual_seed(1)
     encoder = Lookup()
     examples, batch = batch_of(task, [0, 1, 2, 3])
-    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert loss == pytest.approx(pairs_by_definition(task, encoder, examples), abs=1e-12)
-    alone = [task.loss(encoder, torch.nn.ModuleDict(), batch_of(task, [i])[1])["loss"].item() for i in range(4)]
+    alone = [whole_loss(task, encoder, torch.nn.ModuleDict(), batch_of(task, [i])[1])["loss"].item() for i in range(4)]
     assert loss == pytest.approx(np.mean(alone), abs=1e-12), "no passage of another query takes part"
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
@@ -162,7 +163,7 @@ def test_pairs_with_the_whole_batch_are_those_by_definition(store, collection, g
     encoder = Lookup()
     for indices in ([0, 1, 2, 3], [7, 6, 5, 4, 3, 2, 1, 0]):
         examples, batch = batch_of(task, indices)
-        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        loss = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(pairs_of_batch_by_definition(task, encoder, examples), abs=1e-12)
 
 

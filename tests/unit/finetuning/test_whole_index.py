@@ -9,6 +9,7 @@ from encore.finetuning.tasks import task_class
 from encore.finetuning.whole_index import WholeIndex, ranked
 from tests.support import small_models
 from tests.support.small_finetuning import Lookup, batch_of, index_task, loss_and_slope, step, vectors
+from tests.support.whole_loss import whole_loss
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -46,7 +47,7 @@ def test_loss_is_the_one_by_definition(store, collection, loss, depth):
     torch.manual_seed(1)
     encoder = Lookup()
     examples, batch = batch_of(task, [0, 1, 2, 3, 4, 5, 6, 7])
-    found = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    found = whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert found == pytest.approx(ranking_by_definition(task, encoder, examples, loss == "lambda"), abs=1e-12)
     if depth < 40:  # where the other weights are other numbers
         assert abs(found - ranking_by_definition(task, encoder, examples, loss != "lambda")) > 1e-3
@@ -84,7 +85,7 @@ def test_a_right_first_passage_far_above_the_others_has_nothing_to_learn(store, 
     (example,), batch = batch_of(task, [3])
     (vector,) = vectors(task, encoder, [example.query.row], store.queries, task.step.query_length)
     task.passages[3] = 100 * vector / (vector @ vector)
-    assert task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item() == pytest.approx(0, abs=1e-12)
+    assert whole_loss(task, encoder, torch.nn.ModuleDict(), batch)["loss"].item() == pytest.approx(0, abs=1e-12)
 
 
 def test_the_search_follows_the_query(store, collection):

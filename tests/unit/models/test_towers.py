@@ -21,6 +21,7 @@ from encore.storage.manifest import read_manifest, record, verify
 from tests.support.small_models import random_batch, random_encoder, tokenizer_folder
 from tests.support.small_objective import batch_of, heads_of, make
 from tests.support.small_objective import encoder as small_encoder
+from tests.support.whole_loss import whole_loss
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
     objective, model = make("ict"), towers.separate_encoders(small_encoder(projection_dim=16)).train()
     _, batch = batch_of(objective)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    objective.loss(model, heads_of(objective, model), batch)["loss"].backward()
+    whole_loss(objective, model, heads_of(objective, model), batch)["loss"].backward()
     assert set(learning(model)) == {"queries", "passages"}
     optimiser.step()
     same = [torch.equal(tensor, model.state_dict()[name]) for name, tensor in model.query_tower.state_dict().items()]
@@ -82,8 +83,8 @@ def test_two_equal_towers_give_what_one_gives() -> None:
     objective, model = make("ict"), small_encoder(projection_dim=16)
     _, batch = batch_of(objective)
     heads = heads_of(objective, model)
-    one = objective.loss(model, heads, batch)["loss"]
-    two = objective.loss(towers.separate_encoders(model).eval(), heads, batch)["loss"]
+    one = whole_loss(objective, model, heads, batch)["loss"]
+    two = whole_loss(objective, towers.separate_encoders(model).eval(), heads, batch)["loss"]
     assert torch.equal(one, two)
 
 

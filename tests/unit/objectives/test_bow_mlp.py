@@ -26,6 +26,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from tests.support.small_models import TEXTS, random_batch, tokenizer_folder
 from tests.support.small_store import random_store
+from tests.support.whole_loss import whole_loss
 
 ROOT = Path(__file__).parents[3]
 SHAPE = EncoderConfig(
@@ -197,7 +198,7 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
     batch = task.collate([task.example(index, rng) for index in range(4)])
     tensors = {key: torch.from_numpy(value) for key, value in batch.items()}
     heads = task.heads(encoder)
-    task.loss(encoder, heads, tensors)["loss"].backward()
+    whole_loss(task, encoder, heads, tensors)["loss"].backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in encoder.parameters())
     assert task.flops(encoder, batch) > 0
 

@@ -16,6 +16,7 @@ from encore.training.randomness import generator
 from tests.support import small_models, small_objective, small_store
 from tests.support.little_memory import in_little_memory
 from tests.support.small_objective import batch_of, encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 
 def plain_attention(model: torch.nn.Module, hidden: np.ndarray, length: int) -> np.ndarray:
@@ -166,7 +167,7 @@ def test_the_attention_readings_differ_for_words_of_several_pieces(tmp_path: Pat
 def test_bprop_trains_as_prop_does_on_its_own_sets() -> None:
     objective, model = make("bprop"), encoder()
     _, batch = batch_of(objective)
-    terms = objective.loss(model, heads_of(objective, model), batch)
+    terms = whole_loss(objective, model, heads_of(objective, model), batch)
     assert set(terms) == {"loss", "mlm", "preference", "accuracy"}
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + terms["preference"].item(), rel=1e-6)
 

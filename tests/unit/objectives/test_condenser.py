@@ -16,6 +16,7 @@ from tests.support import transformer_oracles as plain
 from tests.support.small_decoding import TEXTS, Drawn, assert_gradient, encoded, numbers, plant
 from tests.support.small_objective import encoder, make
 from tests.support.waves import READ, loss_and_slope
+from tests.support.whole_loss import whole_loss
 
 PAIRED = [
     [[[20, 21, 80, 22], [23, 24, 90, 25, 26], [27, 28]]],
@@ -33,7 +34,7 @@ class Case(Drawn):
         super().__init__(name, pooling, PAIRED if paired else TEXTS, layers=2, **fields)
 
     def loss(self) -> torch.Tensor:
-        return self.objective.loss(self.model, self.heads, self.batch)["loss"]
+        return whole_loss(self.objective, self.model, self.heads, self.batch)["loss"]
 
     def expected(self, early: int) -> float:
         """The loss from its formula, the encoder included."""

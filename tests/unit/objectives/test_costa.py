@@ -15,6 +15,7 @@ from encore.objectives.parts.stop_words import content_pieces
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support.small_objective import encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 
 def test_span_means_are_means_of_the_states_inside() -> None:
@@ -54,7 +55,7 @@ def test_costa_loss_is_that_of_the_equations(similarity: str, projector: str) ->
     positive = np.array(owner) == np.arange(5)[:, None]
     allowed = np.arange(len(owner)) != np.arange(5)[:, None]
     expected = oracles.sup_con(candidates[:5], candidates, positive, allowed, 0.5)
-    terms = objective.loss(model, heads, batch)
+    terms = whole_loss(objective, model, heads, batch)
     assert terms["gwc"].item() == pytest.approx(expected, rel=1e-5)
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 0.2 * terms["gwc"].item(), rel=1e-5)
 

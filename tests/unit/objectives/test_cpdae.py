@@ -14,6 +14,7 @@ from encore.objectives.cpdae import Idf
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support.small_objective import STEP, batch_of, encoder, given_states, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "cpdae": {},
@@ -99,7 +100,7 @@ class Case:
         self.oracle = Oracle(name, self.objective, self.heads, self.model.word_embeddings, 2)
 
     def terms(self) -> dict[str, torch.Tensor]:
-        return self.objective.loss(self.model, self.heads, self.batch)
+        return whole_loss(self.objective, self.model, self.heads, self.batch)
 
     def agrees(self) -> bool:
         """Whether every term is the oracle's."""
@@ -183,7 +184,7 @@ def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both
         objective.forward(model, heads, batch_of(objective, part)[1]).embeddings for part in (range(2), range(2, 6))
     ]
     rows = {name: torch.cat([part[name] for part in passes]).detach().requires_grad_() for name in passes[0]}
-    whole = objective.loss(model, heads, batch_of(objective, range(6))[1])["contrast"]
+    whole = whole_loss(objective, model, heads, batch_of(objective, range(6))[1])["contrast"]
     value = objective.batch_loss(rows)["contrast"]
     assert value.item() == pytest.approx(whole.item(), rel=1e-5)
     value.backward()
@@ -193,7 +194,7 @@ def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both
 def test_a_single_text_has_no_contrast() -> None:
     for contrast in ("distributions", "vectors"):
         objective, model = make("cpdae", contrast=contrast), encoder()
-        terms = objective.loss(model, heads_of(objective, model), batch_of(objective, range(1))[1])
+        terms = whole_loss(objective, model, heads_of(objective, model), batch_of(objective, range(1))[1])
         assert terms["contrast"].item() == 0
 
 
@@ -215,7 +216,7 @@ def test_the_decoder_starts_at_its_bias_with_weights_of_its_own() -> None:
     assert heads.state_dict()["decoder.output.weight"].shape == model.word_embeddings.shape
     assert not torch.equal(heads["decoder"].output.weight, model.word_embeddings)
     bag = np.mean([len(set(objective.example(i, generator(0)).ids.tolist())) for i in range(8)])
-    rec = objective.loss(model, heads, batch_of(objective)[1])["rec"].item()
+    rec = whole_loss(objective, model, heads, batch_of(objective)[1])["rec"].item()
     assert rec == pytest.approx(len(small_store.PIECES) * np.log1p(np.exp(-5)) + 5 * bag, rel=0.1)
 
 
@@ -224,7 +225,7 @@ def test_reductions_divide_the_sum() -> None:
     for reduction in ("sum", "mean_pos", "mean_vocab"):
         objective, model = make("cpdae", rec_reduction=reduction), encoder()
         _, batch = batch_of(objective, range(1))
-        values[reduction] = objective.loss(model, heads_of(objective, model), batch)["rec"].item()
+        values[reduction] = whole_loss(objective, model, heads_of(objective, model), batch)["rec"].item()
     assert values["sum"] == pytest.approx(values["mean_pos"] * len(batch["bag"][0]), rel=1e-5)
     assert values["sum"] == pytest.approx(values["mean_vocab"] * len(small_store.PIECES), rel=1e-5)
 

@@ -16,6 +16,7 @@ from encore.training import losses
 from encore.training.randomness import generator
 from tests.support import oracles, small_store, transformer_oracles
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 
 def test_chunks_pack_sentences_and_never_cross_a_section() -> None:
@@ -118,7 +119,7 @@ def test_mlm_loss_is_the_cross_entropy_at_masked_positions() -> None:
     with torch.no_grad():
         logits = heads["mlm"](model(batch["ids"], batch["mask"]).flatten(0, 1), model.word_embeddings).double().numpy()
     expected = oracles.cross_entropy(logits[batch["masked"]], batch["labels"].numpy())
-    assert objective.loss(model, heads, batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
+    assert whole_loss(objective, model, heads, batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
 def length_of(example: Any) -> int:
@@ -139,7 +140,7 @@ def test_padding_changes_no_loss(name: str) -> None:
 
 def mlm_loss(objective: Any, model: Encoder, heads: nn.ModuleDict, arrays: dict[str, np.ndarray]) -> float:
     batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    terms = objective.loss(model, heads, batch)
+    terms = whole_loss(objective, model, heads, batch)
     return terms.get("mlm", terms["loss"]).item()
 
 
@@ -170,7 +171,7 @@ def test_bow_loss_is_that_of_its_reading(variant: str) -> None:
         pieces = {int(piece) for piece in objective.example(row, generator(0, "example", 0, row)).ids} - set(range(5))
         targets[row, sorted(pieces)] = 1 / len(pieces)
         assert pieces == set(arrays["bag"][row].tolist()) - {-1}
-    terms = objective.loss(model, heads, batch)
+    terms = whole_loss(objective, model, heads, batch)
     assert terms["bow"].item() == pytest.approx(oracles.soft_cross_entropy(logits, targets), rel=1e-5)
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 0.7 * terms["bow"].item(), rel=1e-5)
 
@@ -229,7 +230,7 @@ class BowCase:
     def agrees(self) -> None:
         leaf = torch.from_numpy(self.hidden).requires_grad_()
         self.model.forward = lambda ids, mask: leaf  # type: ignore[method-assign]
-        loss = self.objective.loss(self.model, self.heads, self.batch)["loss"]
+        loss = whole_loss(self.objective, self.model, self.heads, self.batch)["loss"]
         assert loss.item() == pytest.approx(self.expected(self.hidden), rel=1e-6)
         (found,) = torch.autograd.grad(loss, leaf)
         directions = np.random.default_rng(1).normal(size=(12, *self.hidden.shape))

@@ -20,6 +20,7 @@ from encore.training.randomness import generator
 from encore.training.task import Task
 from tests.support import small_store
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 ALL = objectives.names()
 FOLDER = Path(objectives.__file__).parent
@@ -92,7 +93,7 @@ def test_a_batch_of_one_has_a_finite_loss_and_gradient(name: str) -> None:
     objective, model = make(name), encoder()
     heads = heads_of(objective, model)
     _, batch = batch_of(objective, range(1))
-    objective.loss(model, heads, batch)["loss"].backward()
+    whole_loss(objective, model, heads, batch)["loss"].backward()
     grads = [p.grad for p in (*model.parameters(), *heads.parameters()) if p.grad is not None]
     assert grads
     assert all(torch.isfinite(grad).all() for grad in grads)
@@ -110,7 +111,7 @@ def test_a_text_of_which_there_is_nothing_to_learn_adds_nothing(
 ) -> None:
     objective, model = make(name, small_store.store([[[text]]]), **fields), encoder()
     _, batch = batch_of(objective, range(1))
-    terms = objective.loss(model, heads_of(objective, model), batch)
+    terms = whole_loss(objective, model, heads_of(objective, model), batch)
     terms["loss"].backward()
     assert terms[term].item() == 0
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
@@ -124,7 +125,7 @@ def test_the_loss_does_not_depend_on_the_order_of_a_batch(name: str) -> None:
     values = []
     for order in (examples, examples[::-1]):
         batch = {key: torch.from_numpy(array) for key, array in objective.collate(order).items()}
-        values.append(objective.loss(model, heads, batch)["loss"].item())
+        values.append(whole_loss(objective, model, heads, batch)["loss"].item())
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 

@@ -14,6 +14,7 @@ from encore.objectives.parts import pairs
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 
 def articles() -> Any:
@@ -151,7 +152,7 @@ def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents(
 def test_the_two_tower_loss_is_info_nce_of_the_embeddings(similarity: str) -> None:
     objective, model = make("wlp", temperature=0.5), encoder(projection_dim=16, similarity=similarity)
     _, batch = batch_of(objective)
-    terms = objective.loss(model, heads_of(objective, model), batch)
+    terms = whole_loss(objective, model, heads_of(objective, model), batch)
     with torch.no_grad():
         queries = embedded_queries(model, batch)
         documents = model.embed(batch["document_ids"], batch["document_mask"]).double().numpy()
@@ -169,7 +170,7 @@ def test_copies_of_the_positive_are_no_negatives() -> None:
     with torch.no_grad():
         queries = embedded_queries(model, batch)
         documents = model.embed(batch["document_ids"], batch["document_mask"]).double().numpy()
-        loss = objective.loss(model, nn.ModuleDict(), batch)["loss"].item()
+        loss = whole_loss(objective, model, nn.ModuleDict(), batch)["loss"].item()
     others = same & ~np.eye(3, dtype=bool)
     assert loss == pytest.approx(oracles.info_nce(queries, documents, np.arange(3), 1.0, others), rel=1e-5)
     assert loss < oracles.info_nce(queries, documents, np.arange(3), 1.0)
@@ -202,7 +203,7 @@ def test_ict_with_mlm_is_the_contrast_and_the_loss_of_the_masked_pieces() -> Non
         logits = heads["mlm"](hidden.flatten(0, 1)[batch["masked"]], model.word_embeddings).double().numpy()
     contrast = oracles.info_nce(queries, documents, np.arange(8), 0.7)
     mlm = oracles.cross_entropy(logits, arrays["labels"])
-    terms = objective.loss(model, heads, batch)
+    terms = whole_loss(objective, model, heads, batch)
     assert terms["contrast"].item() == pytest.approx(contrast, rel=1e-5)
     assert terms["mlm"].item() == pytest.approx(mlm, rel=1e-5)
     assert terms["loss"].item() == pytest.approx(contrast + 0.5 * mlm, rel=1e-5)
@@ -233,8 +234,10 @@ def test_segments_tell_the_title_from_the_passage(name: str) -> None:
         assert segments[: title_end + 1].sum() == 0
         assert segments[title_end + 1 : mask.sum()].all()
         assert not segments[~mask].any()
-    terms = objective.loss(model, nn.ModuleDict(), batch)
-    without = objective.loss(model, nn.ModuleDict(), {k: v for k, v in batch.items() if k != "document_segments"})
+    terms = whole_loss(objective, model, nn.ModuleDict(), batch)
+    without = whole_loss(
+        objective, model, nn.ModuleDict(), {k: v for k, v in batch.items() if k != "document_segments"}
+    )
     assert terms["loss"].item() != without["loss"].item()
 
 
@@ -271,7 +274,7 @@ def test_examples_of_the_mixture_have_pairs_of_their_own() -> None:
 def test_the_mixture_can_mask_too() -> None:
     objective, model = make("ict_bfs_wlp", mlm_weight=1.0), encoder()
     _, batch = batch_of(objective)
-    assert objective.loss(model, heads_of(objective, model), batch)["mlm"].item() > 0
+    assert whole_loss(objective, model, heads_of(objective, model), batch)["mlm"].item() > 0
 
 
 def test_texts_without_links_are_in_no_pair_of_wlp_and_do_no_harm() -> None:

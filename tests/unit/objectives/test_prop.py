@@ -18,6 +18,7 @@ from encore.objectives.prop import Collected, LanguageModel, PropSets, smoothed
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 STORE = small_store.store([])
 THE, OF, DOT, WORD, PIECE = 5, 6, 7, 8, 80
@@ -284,7 +285,7 @@ def test_the_preference_and_its_gradients_are_those_of_the_formula_and_errors_ar
 def test_the_terms_are_preference_and_mlm_and_their_sum_is_minimised() -> None:
     objective, model = make("prop", preference_weight=2.0), encoder()
     _, batch = batch_of(objective)
-    terms = objective.loss(model, heads_of(objective, model), batch)
+    terms = whole_loss(objective, model, heads_of(objective, model), batch)
     assert set(terms) == {"loss", "mlm", "preference", "accuracy"}
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 2 * terms["preference"].item(), rel=1e-6)
     assert 0 < terms["preference"].item() < 2

@@ -15,6 +15,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from tests.support import oracles
 from tests.support.small_objective import batch_of, encoder, given_states, heads_of, make
+from tests.support.whole_loss import whole_loss
 
 
 def rows_of(objective: Any, model: Encoder, heads: nn.ModuleDict, count: int = 6) -> torch.Tensor:
@@ -41,7 +42,7 @@ def agrees(objective: Any, planted: Callable[[torch.Tensor], torch.Tensor] = lam
     rng = np.random.default_rng(0)
     hidden = torch.tensor(rng.normal(size=(*batch["ids"].shape, 8)), requires_grad=True)
     model.forward = given_states(planted(hidden), batch["mask"])
-    value = objective.loss(model, heads, batch)["loss"]
+    value = whole_loss(objective, model, heads, batch)["loss"]
     value.backward()
     weight, bias = (parameter.detach().numpy() for parameter in heads["simcse"][0].parameters())
     states = hidden.detach().numpy()[:, 0]
@@ -91,7 +92,7 @@ def test_the_loss_is_that_of_the_released_code(case: str) -> None:
     second = first if case == "the same text twice" else [ids[:-1] for ids in first]
     views = [ids for pair in zip(first, second, strict=True) for ids in pair]
     ids, mask = (torch.from_numpy(array) for array in inputs.pad(views, 24, objective.store.special))
-    loss = objective.loss(model, heads, {"ids": ids, "mask": mask})["loss"]
+    loss = whole_loss(objective, model, heads, {"ids": ids, "mask": mask})["loss"]
     assert loss.item() == pytest.approx(GOLDEN[case], rel=1e-5)
     if case == "with the last piece missing":
         loss.backward()

@@ -14,6 +14,7 @@ from tests.support import oracles, small_store, waves
 from tests.support import transformer_oracles as plain
 from tests.support.small_decoding import TEXTS, assert_gradient, draw, encoded, numbers, plant
 from tests.support.small_objective import batch_of, encoder, make
+from tests.support.whole_loss import whole_loss
 
 
 class Case:
@@ -66,7 +67,7 @@ class Case:
         return total
 
     def agrees(self) -> None:
-        loss = self.objective.loss(self.model, self.heads, self.batch)["loss"]
+        loss = whole_loss(self.objective, self.model, self.heads, self.batch)["loss"]
         assert loss.item() == pytest.approx(self.expected(), rel=1e-8)
 
 
@@ -103,7 +104,7 @@ def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_gradient_is_along_the_loss() -> None:
     """Which depends on weights through encoder, decoder and head; the drawn pieces are constants."""
     case = Case()
-    loss = case.objective.loss(case.model, case.heads, case.batch)["loss"]
+    loss = whole_loss(case.objective, case.model, case.heads, case.batch)["loss"]
     assert_gradient(loss, nn.ModuleDict({"encoder": case.model, "heads": case.heads}), case.expected, directions=1)
 
 

@@ -26,6 +26,7 @@ from encore.training.task import ForwardOutput
 from tests.support.batch_parts import in_parts
 from tests.support.small_objective import encoder, heads_of, make
 from tests.support.small_training import NUMERICS, STEP
+from tests.support.whole_loss import whole_loss
 
 NAMES = objectives.names()
 
@@ -62,7 +63,7 @@ def assert_close(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_have_the_gradients_and_the_terms_of_the_whole_batch(name: str, micro_batch: int) -> None:
     models = models_of(name)
-    whole = models.task.loss(models.encoder, models.heads, _tensors(parts_of(models, 8)[0]))
+    whole = whole_loss(models.task, models.encoder, models.heads, _tensors(parts_of(models, 8)[0]))
     whole["loss"].backward()
     expected = {name: value.grad for name, value in parameters(models).items() if value.grad is not None}
     terms, grads = found(models_of(name), micro_batch)

@@ -18,6 +18,7 @@ from encore.training.task import Task
 from tests.support import small_store
 from tests.support.small_objective import encoder, heads_of, make
 from tests.support.small_training import NUMERICS, STEP, equal
+from tests.support.whole_loss import whole_loss
 
 
 class Numbers(Task):
@@ -116,7 +117,7 @@ def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
     for first in range(0, len(examples), 10):
         batch = task.collate(examples[first : first + 10])
         sizes.append(len(batch["kind"]))
-        terms = task.loss(model, models.heads, {name: torch.from_numpy(array) for name, array in batch.items()})
+        terms = whole_loss(task, model, models.heads, {name: torch.from_numpy(array) for name, array in batch.items()})
         losses.append(float(terms["contrast"].detach()))
     assert len(sizes) > 2
     whole, every = MicroBatch(PartSize(10)), np.arange(len(task))
