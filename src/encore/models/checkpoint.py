@@ -75,23 +75,16 @@ def load_encoder(folder: Path) -> Encoder:
     """
     config = load_config(folder)
     if config.architecture == "transformers":
-        return _load_published(folder, config)
-    tensors = _tower(folder, config)
+        published = open_published(folder, config)
+        fill_weights(published, published.state_dict() | _dense(folder, config), folder)
+        return published
+    tensors = read_tensors(folder / WEIGHTS) | _dense(folder, config)
     if config.encoders == "separate":
-        tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, config).items()}
+        of_queries = read_tensors(folder / QUERY / WEIGHTS) | _dense(folder / QUERY, config)
+        tensors |= {towers.QUERY + name: tensor for name, tensor in of_queries.items()}
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
         encoder = towers.build_encoder(config)
     fill_weights(encoder, tensors, folder)
-    return encoder
-
-
-def _load_published(folder: Path, config: EncoderConfig) -> Encoder:
-    """An encoder by Transformers' code, and what our part of its folder adds."""
-    encoder = open_published(folder, config)
-    behind: dict[str, Tensor] = {}
-    for layer in sentence_transformer.dense_layers(config):
-        behind |= _linear(folder, layer)
-    fill_weights(encoder, encoder.state_dict() | behind, folder)
     return encoder
 
 
@@ -225,18 +218,13 @@ def _save_tower(
         sentence_transformer.write_sentence_transformer(folder, config, length)
 
 
-def _tower(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
-    """The tensors of one tower, by our names."""
-    tensors = read_tensors(folder / WEIGHTS)
-    for layer in sentence_transformer.dense_layers(config):
-        tensors |= _linear(folder, layer)
-    return tensors
-
-
-def _linear(folder: Path, layer: sentence_transformer.Dense) -> dict[str, Tensor]:
-    """The tensors of a dense layer, by our names."""
-    linear = read_tensors(folder / layer.folder / WEIGHTS)
-    return {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
+def _dense(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
+    """The tensors of a tower's dense layers, by our names."""
+    return {
+        _renamed(name, LINEAR, layer.prefix): tensor
+        for layer in sentence_transformer.dense_layers(config)
+        for name, tensor in read_tensors(folder / layer.folder / WEIGHTS).items()
+    }
 
 
 def _hugging_face(encoder: Encoder) -> dict[str, Any]:
