@@ -69,7 +69,7 @@ class Packing:
         self.places = to_device(places, device)  # [T], in the rectangle
         self.bounds = Bounds(to_device(ends, device), mask.shape[1])
         self.positions = self.places % mask.shape[1]
-        self.visible = self
+        self.visible = self.texts = self
 
     @property
     def visible_to_first(self) -> "FirstTokens":
@@ -89,10 +89,6 @@ class Packing:
         """Of states [T, H] those of the first tokens, [B, H]."""
         return states.index_select(0, self.bounds.ends[:-1])
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
-        """Attention of each text to itself, all [T, heads, D]."""
-        return _attend(self, self, query, key, value, rate)
-
 
 class FirstTokens:
     """The first tokens of packed texts; each looks at all of its text."""
@@ -109,21 +105,15 @@ class FirstTokens:
         """States [B, ...] as [B, 1, ...]."""
         return states[:, None]
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
-        """Attention of queries [B, heads, D] to keys and values [T, heads, D], [B, heads, D]."""
-        return _attend(self, self.texts, query, key, value, rate)
 
-
-def _attend(
-    tokens: Packing | FirstTokens, texts: Packing, query: Tensor, key: Tensor, value: Tensor, rate: float
-) -> Tensor:
-    """Attention of some tokens to their texts.
+def _attend(tokens: Packing | FirstTokens, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
+    """Attention of some tokens [T or B, heads, D] to their texts [T, heads, D].
 
     Training with dropout by the memory-efficient kernel goes through padded texts: with the bounds of texts it takes
     the number of keys for 0 in the forward pass, so dropout's random numbers begin elsewhere than in the backward pass,
     and gradients are wrong (pytorch/pytorch#115590).
     """
-    attention = attention_for(query)
+    texts, attention = tokens.texts, attention_for(query)
     if attention is efficient and rate:
         padded = tokens.spread(query), texts.spread(key), texts.spread(value)
         return tokens.take(attend(*padded, texts.mask[:, None, None, :], rate))
@@ -233,6 +223,6 @@ def attend(query: Tensor, key: Tensor, value: Tensor, visible: Visible, rate: fl
         As ``query``.
     """
     if isinstance(visible, Packing | FirstTokens):
-        return visible.attend(query, key, value, rate)
+        return _attend(visible, query, key, value, rate)
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=rate).transpose(1, 2)
