@@ -6,7 +6,7 @@ Each is a preparation: computed from a collection once, read by every training w
 from abc import abstractmethod
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -89,17 +89,24 @@ class WordSets(Preparation, PackingFields, SetFields):
             found = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
             return BlockPairs.of({int(usable[block.first + text]): pairs for text, pairs in found if pairs}, words)
 
-        with Pairs(output, self.stored_pairs, id_type(store.vocabulary)) as written:
+        kinds: dict[str, tuple[str, tuple[int, ...]]] = {"documents": ("<i8", ()), "offsets": ("<i8", ())}
+        kinds |= {"pieces": (id_type(store.vocabulary).str, ()), "scores": ("<f8", (self.stored_pairs, 2))}
+        documents = end = 0
+        with ExitStack() as files:
+            append = {name: files.enter_context(appending(output / f"{name}.npy", *kinds[name])) for name in kinds}
+            append["offsets"](np.zeros(1, dtype=np.int64))
             for number, pairs in enumerate(shared_in_order(drawn, range(len(blocks)), processes, AHEAD)):
                 if pairs:
-                    written.append(pairs)
+                    for name, values in pairs._replace(offsets=end + pairs.offsets)._asdict().items():
+                        append[name](values)
+                    documents, end = documents + len(pairs.documents), end + int(pairs.offsets[-1])
                 print(f"block {number + 1} of {len(blocks)}: sets are drawn", flush=True)
-        if not written.documents:
+        if not documents:
             raise EncoreError(
                 f"no text of the collection gives word sets for {self.name}; lower `skip_below` or `skip_share`, "
                 "or what a text's words must be"
             )
-        return {"documents": written.documents, "texts": len(usable), "words": len(words)}
+        return {"documents": documents, "texts": len(usable), "words": len(words)}
 
     def _counted(self, store: TokenStore, blocks: Blocks, known: Statistics, processes: int) -> Lexicon:
         """All words, and ``known`` of all blocks."""
@@ -174,11 +181,11 @@ class PreparedPairs:
 
 
 class BlockPairs(NamedTuple):
-    """The pairs of a block's documents, as ``PreparedPairs`` has them; ``ends`` [2 * D * P]: where each set ends."""
+    """The pairs of a block's documents, as ``PreparedPairs`` has them; ``offsets`` [2 * D * P]: where each set ends."""
 
     documents: np.ndarray
     pieces: np.ndarray
-    ends: np.ndarray
+    offsets: np.ndarray
     scores: np.ndarray
 
     @classmethod
@@ -191,34 +198,3 @@ class BlockPairs(NamedTuple):
         last = np.cumsum(np.concatenate([sets.sizes for sets in drawn])) - 1  # word of each set
         scores = np.stack([sets.totals.reshape(-1, 2) for sets in drawn])
         return cls(np.fromiter(found, dtype=np.int64), pieces, np.cumsum(lengths)[last], scores)
-
-
-class Pairs:
-    """Writes a prepared folder's files, block by block."""
-
-    def __init__(self, output: Path, pairs: int, pieces: np.dtype) -> None:
-        self.documents = 0
-        self._output, self._pairs, self._type = output, pairs, pieces.str
-        self._end = 0
-        self._files = ExitStack()
-
-    def __enter__(self) -> Self:
-        kinds: dict[str, tuple[str, tuple[int, ...]]] = {"documents": ("<i8", ()), "pieces": (self._type, ())}
-        kinds |= {"offsets": ("<i8", ()), "scores": ("<f8", (self._pairs, 2))}
-        self._append = {
-            name: self._files.enter_context(appending(self._output / f"{name}.npy", kind, shape))
-            for name, (kind, shape) in kinds.items()
-        }
-        self._append["offsets"](np.zeros(1, dtype=np.int64))
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._files.__exit__(*error)
-
-    def append(self, found: BlockPairs) -> None:
-        """Write the pairs of a block."""
-        self._append["documents"](found.documents)
-        self._append["pieces"](found.pieces)
-        self._append["offsets"](self._end + found.ends)
-        self._append["scores"](found.scores)
-        self.documents, self._end = self.documents + len(found.documents), self._end + int(found.ends[-1])
