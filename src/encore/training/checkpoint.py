@@ -1,7 +1,6 @@
 """Checkpoints that an interrupted training resumes from: a folder of the newest and the one before it."""
 
 import io
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,6 @@ class Due:
             return False
         self.last = now
         return True
-
-
-NEVER = Due(math.inf)
 
 
 def save_checkpoint(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def train(
         size = _part_size(done, step, count, numerics, group)
         micro_batch, watched_at_once = MicroBatch(size, group.largest, group.lead), MicroBatch(size)
         progress = TrainingProgress(done.steps, total, says=group.lead)
-        due = checkpoint.Due(checkpoint_seconds) if group.lead else checkpoint.NEVER
+        due = checkpoint.Due(checkpoint_seconds if group.lead else math.inf)
         if not group.lead:
             watched = validate = None
         if watched is not None and not done.held_out:
