@@ -86,7 +86,7 @@ def exact(given: LatencyInputs) -> Measurement:
     import faiss
 
     from encore.retrieval import approximate
-    from encore.retrieval.dense import Shard, open_shards
+    from encore.retrieval.dense import Shard
     from encore.storage.document_ids import DocIds
 
     def prepared(shards: Sequence[Shard]) -> Callable[[np.ndarray, int], object]:
@@ -98,28 +98,28 @@ def exact(given: LatencyInputs) -> Measurement:
         return lambda query, depth: approximate.one(whole, query, depth)
 
     how = "FAISS, all passages exactly, and the merge of shards"
-    return _dense(given, "indexes", prepared, open_shards, how)
+    return _dense(given, "indexes", prepared, how)
 
 
 def indexed(given: LatencyInputs) -> Measurement:
     """A model's search in an index of a named type."""
     from encore.retrieval import approximate
-    from encore.retrieval.dense import Shard, open_shards
+    from encore.retrieval.dense import Shard
 
     def prepared(shards: Sequence[Shard]) -> Callable[[np.ndarray, int], object]:
         (held,) = shards
         approximate.set_up(held.index, given.run["search"])
         return lambda query, depth: approximate.one(held, query, depth)
 
-    return _dense(given, "index", prepared, open_shards, f"FAISS index, {json.dumps(given.run['search'])}")
+    return _dense(given, "index", prepared, f"FAISS index, {json.dumps(given.run['search'])}")
 
 
-def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how: str) -> Measurement:
+def _dense(given: LatencyInputs, role: str, prepare: Any, how: str) -> Measurement:
     """Encoder and search, each timed by itself; a query is tokenised in the first, as it would be for a user."""
     from encore.data import vocabulary
     from encore.data.tokens import TokenStore
     from encore.models import embed
-    from encore.retrieval.dense import embedded, opened
+    from encore.retrieval.dense import embedded, open_shards, opened
     from encore.training import machine
 
     run, store, folders = given.run, TokenStore(given.folder("tokens")), given.folders[role]
