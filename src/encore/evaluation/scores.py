@@ -90,17 +90,8 @@ def read_scores(folder: Path) -> Scores:
 
 def _table(split: str, measure: str, scored: Scored) -> pa.Table:
     count = len(scored.queries)
-    columns = [
-        scored.queries,
-        scored.clusters,
-        [split] * count,
-        [measure] * count,
-        scored.values,
-        scored.low,
-        scored.high,
-        scored.answered,
-        scored.shared,
-    ]
+    names = [scored.queries, scored.clusters, [split] * count, [measure] * count]
+    columns = [*names, scored.values, scored.low, scored.high, scored.answered, scored.shared]
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
 
 

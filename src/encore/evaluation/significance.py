@@ -104,17 +104,17 @@ class Difference:
         weights = _SHARE_WEIGHTS / 2
         return float(weights @ found @ (weights if len(seen) > 1 else np.ones(1)))
 
-    def detectable(self, level: float = SIGNIFICANT, power: float = POWER) -> float:
-        """The smallest true difference that a two-tailed test at ``level`` finds with probability ``power``.
+    def detectable(self, level: float = SIGNIFICANT) -> float:
+        """The smallest true difference that a two-tailed test at ``level`` finds with probability ``POWER``.
 
         It is the minimum detectable effect (Bloom, Evaluation Review 19(5), 1995), by the test's own power.
         """
         if self.error in (0, np.inf):
             return self.error
         most = self.error
-        while self.power(most, level) < power:
+        while self.power(most, level) < POWER:
             most *= 2
-        return float(brentq(lambda effect: self.power(effect, level) - power, 0, most, rtol=1e-6))
+        return float(brentq(lambda effect: self.power(effect, level) - POWER, 0, most, rtol=1e-6))
 
 
 def can_be_tested(clusters: Sequence[str]) -> bool:
