@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from encore.data.collection import Collection, Row, write_collection
+from encore.data.collection import Collection, Row, judgments_of, write_collection
 from encore.data.text_fields import Form
 from tools.pydocs.derived import PydocsObject, objects
 
@@ -27,7 +27,7 @@ def write_documents(folder: Path, base: Collection) -> dict[str, Any]:
         folder,
         rows,
         base.query_rows(),
-        {split: base.judgments(split) for split in base.splits()},
+        {split: judgments_of(base.qrels(split)) for split in base.splits()},
         statistics={
             "titles": sum(bool(row["title"]) for row in rows),
             "addresses": sum(bool(row["url"]) for row in rows),

@@ -21,7 +21,7 @@ from typing import Any
 from encore.config.datasets import role_of, same_draw
 from encore.config.languages import ENGLISH
 from encore.data.articles import write_articles
-from encore.data.judgments import Judging, Judgment, Unknown, unjudged
+from encore.data.judgments import Judging, Judgment, Unknown
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, place_of, write_rows
 from encore.errors import EncoreError
@@ -121,14 +121,6 @@ class Collection:
                 query, document, grade = line.rstrip("\n").split("\t")
                 judged.setdefault(query, {})[document] = int(grade)
         return judged
-
-    def judgments(self, split: str) -> Iterator[Judgment]:
-        """The judgments of one split, in file order.
-
-        Raises:
-            EncoreError: the collection has no such split.
-        """
-        return judgments_of(self.qrels(split))
 
     def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
         """Query, document and rank of the negatives that were published with a split's questions, in file order.
@@ -252,7 +244,8 @@ def write_collection(
         files.write_text(folder / QUESTIONS / f"{split}.txt", "".join(f"{name}\n" for name in named))
         topics_of[split] = named
         counts["splits"][split] = {"queries": len(named)}
-    others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
+    unjudged = len(known) - len(set().union(*topics_of.values()))  # of no split, so they are never searched
+    others = {"empty_documents": len(empty), "unjudged_queries": unjudged}
     counts |= {name: count for name, count in others.items() if count}
     refuse_shared(topics_of, qrels)
     counts |= _write_answers(folder, answers, known)

@@ -142,11 +142,6 @@ def highest_graded(judged: Mapping[str, int]) -> set[str]:
     return {document for document, grade in judged.items() if grade == best > 0}
 
 
-def unjudged(queries: int, splits: Iterable[Iterable[str]]) -> int:
-    """How many of the queries no split asks; they are never searched."""
-    return queries - len(set().union(*splits))
-
-
 def is_entered(judgment: Judgment, grades: Grades) -> bool:
     """Enter a judgment; true if it was there before.
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from encore.config.datasets import MadeFrom, Split
 from encore.data import unpacked
-from encore.data.collection import Row, write_collection
+from encore.data.collection import Row, judgments_of, write_collection
 from encore.data.text_fields import Form, FormFields
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
@@ -55,7 +55,7 @@ def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
         folder,
         _titled(base.corpus(), titles, counts),
         base.query_rows(),
-        {split: base.judgments(split) for split in spec["splits"]},
+        {split: judgments_of(base.qrels(split)) for split in spec["splits"]},
         form=Form.of_spec(spec),
         answers=base.answer_rows(),
     )

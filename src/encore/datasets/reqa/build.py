@@ -32,7 +32,7 @@ def write_reqa(
     Raises:
         EncoreError: too few questions for the shares, or too few distractors.
     """
-    questioned = tuples.in_use(questions)
+    questioned = list({each.passage.id: each.passage for each in questions}.values())  # in order of first mention
     added = distractors(others, questioned, fields.distractors, fields.salt)
     passages = [*questioned, *added]
     gold = tuples.exact(questions)

@@ -95,8 +95,3 @@ def _named(passages: Iterable[Passage]) -> Iterator[tuple[str, str]]:
     for passage in passages:
         for number, sentence in enumerate(passage.sentences):
             yield passage.candidate(number), sentence
-
-
-def in_use(questions: Iterable[AnsweredQuestion]) -> list[Passage]:
-    """The passages that questions are about, in order of first mention."""
-    return list({each.passage.id: each.passage for each in questions}.values())
