@@ -111,7 +111,7 @@ def parts(path: Path) -> Iterator["StreamBlock | list[Page]"]:
     """What processes share, in file order: the streams of a multistream dump, or batches of the pages of any other.
 
     Raises:
-        EncoreError: what ``dump_pages`` refuses.
+        EncoreError: with file and line: the archive is damaged or cut short, or what ``PageParser.feed`` refuses.
     """
     begin, size = 0, path.stat().st_size
     if "-multistream" in path.name and path.suffix == ".bz2" and size:
@@ -122,18 +122,9 @@ def parts(path: Path) -> Iterator["StreamBlock | list[Page]"]:
     if begin:
         yield StreamBlock(path, begin, size, last=True)
     else:
-        pages = dump_pages(path)
-        yield from iter(lambda: list(islice(pages, _TOGETHER)), [])
-
-
-def dump_pages(path: Path) -> Iterator[Page]:
-    """The pages of an ``.xml`` or ``.xml.bz2`` in file order.
-
-    Raises:
-        EncoreError: with file and line: the archive is damaged or cut short, or what ``PageParser.feed`` refuses.
-    """
-    with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as file:
-        yield from _parsed(iter(partial(file.read, _READ), b""), str(path))
+        with bz2.open(path) if path.suffix == ".bz2" else path.open("rb") as export:
+            pages = _parsed(iter(partial(export.read, _READ), b""), str(path))
+            yield from iter(lambda: list(islice(pages, _TOGETHER)), [])
 
 
 class StreamBlock(NamedTuple):
