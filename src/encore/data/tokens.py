@@ -84,6 +84,7 @@ class TokenStore:
         self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
         self.pieces = vocabulary.pieces(tokenizer)
         self.vocabulary = len(self.pieces)
+        self._is_segmented = (folder / LANGUAGE).is_file()
 
     @cached_property
     def passages(self) -> Sequences:
@@ -129,10 +130,6 @@ class TokenStore:
         if self._is_segmented:
             return words.segmented_word_starts(ids, self.continues, self.pieces)
         return words.word_starts(ids, self.continues)
-
-    @cached_property
-    def _is_segmented(self) -> bool:
-        return (self.folder / LANGUAGE).is_file()
 
     @cached_property
     def continues(self) -> np.ndarray:
