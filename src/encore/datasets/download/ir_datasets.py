@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from encore.config.sources import Remote
 from encore.errors import EncoreError
@@ -54,13 +54,11 @@ def fetch(ids: list[str], data_root: Path, terms: str) -> dict[str, Any]:
 def offline(data_root: Path) -> Callable[[str], Any]:
     """How datasets are loaded where nothing may be downloaded."""
 
-    @contextmanager
-    def refuse(wanted: Any) -> Iterator[IO[bytes]]:
+    def refuse(wanted: Any) -> NoReturn:
         raise EncoreError(
             f"{wanted.url} is not in {data_root / HOME}; run `snakemake fetch` where there is a network, with the same "
             "`data_root`"
         )
-        yield
 
     return library(data_root / HOME, refuse)
 
