@@ -21,7 +21,6 @@ from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 
 Qrels = dict[str, dict[str, int]]  # grades by document, by query
-Spec = Mapping[str, Any]
 
 
 class SubsetFields(CollectionFields):
@@ -127,7 +126,7 @@ def _chosen_queries(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels
     return {query: grades for query, grades in judged.items() if query in chosen}
 
 
-def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Spec) -> set[str]:
+def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Mapping[str, Any]) -> set[str]:
     names = (row["_id"] for row in base.corpus())
     if spec["passages"] is None:
         return set(names)
