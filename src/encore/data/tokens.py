@@ -173,7 +173,8 @@ def write_store(
     _keep_once(folder / "passages.ids.bin", folder / "sentences.ids.bin")
     if collection.language in SEGMENTED:
         write_json(folder / LANGUAGE, {"language": collection.language})
-    counts |= passages_without_tokens(folder) | structure.write(folder)
+    silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
+    counts |= ({"passages_without_tokens": silent} if silent else {}) | structure.write(folder)
     return counts | unknown_shares(TokenStore(folder))
 
 
@@ -196,12 +197,6 @@ def unknown_shares(store: TokenStore) -> dict[str, Any]:
         if share > TOLD:
             found[f"{UNKNOWN_SHARE}{name}"] = round(share, 4)
     return found
-
-
-def passages_without_tokens(folder: Path) -> dict[str, int]:
-    """How many passages of a store are empty; nothing if none is."""
-    silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
-    return {"passages_without_tokens": silent} if silent else {}
 
 
 class _Writer:
