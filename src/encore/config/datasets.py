@@ -292,5 +292,8 @@ class CollectionFields(Strict):
         """All that decides the collection's content but its language: the spec that its digest is taken of.
 
         Measures do not.
+
+        Raises:
+            EncoreError: a file of the user's is missing that planning needs.
         """
         raise NotImplementedError

@@ -109,9 +109,6 @@ class BeirFields(JudgedFields):
         """The content's identity: digests of the files that are read, whatever the folder is called.
 
         A folder that is brought by hand and not there yet counts by its name, so that a run with it can be planned.
-
-        Raises:
-            EncoreError: a file is missing.
         """
         held_out = self._held_out
         files = self._files()

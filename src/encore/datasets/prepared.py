@@ -63,11 +63,7 @@ class PreparedFields(FolderFields):
     """An entry of the catalogue with ``kind: prepared``."""
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity: the folder, and digests of the files or of the archive.
-
-        Raises:
-            EncoreError: they are missing.
-        """
+        """The content's identity: the folder, and digests of the files or of the archive."""
         return {"kind": self.kind, "folder": self.folder, **self.content(self.folder)}
 
     def known_size(self) -> KnownSize:

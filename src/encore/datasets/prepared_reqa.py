@@ -38,11 +38,7 @@ class PreparedReqaFields(ReqaFields, FolderFields):
         return [self.folder, *([others] if self.distractors else [])]
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity: the fields, and digests of the files or of the archive.
-
-        Raises:
-            EncoreError: they are missing.
-        """
+        """The content's identity: the fields, and digests of the files or of the archive."""
         return {**super().resolve(), **self.content(*self.folders)}
 
 
