@@ -26,7 +26,7 @@ def impl(stage: str) -> int:
             return objectives.load(objective).impl
         case "collection", _, kind if kind:
             return kinds.load_kind(kind).impl
-    return code_digest.impl(stage)
+    return code_digest.HERE.impl(stage)
 
 
 def all_stages() -> list[str]:

@@ -215,11 +215,6 @@ def code_digest(stage: str) -> str:
     return HERE.digest(stage)
 
 
-def impl(stage: str) -> int:
-    """The declared version of a stage of this version."""
-    return HERE.impl(stage)
-
-
 def write_record(stages: Iterable[str]) -> None:
     """Record the digests of the code behind stages, as it is now."""
     write_text(PACKAGE / RECORDED, HEAD + yaml.safe_dump(HERE.record(stages)))

@@ -184,7 +184,7 @@ def test_a_folder_that_an_earlier_version_left_is_no_package(tmp_path):
 
 def test_an_unknown_stage_is_refused():
     with pytest.raises(EncoreError, match=r"stages\.yaml"):
-        code_digest.impl("reduce")
+        HERE.impl("reduce")
 
 
 def test_the_record_is_yaml_that_names_modules():
