@@ -31,7 +31,7 @@ class IndexType(Strict):
         return {key: value for key, value in self.model_dump(mode="json").items() if key in self.SEARCH}
 
     def check(self, dimension: int) -> None:
-        """Refuse vectors of a dimension that the type cannot hold."""
+        """Refuse vectors of a dimension that the type cannot hold, by an EncoreError."""
 
 
 class Hnsw(IndexType):
@@ -64,11 +64,7 @@ class IvfPq(IndexType):
         return self
 
     def check(self, dimension: int) -> None:
-        """Refuse parts of unequal size.
-
-        Raises:
-            EncoreError: ``m`` does not divide the dimension.
-        """
+        """Refuse parts of unequal size: ``m`` must divide the dimension."""
         if dimension % self.m:
             raise EncoreError(
                 f"index type ivfpq: m={self.m} does not divide the {dimension} dimensions of the vectors; "

@@ -1,4 +1,4 @@
-"""Users' files, line by line: in bounded memory, and every error with file and line.
+"""Users' files, line by line: in bounded memory, and every fault an EncoreError with file and line.
 
 What is read past: a UTF-8 byte order mark, ``CR LF`` at a line's end, and blank lines at the end of records. What is
 refused: other encodings, a line that is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage
@@ -26,11 +26,7 @@ LONGEST = 32 * 2**20  # bytes of a line; the longest of MS MARCO's documents has
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text, plain or packed, without their ends. One at a time is held.
-
-    Raises:
-        EncoreError: as the module says.
-    """
+    """Numbered lines of a text, plain or packed, without their ends. One at a time is held."""
     number = 0
     try:
         with opened(path) as file:
@@ -43,11 +39,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are records, without characters that an editor would not show, or blank lines at the end.
-
-    Raises:
-        EncoreError: as the module says.
-    """
+    """Numbered lines that are records, without characters that an editor would not show, or blank lines at the end."""
     blank = None  # the first of the blank lines since the last record
     for number, line in numbered_lines(path):
         if not line.strip(" \t"):
@@ -68,11 +60,7 @@ def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Numbered rows of a file of JSON lines, each an object.
-
-    Raises:
-        EncoreError: as the module says, or a line is not a JSON object.
-    """
+    """Numbered rows of a file of JSON lines, each an object; what is none is refused."""
     for number, line in numbered_records(path):
         try:
             row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
