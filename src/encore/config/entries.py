@@ -96,12 +96,9 @@ class Backbone(Strict):
 
     @model_validator(mode="after")
     def _give_each_start_and_architecture_what_it_needs(self) -> "Backbone":
-        if self.checkpoint is not None and self.start != "checkpoint":
-            raise ValueError(
-                f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
-            )
-        if self.lineage is not None and self.start != "lineage":
-            raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
+        for name in ("checkpoint", "lineage"):
+            if getattr(self, name) is not None and self.start != name:
+                raise ValueError(f"`start: {self.start}` reads no `{name}:`; leave it out, or write `start: {name}`")
         if self.revision and self.checkpoint is None:
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
         if self.sha256 and self.checkpoint is None:
