@@ -128,11 +128,7 @@ def _refuse_repetitions(node: yaml.MappingNode, name: str) -> None:
 
 
 def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> None:
-    """Refuse what cannot be part of a folder's name, a target or a lineage.
-
-    Raises:
-        EncoreError: it is such a name.
-    """
+    """Refuse, by an EncoreError, a name that cannot be part of a folder's, a target's or a lineage's."""
     if not isinstance(name, str) or not form.fullmatch(name):
         letters = "A-Z, a-z" if form is DATASET else "a-z"
         raise EncoreError(

@@ -270,18 +270,14 @@ def whole_id(part: str) -> str:
 
 
 def check_columns(names: Sequence[str], kind: str) -> None:
-    """Refuse ids that a column of TREC's runs cannot hold; ``kind`` says in the message what they are.
-
-    Raises:
-        EncoreError: one is empty or has blanks.
-    """
+    """Refuse as ``checked_column`` ids that a column of TREC's runs cannot hold."""
     if " ".join(names).split() != list(names):
         for name in names:
             checked_column(name, kind)
 
 
 def checked_column(name: str, kind: str) -> str:
-    """An id or tag that a column of a run can hold; ``kind`` says in the message what it is."""
+    """An id or tag that a column of a run can hold; ``kind`` says what it is in the EncoreError about another."""
     if name.split() != [name]:
         raise EncoreError(
             f"{kind} {name!r} is empty or has blanks, which TREC's columns cannot hold; rename it in the collection"

@@ -110,11 +110,7 @@ def appearing(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say in one line that a file cannot be written.
-
-    Raises:
-        EncoreError: it cannot be.
-    """
+    """Say in one line, as an EncoreError, that a file cannot be written."""
     try:
         yield
     except EncoreError:

@@ -96,11 +96,7 @@ def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
 
 
 def _part(path: Path, name: str) -> Part:
-    """A file, as its first row says.
-
-    Raises:
-        EncoreError: it is not understood.
-    """
+    """A file, as its first row says; one that is not understood is refused."""
     form = form_of(path)
     if form is None:
         raise EncoreError(f"{path} is empty, or its form is not known; convert or remove it")
