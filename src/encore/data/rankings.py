@@ -47,8 +47,6 @@ def rank(documents: Sequence[str], scores: ArrayLike, depth: int | None = None) 
         raise EncoreError(f"the score of document {where} {NOT_FINITE}")
     if len(set(documents)) < len(documents):
         raise EncoreError(REPEATED)
-    if _in_order(documents, rounded):
-        return Ranking(list(documents[:depth]), rounded[:depth])
     pairs = sorted(zip(rounded.tolist(), documents, strict=True), reverse=True)[:depth]
     values = np.array([score for score, _ in pairs], dtype=np.float32)
     return Ranking([document for _, document in pairs], values)
@@ -293,15 +291,6 @@ def _float32(scores: ArrayLike) -> NDArray[np.float32]:
 def _empty(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     shape = (len(lengths), int(lengths.max(initial=0)))
     return np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
-
-
-def _in_order(documents: Sequence[str], scores: NDArray[np.float32]) -> bool:
-    """True if a ranking is in the order of ``rank``, as most are."""
-    falls = scores[:-1] > scores[1:]
-    return all(
-        scores[place] == scores[place + 1] and documents[place] > documents[place + 1]
-        for place in np.flatnonzero(~falls).tolist()
-    )
 
 
 def _lines_in_order(of_query: NDArray[np.int64], scores: NDArray[np.float32], rows: NDArray[np.int32]) -> bool:
