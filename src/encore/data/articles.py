@@ -7,7 +7,7 @@ articles can be packed by several processes: gzip with a member for each batch o
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,13 +43,11 @@ def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
     Raises:
         EncoreError: an id occurs twice, or a link leads to an article or a section that does not exist.
     """
-    path.unlink(missing_ok=True)
-    rows = iter(articles)
-    first = next(rows, None)
-    if first is None:
-        return {}
     counts = Counter(dict.fromkeys(COUNTED, 0))
-    write_jsonl(path, _checked(chain([first], rows), counts))
+    write_jsonl(path, _checked(articles, counts))
+    if not counts["articles"]:
+        path.unlink()
+        return {}
     return dict(counts)
 
 
