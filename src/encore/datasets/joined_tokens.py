@@ -16,7 +16,7 @@ from encore.data.collection import LANGUAGE, Collection
 from encore.data.tokens import TokenStore, unknown_shares
 from encore.datasets.concat import named_parts
 from encore.errors import EncoreError
-from encore.storage.files import open_text_writer, replacing, sha256, write_array
+from encore.storage.files import replacing, sha256, write_array, write_text
 
 SEQUENCES = ("passages", "queries", "sentences", "titles")
 UNJOINED = ("passages", "queries")  # a joined collection has articles alone
@@ -42,8 +42,7 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     vocabulary.copy_tokenizer(stores[0] / "tokenizer", folder / "tokenizer")
     parts = [TokenStore(store) for store in stores]
     for name in UNJOINED:
-        with open_text_writer(folder / f"{name}.names.txt"):
-            pass
+        write_text(folder / f"{name}.names.txt", "")
     if all((store / LANGUAGE).is_file() for store in stores):
         shutil.copyfile(stores[0] / LANGUAGE, folder / LANGUAGE)
     counts = {f"tokens_in_{name}": _join_sequences(folder, name, parts) for name in SEQUENCES}

@@ -30,9 +30,7 @@ class ReqaFields(FormFields):
     def _name_the_splits(cls, given: Any) -> Any:
         if not isinstance(given, dict) or "splits" in given:
             return given
-        default = cls.model_fields
-        ratios = given.get("ratios", default["ratios"].default)
-        draws = given.get("draws", default["draws"].default)
+        ratios, draws = (given.get(name, cls.model_fields[name].default) for name in ("ratios", "draws"))
         if not isinstance(ratios, list | tuple) or not isinstance(draws, int):  # their own checks say what is wrong
             return {**given, "splits": {}}
         return {**given, "splits": _splits([cls.draw(ratio, draw) for draw in range(draws) for ratio in ratios])}
