@@ -57,8 +57,8 @@ class Dataset:
         return found
 
 
-class Datasets:
-    """Every dataset of a run, as its scale has it."""
+class Datasets(dict[str, Dataset]):
+    """Every dataset of a run by its own name, as its scale has it."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
         """
@@ -75,16 +75,7 @@ class Datasets:
                 own[name] = read_dataset(value)
         root = config.execution.data_root
         entries = {name: fields.placed(root) for name, fields in {**catalogue.datasets, **own}.items()}
-        self._datasets = {name: Dataset(name, fields, self) for name, fields in _inheriting(entries).items()}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._datasets)
-
-    def __len__(self) -> int:
-        return len(self._datasets)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._datasets
+        super().__init__({name: Dataset(name, fields, self) for name, fields in _inheriting(entries).items()})
 
     def own(self, name: str) -> Dataset:
         """A dataset by its own name, whether or not another one replaces it at this scale.
@@ -94,7 +85,7 @@ class Datasets:
         """
         if name not in self:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self)}")
-        return self._datasets[name]
+        return self[name]
 
     def named(self, name: str) -> Dataset:
         """The dataset that has a name at this scale: the one that replaces it, or itself.
@@ -107,7 +98,7 @@ class Datasets:
             raise EncoreError(
                 f"unknown dataset {replacement!r}; add it to the run's `datasets:`{nearest(replacement, self)}"
             )
-        return self._datasets[replacement]
+        return self[replacement]
 
     def absence(self, name: str, split: str | None = None) -> str | None:
         """Reason why a dataset, or its split, is unavailable at this scale, or None.
@@ -118,7 +109,7 @@ class Datasets:
         if name in scale.absent:
             return scale.absent[name]
         named = {*scale.datasets, *scale.datasets.values(), *self._config.datasets}
-        if scale.datasets and name not in named and name in self and not self._datasets[name].fields.embedded:
+        if scale.datasets and name not in named and name in self and not self[name].fields.embedded:
             return NOT_REPLACED
         if split is None:
             return None

@@ -82,7 +82,8 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs |= {"negatives": sampled} if sampled else {}
         inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
         inputs |= {"clusterer": plan.model(lineage.parent, seed)} if step.clusters else {}
-    standing = {name for name in ADDED & type(step).model_fields.keys() if getattr(step, name) == _default(step, name)}
+    known = type(step).model_fields
+    standing = {name for name in ADDED & known.keys() if getattr(step, name) == known[name].get_default()}
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
@@ -91,10 +92,6 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
         spec["index"] = vectors[0].owner
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
-
-
-def _default(step: Step, name: str) -> Any:
-    return type(step).model_fields[name].get_default()
 
 
 def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
