@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -160,15 +160,11 @@ def refuse_endless_records() -> None:
 def _inside(folder: Path) -> Iterator[None]:
     """Work in a folder whose ``results`` is that one, as manifests name their inputs, and whose ``config`` is ours."""
     own = folder / "results"
-    before, links = Path.cwd(), {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}
     with TemporaryDirectory() as place:
-        for name, target in links.items():
+        for name, target in {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}.items():
             (Path(place) / name).symlink_to(target.resolve())
-        os.chdir(place)
-        try:
+        with chdir(place):
             yield
-        finally:
-            os.chdir(before)
 
 
 def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
