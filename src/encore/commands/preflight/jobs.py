@@ -46,11 +46,6 @@ class Needed:
     notes: tuple[str, ...] = ()
 
     @property
-    def computes(self) -> bool:
-        """True if it runs a model, on a GPU if the machine has one."""
-        return "flops" in self.amounts
-
-    @property
     def operations(self) -> float:
         """Floating-point operations that a GPU does: a model's, and those of exact search."""
         products = self.amounts.get("products", 0.0) if self.rule == "search" else 0.0
@@ -154,8 +149,10 @@ class Requests:
     def memory_mb(self, made: Artifact, least: int) -> int:
         """MB of memory for the job that makes an artifact, in steps of 100 above ``least``."""
         job = self._job(made)
-        process = costs.memory(made.stage, job.amounts) + (CUDA if job.computes else 0.0) if job else 0.0
-        estimated = SPARE_MEMORY * job.processes * process / 1e6 if job else 0.0
+        estimated = 0.0
+        if job:
+            cuda = CUDA if "flops" in job.amounts else 0.0  # of a model, on a GPU if the machine has one
+            estimated = SPARE_MEMORY * job.processes * (costs.memory(made.stage, job.amounts) + cuda) / 1e6
         return least if estimated <= least else 100 * ceil(estimated / 100)
 
     def minutes(self, made: Artifact, least: int) -> int:
