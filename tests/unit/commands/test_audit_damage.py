@@ -179,7 +179,9 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         rng = random.Random(seed)
         damage(rng.choice(files), rng)
         report = AuditReport()
-        recompute.recompute_products(SimpleNamespace(catalogue=None), report)  # type: ignore[arg-type]
+        plan = SimpleNamespace(catalogue=None)
+        recompute.remake_products(plan.catalogue, report)
+        recompute.recompute_report(plan, report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])
         assert {finding.place for finding in report.findings} <= {str(REPORT)}
         found += bool(report.findings)
@@ -217,7 +219,8 @@ def test_findings_are_printed_before_anything_is_made_again(
         raise ZeroDivisionError
 
     monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)
-    monkeypatch.setattr(recompute, "recompute_products", crash)
+    monkeypatch.setattr(results, "catalogue", None, raising=False)
+    monkeypatch.setattr(recompute, "remake_products", crash)
     tamper(f"{B.folder}/file")
     with pytest.raises(ZeroDivisionError):
         audit_command.answer(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False, tables=(), root=None))  # type: ignore[arg-type]

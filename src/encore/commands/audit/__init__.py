@@ -30,7 +30,7 @@ def answer(arguments: argparse.Namespace) -> int:
         EncoreError: the folder has no results, or is to be pruned; or a root is to be compared with some tables.
     """
     from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
-    from encore.commands.audit.recompute import recompute_products, remake_products
+    from encore.commands.audit.recompute import recompute_report, remake_products
     from encore.commands.plan import plan_of
     from encore.errors import EncoreError
     from encore.storage.root import compare_root
@@ -50,10 +50,9 @@ def answer(arguments: argparse.Namespace) -> int:
         plan, this = plan_of(arguments), called(arguments.config)
         report = audit(plan, this, arguments.tables)
         report.print_new()  # before anything else is tried
-        if arguments.tables:
-            remake_products(plan.catalogue, report)
-        else:
-            recompute_products(plan, report)
+        remake_products(plan.catalogue, report)
+        if not arguments.tables:
+            recompute_report(plan, report)
         report.print_new()
         if arguments.prune:
             print(report.not_audited, end="\n" * bool(report.not_audited))

@@ -33,12 +33,6 @@ PICTURES = (".png", ".svg")
 KEYS = ("id", "label", "setting", "column", "panel")  # columns of a CSV that tell whose a line is
 
 
-def recompute_products(plan: Plan, report: AuditReport) -> None:
-    """Add to an audit's report what tables, figures, claims and the page show that does not come out again."""
-    remake_products(plan.catalogue, report)
-    recompute_report(plan, report)
-
-
 def recompute_report(plan: Plan, report: AuditReport) -> None:
     """Add what the page shows that is not what the plan says."""
     if not _is_in_order(REPORT, report):
