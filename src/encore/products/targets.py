@@ -88,13 +88,11 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
         lineage = plan.resolve.lineage(own)
         if plan.resolve.scorer(lineage) != "vector" and index is None:
             return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
-    datasets = [
-        dataset for dataset in plan.resolve.datasets.in_use() if not plan.resolve.dataset(dataset).fields.zero_shot
-    ]
+    datasets = {dataset: plan.resolve.dataset(dataset).fields for dataset in plan.resolve.datasets.in_use()}
+    splits_of = {dataset: fields.splits for dataset, fields in datasets.items() if not fields.zero_shot}
     found = []
     for seed in plan.config.seeds:
-        for dataset in datasets:
-            splits = plan.resolve.dataset(dataset).fields.splits
+        for dataset, splits in splits_of.items():
             reported = dict.fromkeys(
                 split.topics or key
                 for key, split in splits.items()

@@ -140,9 +140,9 @@ def judge_control_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement | 
     Raises:
         EncoreError: as ``judge_on_runs``.
     """
-    return (
-        judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
-    )
+    if not claim.control:
+        return None
+    return judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs)
 
 
 def _tested(tests: Sequence[entries.AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from encore.products.claims.verdict import AGREE
+from encore.products.tables.aligned_text import plain
 
 Lines = Sequence[Sequence[str]]
 
@@ -74,12 +75,9 @@ def _page(about: str, columns: dict[str, str], header: Iterable[str], lines: Lin
     for paper in dict.fromkeys(entry["paper"] for entry in entries):
         own = [entry for entry in entries if entry["paper"] == paper]
         counts = Counter(entry["verdict"] for entry in own)
-        rows = [
-            list(columns.values()),
-            ["---"] * len(columns),
-            *([_shown(name, each) for name in columns] for each in own),
-        ]
-        text += f"\n## {paper}\n\n{', '.join(f'{verdict}: {count}' for verdict, count in counts.items())}\n\n"
+        rows = [list(columns.values()), ["---"] * len(columns)]
+        rows += [[_shown(name, each) for name in columns] for each in own]
+        text += f"\n## {paper}\n\n{counted(counts)}\n\n"
         text += "".join("| " + " | ".join(row) + " |\n" for row in rows)
     return text
 
@@ -97,7 +95,7 @@ def _shown(name: str, entry: dict[str, str]) -> str:
         text = f"{'; '.join(found[:FEW])}; {len(found) - FEW} more"
     elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
         text = f"{float(text):.3g}"
-    return re.sub(r"([\\|*_<>`])", r"\\\1", text)
+    return plain(text)
 
 
 def counted(verdicts: Mapping[str, int]) -> str:

@@ -71,11 +71,8 @@ def plan_map(plan: Plan, figure: MapFigure) -> FigureContent:
         last = plan.resolve.step(lineage.steps[-1]) if lineage.steps else None
         if isinstance(last, FinetuneStep) and last.queries:
             trained.append(f"{label} on {last.queries:,}")
-    fields = {
-        "dataset": plan.resolve.dataset(figure.dataset).name,
-        "split": figure.split,
-        "perplexity": figure.perplexity,
-    }
+    fields = {"dataset": plan.resolve.dataset(figure.dataset).name}
+    fields |= figure.model_dump(include={"split", "perplexity"})
     return FigureContent(rows, fields, [*([f"Training queries: {'; '.join(trained)}."] if trained else []), *notes])
 
 

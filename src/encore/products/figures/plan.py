@@ -69,11 +69,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
         content = KINDS[entry.kind].plan(plan, entry)
     read = [plan.made[folder] for row in content.rows for folder in row["reads"]]
     notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
-    about = {
-        "title": entry.title,
-        "kind": entry.model_dump()["kind"],
-        "paper": paper_of(name),
-    }
+    about = {"title": entry.title, "kind": entry.model_dump()["kind"], "paper": paper_of(name)}
     fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}
 

@@ -82,7 +82,7 @@ def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
 
 def _printed(name: str, table: Table) -> dict[str, Any]:
     """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
-    kept = {"id", "label", "setting", "reported_only"}
+    kept, shown = {"id", "label", "setting", "reported_only"}, {"id", "label", "hidden", "mean_of", "reported_scale"}
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0],
@@ -94,9 +94,7 @@ def _printed(name: str, table: Table) -> dict[str, Any]:
             for row in table.rows
         ],
         "columns": [
-            {"id": column.id, "label": column.label, "hidden": column.hidden, "source": column.source}
-            | {"mean_of": column.mean_of, "reported_scale": column.reported_scale}
-            | ({"gain": column.gain.model_dump()} if column.gain else {})
+            {"source": column.source} | column.model_dump(include=shown | ({"gain"} if column.gain else set()))
             for column in table.columns
         ],
         "notes": table.notes,

@@ -122,13 +122,8 @@ def read_tables(site: ReportSlice) -> list[ShownTable]:
 
 def count_printed(tables: Iterable[ShownTable]) -> PrintedCount:
     """Count what the papers print in the shown cells of tables that have a file of printed numbers."""
-    cells = [
-        row.cells[column.id]
-        for shown in tables
-        if shown.reported
-        for row in shown.table.rows
-        for column in shown.table.shown()
-    ]
+    counted = [shown.table for shown in tables if shown.reported]
+    cells = [row.cells[column.id] for table in counted for row in table.rows for column in table.shown()]
     printed = [cell.printed for cell in cells if cell.printed]
     numbers = sum(each.value is not None for each in printed)
     return PrintedCount(len(cells), numbers, len(printed) - numbers)

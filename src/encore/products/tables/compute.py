@@ -134,9 +134,8 @@ def _cell(
     rank: int | None,
 ) -> Cell:
     ours = _ours(place, found, comparisons, rank) if found and found.means else None
-    theirs = (
-        _printed(place, printed, comparisons, exact_mean(found.means) if ours and found else None) if printed else None
-    )
+    mean = exact_mean(found.means) if found and found.means else None
+    theirs = _printed(place, printed, comparisons, mean) if printed else None
     against = _decisive(place, comparisons)
     verdict = _verdict(place, found, against)
     detectable = rounded(detectable_gain(against)) if against else None

@@ -14,21 +14,11 @@ from encore.products.tables.sources.base import lineage_of
 
 def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
-    return list(
-        dict.fromkeys(
-            [
-                *_copied(rows),
-                *_released(plan, rows, cells),
-                *_absent(plan, cells),
-                *_empty(cells),
-                *_beyond_runs(plan, cells),
-                *_at_an_edge(plan, cells),
-                *plan.resolve.datasets.notes_behind(
-                    plan.made[read.folder] for cell in cells for read in cell.request.reads
-                ),
-            ]
-        )
-    )
+    read = (plan.made[read.folder] for cell in cells for read in cell.request.reads)
+    found = [*_copied(rows), *_released(plan, rows, cells), *_absent(plan, cells), *_empty(cells)]
+    found += [*_beyond_runs(plan, cells), *_at_an_edge(plan, cells)]
+    found += plan.resolve.datasets.notes_behind(read)
+    return list(dict.fromkeys(found))
 
 
 def _copied(rows: list[RowEntry]) -> Iterator[str]:

@@ -41,17 +41,12 @@ def row_plan(plan: Plan, row: entries.RowEntry, own: list[PlannedCell]) -> dict[
     """A row in the form of its table's slice."""
     requests = {cell.column.id: cell.request for cell in own}
     came = origin(plan, row, requests.values())
-    return (
-        row.model_dump(include=set(entries.RowFields.model_fields))
-        | ({"origin": came} if came != "run" else {})
-        | {
-            "system": _called(plan, row.system) if "{" not in row.system else row.system,
-            "cells": {
-                column: request.model_dump(exclude_unset=True) | {"system": _called(plan, request.system)}
-                for column, request in requests.items()
-            },
-        }
-    )
+    content = row.model_dump(include=set(entries.RowFields.model_fields)) | ({"origin": came} if came != "run" else {})
+    cells = {
+        column: request.model_dump(exclude_unset=True) | {"system": _called(plan, request.system)}
+        for column, request in requests.items()
+    }
+    return content | {"system": row.system if "{" in row.system else _called(plan, row.system), "cells": cells}
 
 
 def origin(plan: Plan, row: entries.RowEntry, requests: Iterable[CellRequest]) -> Origin:
