@@ -147,14 +147,12 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -
         EncoreError: it names an unknown one.
     """
     wanted = plan.config.claims
-    for name in wanted if wanted != "all" else ():
+    if wanted == "all":
+        return {name: each for name, each in claims.items() if each[0] != entries.REAL}
+    for name in wanted:
         if name not in claims:
             raise EncoreError(plan.config.at(f"claims: there is no claim {name!r}{nearest(name, claims)}"))
-    return {
-        name: (paper, claim)
-        for name, (paper, claim) in claims.items()
-        if (paper != entries.REAL if wanted == "all" else name in wanted)
-    }
+    return {name: each for name, each in claims.items() if name in wanted}
 
 
 def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:

@@ -83,13 +83,9 @@ def _bearing(
         return _alike(test, tables, values)
     known = [(contrast, apart) for contrast in found if (apart := printed_difference(contrast, values)) is not None]
     failed = [contrast for contrast, apart in known if not _holds(contrast, apart, marks)]
-    return Bearing(
-        len(known) - len(failed),
-        test.needed(len(known)),
-        len(known),
-        tuple(dict.fromkeys(map(str, failed))),
-        min((apart for _, apart in known), key=abs, default=None),
-    )
+    exceptions = tuple(dict.fromkeys(map(str, failed)))
+    smallest = min((apart for _, apart in known), key=abs, default=None)
+    return Bearing(len(known) - len(failed), test.needed(len(known)), len(known), exceptions, smallest)
 
 
 def _holds(contrast: Contrast, apart: float, marks: Marks) -> bool:
@@ -116,10 +112,5 @@ def _alike(test: AlikeTest, tables: Tables, values: PrintedValues) -> Bearing:
         if all(len(numbers) == len(test.rows) for numbers in known):
             taus[column] = tau(*known)
     failed = tuple(f"{test.about} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= test.tau)
-    return Bearing(
-        len(taus) - len(failed),
-        len(taus),
-        len(taus),
-        failed,
-        min((found - test.tau for found in taus.values()), key=abs, default=None),
-    )
+    smallest = min((found - test.tau for found in taus.values()), key=abs, default=None)
+    return Bearing(len(taus) - len(failed), len(taus), len(taus), failed, smallest)

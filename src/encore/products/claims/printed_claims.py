@@ -132,14 +132,9 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
         premise = printed.judge_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
         copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(own.cells))))
         chance = number(chance_on_print(claim.tests, tables, catalogue))
-        lines.append(
-            [
-                *(name, paper, claim.place, claim.says),
-                *_judgement(own),
-                *(chance, str(len(own.cells)), " ".join(shared), " ".join(same), premise, "; ".join(copied)),
-                *_shown(claim, tables, values, power),
-            ]
-        )
+        about = [chance, str(len(own.cells)), " ".join(shared), " ".join(same), premise, "; ".join(copied)]
+        shown = _shown(claim, tables, values, power)
+        lines.append([name, paper, claim.place, claim.says, *_judgement(own), *about, *shown])
     return lines
 
 

@@ -271,10 +271,7 @@ def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
         return text
     text += " Below: where a mean curve last falls to the other one, straight between points over the logarithm; > is"
     text += " still ahead at the end, < nowhere ahead."
-    sure = len(seeds) >= ENOUGH_SEEDS
-    text += (
-        " Bars and brackets: 95 % intervals over queries and seeds."
-        if sure
-        else f" An interval needs {ENOUGH_SEEDS} seeds."
-    )
-    return " ".join([text, *sentences([ending.told() for ending in ended])])
+    intervals = "Bars and brackets: 95 % intervals over queries and seeds."
+    if len(seeds) < ENOUGH_SEEDS:
+        intervals = f"An interval needs {ENOUGH_SEEDS} seeds."
+    return " ".join([text, intervals, *sentences([ending.told() for ending in ended])])
