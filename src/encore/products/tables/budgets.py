@@ -68,22 +68,15 @@ def off_budget(rows: Sequence[RowFlops]) -> list[OffBudget]:
     return list(found)
 
 
-def operations(folders: Sequence[str]) -> float:
-    """Floating-point operations of trainings, from their manifests.
+def spent_on(models: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+    """Floating-point operations of pre-training and of fine-tuning, from the manifests of each kind's models.
 
     Raises:
         EncoreError: a manifest is missing: the model was not trained yet, or was removed to free space.
     """
-    return math.fsum(manifest.read_results(folder)["flops"] for folder in folders)
-
-
-def spent_on(models: Mapping[str, Sequence[str]]) -> tuple[float, float]:
-    """Operations of pre-training and of fine-tuning, from the folders of each kind's models.
-
-    Raises:
-        EncoreError: as ``operations`` does.
-    """
-    return operations(models["pretrain"]), operations(models["finetune"])
+    kinds = models["pretrain"], models["finetune"]
+    first, second = (math.fsum(manifest.read_results(folder)["flops"] for folder in folders) for folders in kinds)
+    return first, second
 
 
 def budget_notes(layout: Layout) -> Iterator[str]:
