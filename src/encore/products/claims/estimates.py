@@ -31,10 +31,6 @@ class WeightedValues:
     weight: float
     values: CellValues
 
-    def place(self, seed: int | None) -> int:
-        """The place of a seed among the values; what has no chance in it has one value for all seeds."""
-        return 0 if self.values.seeds == [None] else self.values.seeds.index(seed)
-
 
 Cells = Callable[[Address], Sequence[WeightedValues] | None]
 Printed = Callable[[Address], float | None]
@@ -116,7 +112,7 @@ def _variance(totals: Floats) -> float:
 
 def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
     """The weighted sum of the parts' means for each seed [seeds]."""
-    means = ([part.values.means[part.place(seed)] for seed in seeds or (None,)] for part in parts)
+    means = ([part.values.under(seed) for seed in seeds or (None,)] for part in parts)
     totals = sum(part.weight * np.array(own) for part, own in zip(parts, means, strict=True))
     return np.asarray(totals, dtype=np.float64)
 
@@ -136,7 +132,7 @@ def _by_queries(parts: Sequence[WeightedValues], seeds: Seeds) -> list[tuple[Flo
     for part in parts:
         measured = part.values.queries
         assert measured is not None
-        columns = [measured.scored[part.place(seed)].values for seed in seeds or (None,)]
+        columns = [measured.scored[part.values.place(seed)].values for seed in seeds or (None,)]
         own = part.weight * np.stack(columns, axis=1)
         key = tuple(measured.queries)
         before = sums[key][0] if key in sums else 0.0

@@ -16,8 +16,7 @@ from encore.products.claims.power import family_of
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.figures.inspected import INSPECTION, read_inspection
 from encore.products.record import Builder
-from encore.products.slices import Product, Shape
-from encore.products.slices import SlicePart as Entry
+from encore.products.slices import Product, Shape, SlicePart
 from encore.products.tables import reported
 from encore.products.tables.comparisons import UNTESTED
 from encore.products.tables.compute import cell_values
@@ -54,14 +53,14 @@ COLUMNS = {
 }
 
 
-class Claimed(Entry):
+class Claimed(SlicePart):
     """A claim and whose it is."""
 
     paper: str
     claim: Claim
 
 
-class FigurePoint(Entry):
+class FigurePoint(SlicePart):
     """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
 
     panel: str

@@ -15,7 +15,6 @@ from encore.evaluation.significance import clustered
 
 Floats = NDArray[np.float64]
 PLACES = 17  # where the lead is tested
-LEVEL = 0.95
 ENOUGH_SEEDS = 5
 OVER = {"passages": "passages", "queries": "training queries", "operations": "operations of fine-tuning"}
 CROSSOVER = "crossover"  # what lines of a figure's CSV about ends say under `what`
@@ -71,7 +70,7 @@ def with_interval(over: Floats, own: Floats, over_other: Floats, other: Floats, 
         np.concatenate([np.linspace(first, last, PLACES), *(e[(e > first) & (e < last)] for e in (x, theirs))])
     )
     ends = [
-        clustered(np.tensordot(ours, own, 1) - np.tensordot(others, other, 1), clusters).interval(LEVEL)
+        clustered(np.tensordot(ours, own, 1) - np.tensordot(others, other, 1), clusters).interval()
         for ours, others in zip(_weights(grid, x), _weights(grid, theirs), strict=True)
     ]
     low, high = (crossing(np.exp(grid), end, np.exp(grid), np.zeros(len(grid))) for end in np.array(ends).T)

@@ -43,9 +43,13 @@ class CellValues:
     ties: tuple[float, float] | None = None
     queries: CellScores | None = None
 
+    def place(self, seed: int | None) -> int:
+        """The place of a seed among the values; what has no chance in it has one value for all seeds."""
+        return 0 if self.seeds == [None] else self.seeds.index(seed)
+
     def under(self, seed: int | None) -> float:
-        """The value under a seed; the only one if it does not depend on a seed."""
-        return self.means[0 if self.seeds == [None] else self.seeds.index(seed)]
+        """The value under a seed."""
+        return self.means[self.place(seed)]
 
 
 class CellSource(ABC):
