@@ -90,7 +90,7 @@ class ClaimsSlice(Product):
         }
 
 
-def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
+def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
     """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts.
 
     Raises:
@@ -108,9 +108,9 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
         lines[name] = _line(name, each, judgement, control, claims.proxy_data, origin)
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
-    write_rows(path, COLUMNS, ordered)
-    write_text(path.with_suffix(".md"), pages.of_runs(COLUMNS, ordered))
-    return dict(Counter(verdicts))
+    write_rows(folder / f"{claims.name}.csv", COLUMNS, ordered)
+    write_text(folder / f"{claims.name}.md", pages.of_runs(COLUMNS, ordered))
+    return pages.counted(Counter(verdicts))
 
 
 def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
@@ -277,8 +277,4 @@ def _finite(value: float | None) -> str:
     return number(value if value is not None and math.isfinite(value) else None)
 
 
-def _build(folder: Path, claims: ClaimsSlice, products: Path) -> str:
-    return pages.counted(write_run_claims(folder / f"{claims.name}.csv", claims))
-
-
-BUILDER = Builder(ClaimsSlice.model_validate, _build)
+BUILDER = Builder(ClaimsSlice.model_validate, write_run_claims)

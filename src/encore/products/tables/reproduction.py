@@ -69,15 +69,16 @@ class ReproductionSlice(Layout):
         return []
 
 
-def write_reproduction(path: Path, layout: Layout) -> int:
-    """Write a line for each released run, column that shares it and seed; gives how many.
+def write_reproduction(folder: Path, layout: Layout, _: Path) -> str:
+    """Write a line for each released run, column that shares it and seed.
 
     Raises:
         EncoreError: a released run is damaged, or answers none of the queries.
     """
+    path = folder / f"{layout.name}.{REPRODUCTION}"
     lines = [line for one in layout.references for line in _lines(layout, one)]
     write_rows(path, COLUMNS, lines)
-    return len(lines)
+    return f"table {layout.name}: {len(lines)} lines in {path}"
 
 
 def reproduction_notes(path: Path, layout: Layout) -> list[str]:
@@ -200,9 +201,4 @@ def _mean(lines: list[dict[str, str]], name: str) -> str:
     return f"{exact_mean(values):.3f}".replace("-", "−") if values else "unknown"
 
 
-def _build(folder: Path, layout: ReproductionSlice, products: Path) -> str:
-    path = folder / f"{layout.name}.{REPRODUCTION}"
-    return f"table {layout.name}: {write_reproduction(path, layout)} lines in {path}"
-
-
-BUILDER = Builder(ReproductionSlice.model_validate, _build)
+BUILDER = Builder(ReproductionSlice.model_validate, write_reproduction)

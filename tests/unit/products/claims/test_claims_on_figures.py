@@ -162,9 +162,8 @@ def judged(tmp_path, claim, points, *, proxy_data=False):
     }
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim}}, "shapes": {"q/f": shape}}
     content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": proxy_data}
-    run_claims.write_run_claims(
-        tmp_path / "claims.csv", run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
-    )
+    given = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
+    run_claims.write_run_claims(tmp_path, given, tmp_path)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     return line
@@ -249,7 +248,7 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
     content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": False}
     given = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert set(given.reads().values()) == {("inspection.json",)}
-    run_claims.write_run_claims(tmp_path / "claims.csv", given)
+    run_claims.write_run_claims(tmp_path, given, tmp_path)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     assert (line["verdict"], line["inequalities"], line["seeds"]) == ("reproduced", "2", "5")

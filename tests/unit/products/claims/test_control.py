@@ -182,7 +182,7 @@ def test_both_verdicts_are_written(tmp_path, monkeypatch):
     )
     here = runs({"a": 0.9, "control": 0.2})
     monkeypatch.setattr(run_claims, "_cells", lambda tables: here.cells)
-    run_claims.write_run_claims(tmp_path / "claims.csv", given)
+    run_claims.write_run_claims(tmp_path, given, tmp_path)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         lines = {line["id"]: line for line in csv.DictReader(file)}
     assert (lines["C1"]["verdict"], lines["C1"]["survives_control"]) == ("holds here", "holds here")

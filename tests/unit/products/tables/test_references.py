@@ -253,8 +253,8 @@ def test_a_run_of_other_queries_is_refused_by_name(tmp_path: Path) -> None:
     content["references"][0]["run"] = str(other)
     layout = reproduction.ReproductionSlice.model_validate(content)
     with pytest.raises(EncoreError, match=r"other.trec and .*run-base0: the two runs answer no query in common"):
-        reproduction.write_reproduction(tmp_path / "x.csv", layout)
-    assert not (tmp_path / "x.csv").exists()
+        reproduction.write_reproduction(tmp_path, layout, tmp_path)
+    assert not (tmp_path / f"{layout.name}.reproduction.csv").exists()
 
 
 def _is_number(text: str) -> bool:
