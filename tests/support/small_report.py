@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.evaluation.latency.timing import Stage
-from encore.evaluation.latency.timing import describe as describe_stages
+from encore.evaluation.latency.timing import Stage, summary
 from encore.products.record import make_product
 from encore.products.report.page import PAGE
 from encore.products.report.plan import templates_digest
@@ -90,7 +89,8 @@ def measured() -> Path:
     machine = {"processor": "A Processor", "gpu": None, "threads": 1, "load": 0.5}
     index = {"bytes": 3 * 2**20, "bytes_per_passage": 12.5, "passages": 7}
     total = {"median_ms": 1234.5}
-    record = {"stages": describe_stages(stages), "total": total, "queries": 3, "hardware": machine, "index": index}
+    recorded = [{"stage": each.name, "how": each.how, **summary(each.times)} for each in stages]
+    record = {"stages": recorded, "total": total, "queries": 3, "hardware": machine, "index": index}
     folder = Path("results/latency/bm25-55555555/small.test-66666666")
     write_json(folder / "latency.json", record)
     return artifact(folder, "measure_latency", {}, {}, [])
