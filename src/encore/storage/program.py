@@ -115,19 +115,26 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 sys.excepthook = _uncaught
 
 
-def spec_file(text: str) -> dict[str, Any]:
-    """The type of ``--spec`` where it is a file: the spec of what is made, as the plan wrote it."""
+def json_object(text: str) -> dict[str, Any]:
+    """A JSON object on the command line."""
     try:
-        value = json.loads(Path(text).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EncoreError(
-            f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
-        ) from error
+        value = json.loads(text)
     except ValueError as error:
         raise EncoreError(f"--spec is not JSON ({error})") from error
     if not isinstance(value, dict):
         raise EncoreError("--spec must be a JSON object")
     return value
+
+
+def spec_file(text: str) -> dict[str, Any]:
+    """The type of ``--spec`` where it is a file: the spec of what is made, as the plan wrote it."""
+    try:
+        written = Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise EncoreError(
+            f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
+        ) from error
+    return json_object(written)
 
 
 def positive(text: str) -> int:
