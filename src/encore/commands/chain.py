@@ -107,13 +107,11 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
     name = table_named(plan, table)
     content = table_plan(plan, name)
     columns = [each for each in _with_unseen(content["columns"]) if column in (each["id"], each["label"])]
-    if not columns:
-        known = [each[key] for each in content["columns"] for key in ("id", "label")]
-        raise EncoreError(f"table {name!r} has no column {column!r}{nearest(column, known)}")
     rows = [each for each in content["rows"] if row.lower() in (each["id"].lower(), each["label"].lower())]
-    if not rows:
-        known = [each[key] for each in content["rows"] for key in ("id", "label")]
-        raise EncoreError(f"table {name!r} has no row {row!r}{nearest(row, known)}")
+    for kind, wanted, found in (("column", column, columns), ("row", row, rows)):
+        if not found:
+            known = [each[key] for each in content[f"{kind}s"] for key in ("id", "label")]
+            raise EncoreError(f"table {name!r} has no {kind} {wanted!r}{nearest(wanted, known)}")
     chosen = [each for each in rows if setting in (None, each["setting"])]
     if not chosen:
         settings = ", ".join(repr(each["setting"]) for each in rows)
@@ -263,10 +261,6 @@ def _parameters(artifact: Artifact) -> str:
 def _how(run: dict[str, Any]) -> str:
     """The environment and the cost of a job, from its ``run.json``."""
     packages = ", ".join(f"{name} {version}" for name, version in run.get("packages", {}).items())
-    parts = [
-        f"commit {run.get('commit')}",
-        f"Python {run.get('python')} ({packages})",
-        f"on {run.get('device')}, {run.get('cores')} cores",
-        f"{run.get('seconds')} s, {run.get('peak_memory_mb')} MB",
-    ]
-    return "; ".join(parts)
+    where = f"commit {run.get('commit')}; Python {run.get('python')} ({packages})"
+    cost = f"{run.get('seconds')} s, {run.get('peak_memory_mb')} MB"
+    return f"{where}; on {run.get('device')}, {run.get('cores')} cores; {cost}"

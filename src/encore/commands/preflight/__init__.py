@@ -19,9 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=positive, default=1, help="models at work at once: their vectors and checkpoints need disk"
     )
     parser.add_argument(
-        "--fetch-check",
-        action="store_true",
-        help="ask each address of what is fetched for its headers",
+        "--fetch-check", action="store_true", help="ask each address of what is fetched for its headers"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -40,9 +40,7 @@ from encore.plan.published_counts import share_with_triples
 
 Amounts = dict[str, float]
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
-HITS = (
-    4e6  # of BM25's that are read together, and a Java process keeps in HEAP bytes: retrieval/lucene.py has these too
-)
+HITS = 4e6  # of BM25's that are read together, and a Java process keeps in HEAP bytes: as in retrieval/lucene.py
 HEAP = 2.0**30
 FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
 K_MEANS_SAMPLE = 256  # vectors that FAISS's k-means learns from at most, for each centroid

@@ -156,11 +156,11 @@ class Forecast:
             "gpu_memory_gb": self.total.gpu_memory / GB,
             "ram_gb": self.total.ram / GB,
         }
-        found = []
-        for name, value in reached.items():
-            limit = getattr(limits, name)
-            if limit is not None and value > limit:
-                found.append(f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed")
+        found = [
+            f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed"
+            for name, value in reached.items()
+            if (limit := getattr(limits, name)) is not None and value > limit
+        ]
         if self.missing and not self.machine.computes_in(self.precision):
             found.append(
                 f"numerics.precision: {self.machine.device} does not compute in {self.precision}; set `numerics: "

@@ -60,10 +60,8 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
         ]
         requested = [each for each in wanted if (each[0].row, str(each[0].settings), each[0].recipe) not in tried]
         if requested:
-            print(
-                f"{len(requested)} trials of {', '.join(dict.fromkeys(trial.row for trial, _ in requested))}",
-                flush=True,
-            )
+            rows = ", ".join(dict.fromkeys(trial.row for trial, _ in requested))
+            print(f"{len(requested)} trials of {rows}", flush=True)
             build(path, [artifact.manifest for _, artifact in requested])
             done = choose([*done, *(replace(trial, score=_score(artifact, grid)) for trial, artifact in requested)])
         elif not _extended(grid, values, done):
