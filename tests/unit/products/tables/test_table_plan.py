@@ -1,6 +1,7 @@
 """A table's slice of the plan: one run for each system, dataset and queries, names filled, and what is said below."""
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,7 @@ def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plain = table_plan(plan, "t")["notes"]
     substitute = plan.resolve.dataset("pydocs-stdlib").fields.model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
-    plan.resolve.dataset("pydocs-stdlib").fields = substitute
+    plan.resolve.datasets["pydocs-stdlib"] = replace(plan.resolve.dataset("pydocs-stdlib"), fields=substitute)
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])
     assert plan.collection("pydocs-stdlib") == make([ICT], [RR]).collection("pydocs-stdlib")
 
