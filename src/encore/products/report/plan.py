@@ -4,7 +4,6 @@ It shows what the configuration declares, and of the other tables of the catalog
 configuration makes them; it never requests another table.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +22,7 @@ from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_file
 from encore.storage.csv_rows import read_rows
-from encore.storage.files import canonical, full_digest, sha256
+from encore.storage.files import canonical, full_digest, readable_object, sha256
 from encore.storage.typed import called
 
 REPORT = "report"
@@ -73,11 +72,8 @@ def templates_digest() -> str:
 
 def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
     """True if the stored product was built from this slice; without one nothing is planned, which takes seconds."""
-    try:
-        record = json.loads(Path(f"{stem}.manifest.json").read_text())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and canonical(record.get("spec")) == canonical(planned())
+    record = readable_object(Path(f"{stem}.manifest.json"))
+    return bool(record) and canonical(record.get("spec")) == canonical(planned())
 
 
 def _printed(name: str, table: Table) -> dict[str, Any]:

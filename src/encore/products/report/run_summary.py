@@ -1,6 +1,5 @@
 """What was run: the data of the headline table, training steps, cost by stage, latencies and indexes."""
 
-import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Any
 
 from encore.products.report.records import ArtifactRecords, RecordedArtifact
 from encore.products.report.tables import ShownTable
-from encore.storage.files import canonical
+from encore.storage.files import canonical, readable_object
 
 LATENCY = "latency.json"
 TRAINED = ("pretrain", "finetune", "train_doc2query")
@@ -87,18 +86,11 @@ def summarise_run(records: ArtifactRecords) -> dict[str, list[Any]]:
             without_seed = canonical({key: value for key, value in each.spec.items() if key != "seed"})
             trained[each.stem, without_seed].append(each)
     by_stage = [JobGroup(kind, own) for kind, own in stages.items()]
+    timed = (each for each in artifacts if LATENCY in each.outputs)
     return {
         "collections": [each for each in artifacts if each.kind == "collection"],
         "trained": [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
         "stages": sorted(by_stage, key=lambda one: (-one.seconds, one.stage)),
-        "latencies": [(each, record) for each in artifacts if LATENCY in each.outputs and (record := _latency(each))],
+        "latencies": [(each, record) for each in timed if (record := readable_object(Path(each.folder, LATENCY)))],
         "indexes": [each for each in artifacts if each.stage in INDEXES],
     }
-
-
-def _latency(artifact: RecordedArtifact) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads((Path(artifact.folder) / LATENCY).read_text())
-    except (OSError, ValueError):
-        return {}
-    return record
