@@ -20,7 +20,7 @@ from encore.data.sentences import split
 from encore.datasets.mediawiki import markup
 from encore.datasets.mediawiki.dump import Page, StreamBlock, read_pages
 from encore.datasets.mediawiki.markup import PageText, Section
-from encore.datasets.mediawiki.titles import is_date, is_listing, normal, number, target
+from encore.datasets.mediawiki.titles import DATE, LISTING, normal, number, target
 
 _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
 # Sections that hold no prose of the article's own, with all below them.
@@ -89,7 +89,7 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
         extracted.redirects.append(number(to))
         return Outcome.REDIRECT, ""
     title = normal(page.title)
-    if is_listing(title):
+    if LISTING.match(title):
         return Outcome.LISTING, ""
     try:
         text = markup.read_markup(page.text)
@@ -102,7 +102,7 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
         return Outcome.EMPTY, ""
     extracted.ids.append(int(page.id))
     extracted.counts["paragraphs_with_markup"] += text.left_over
-    return Outcome.DATE if is_date(title) else Outcome.ARTICLE, line
+    return Outcome.DATE if DATE.fullmatch(title) else Outcome.ARTICLE, line
 
 
 def _row(page: Page, title: str, text: PageText) -> str:

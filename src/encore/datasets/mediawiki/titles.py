@@ -10,9 +10,11 @@ from hashlib import blake2b
 from urllib.parse import unquote
 
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
-_LISTING = re.compile(r"(?:Lists?|Index|Indexes|Outline) of .")
+# Lists, indexes and outlines: pages of links, without prose.
+LISTING = re.compile(r"(?:Lists?|Index|Indexes|Outline) of .")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(
+# Days, months, years, decades, centuries and millennia.
+DATE = re.compile(
     rf"{_MONTH}(?: \d{{1,2}}| \d{{3,4}})?|\d{{1,2}} {_MONTH}|(?:AD )?\d{{1,4}}s?(?: (?:AD|BC|BCE))?s?"
     r"|(?:Early |Mid-|Late )?\d{1,2}(?:st|nd|rd|th)(?: |-)(?:century|millennium)(?: (?:AD|BC|BCE))?"
 )
@@ -28,16 +30,6 @@ def normal(title: str) -> str:
     """A title's one spelling: single blanks, no underscores, no invisible marks, its first letter capital."""
     blank = " ".join(_UNSEEN.sub("", title).replace("_", " ").split()).removeprefix(":").strip()
     return blank[:1].upper() + blank[1:]
-
-
-def is_listing(title: str) -> bool:
-    """Lists, indexes and outlines: pages of links, without prose."""
-    return _LISTING.match(title) is not None
-
-
-def is_date(title: str) -> bool:
-    """Days, months, years, decades, centuries and millennia."""
-    return _DATE.fullmatch(title) is not None
 
 
 def number(text: str) -> int:
