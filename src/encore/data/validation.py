@@ -27,12 +27,8 @@ class Located:
         self.path = path
         self._rows, self._unit = rows, unit
         self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row come between
-        self._row = self._line = 0
-
-    @property
-    def given(self) -> int:
-        """How many rows were given."""
-        return self._row
+        self.given = 0  # rows so far
+        self._line = 0
 
     def place_of(self, row: int) -> str:
         """Of a row that was given, counted from 1."""
@@ -41,9 +37,9 @@ class Located:
 
     def __iter__(self) -> Iterator[Row]:
         for line, row in self._rows:
-            self._row += 1
+            self.given += 1
             if line != self._line + 1:
-                self._jumps.append((self._row, line))
+                self._jumps.append((self.given, line))
             self._line = line
             yield row
 
