@@ -170,8 +170,7 @@ class Costa(MaskedTexts[CostaFields]):
         """As for MLM, and the projector, the means of the spans and the similarities of the contrast."""
         texts, spans = batch["drawn"].shape
         width = encoder.config.hidden
-        layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]
-        projector = layers * flops.product(texts, width, width)
+        projector = flops.PRODUCTS[self.fields.projector] * flops.product(texts, width, width)
         means = texts * flops.product(spans, batch["ids"].shape[1], width)
         similarities = flops.product(texts, width, texts * (1 + spans))
         return super().flops(encoder, batch) + flops.TRAINING * (projector + means + similarities)
