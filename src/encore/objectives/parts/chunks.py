@@ -29,8 +29,6 @@ PIECES = 2**23  # of a block of texts, which takes about 1 GB while its words ar
 SECTIONS = 2**16  # that are packed at once
 SHORTEST = 2  # pieces of a text that is packed to a shorter length
 
-Pack = Callable[[list[int], int], Iterator[tuple[int, int]]]  # sizes of sentences, pieces of room -> bounds of texts
-
 
 class PackingFields(Strict):
     """Fields of the packing of single texts from articles."""
@@ -51,10 +49,13 @@ class Chunks:
     """The chunks of a collection, in its order; ``chunks[i]`` gives pieces without special tokens.
 
     A chunk never crosses a section and ends before the first sentence that does not fit. A sentence that alone is too
-    long is a chunk by itself, cut at its end.
+    long is a chunk by itself, cut at its end. An overfull chunk ends behind the sentence that does not fit, as the BoW
+    paper's released code packs.
     """
 
-    def __init__(self, sentences: Sequences, sections: np.ndarray, rooms: np.ndarray, short: float = 0.0) -> None:
+    def __init__(
+        self, sentences: Sequences, sections: np.ndarray, rooms: np.ndarray, short: float = 0.0, overfull: bool = False
+    ) -> None:
         """Pack.
 
         Args:
@@ -63,9 +64,9 @@ class Chunks:
             short: the share of chunks whose room is a random part of it, the same for every training.
         """
         self.sentences = sentences
-        self.rooms = rooms
+        self.rooms, self.overfull = rooms, overfull
         # Not their cached lengths, which would stay in the memory of each process: they may be hundreds of millions.
-        self.bounds, self.section = _bounds(np.diff(sentences.offsets), sections, rooms, self._pack(_targets(short)))
+        self.bounds, self.section = _bounds(np.diff(sentences.offsets), sections, rooms, _targets(short), overfull)
         self._first_of_section = np.searchsorted(self.section, np.arange(len(sections)))
 
     def __len__(self) -> int:
@@ -75,8 +76,10 @@ class Chunks:
         return np.concatenate(self.parts(chunk))[: self.rooms[self.section[chunk]]]
 
     def read(self, chunk: int, rng: np.random.Generator) -> np.ndarray:
-        """The pieces of a chunk for an example."""
-        return self[chunk]
+        """The pieces of a chunk for an example; of an overfull one a random part is cut off, drawn each time."""
+        pieces, room = np.concatenate(self.parts(chunk)), self.rooms[self.section[chunk]]
+        start = int(rng.integers(len(pieces) - room + 1)) if self.overfull and len(pieces) > room else 0
+        return pieces[start : start + room]
 
     def filled(self, first: int, last: int) -> np.ndarray:
         """The numbers of those sentences from ``first`` to before ``last`` that have a piece."""
@@ -113,22 +116,6 @@ class Chunks:
         """The chunks of a section; a section without text has none."""
         return range(*self._first_of_section[section : section + 2])
 
-    def _pack(self, target: Callable[[int], int]) -> Pack:
-        return lambda sizes, room: _fitting(sizes, room, target)
-
-
-class OverfullChunks(Chunks):
-    """Chunks that end behind the sentence that does not fit, as the BoW paper's released code packs."""
-
-    def read(self, chunk: int, rng: np.random.Generator) -> np.ndarray:
-        """The pieces of a chunk; of what does not fit a random part is cut off at either end, drawn each time."""
-        pieces, room = np.concatenate(self.parts(chunk)), self.rooms[self.section[chunk]]
-        start = int(rng.integers(len(pieces) - room + 1)) if len(pieces) > room else 0
-        return pieces[start : start + room]
-
-    def _pack(self, target: Callable[[int], int]) -> Pack:
-        return lambda sizes, room: _overfull(sizes, room, target)
-
 
 class ChunkBlock(NamedTuple):
     """Texts that are held at once."""
@@ -153,9 +140,6 @@ class Blocks:
         first, end = (int(bound) for bound in self._bounds[range(len(self))[number] :][:2])
         return ChunkBlock(number, first, [self._chunks[chunk] for chunk in self._usable[first:end].tolist()])
 
-    def __iter__(self) -> Iterator[ChunkBlock]:
-        return (self[number] for number in range(len(self)))
-
 
 def text_chunks(store: TokenStore, length: int, fields: PackingFields) -> tuple[Chunks, np.ndarray]:
     """Chunks for objectives on single texts, and which of them have at least ``min_tokens`` pieces.
@@ -170,8 +154,8 @@ def text_chunks(store: TokenStore, length: int, fields: PackingFields) -> tuple[
         source, bounds = store.passages, np.arange(len(store.passages) + 1)
     elif fields.packing != "section":
         bounds = store.sections[store.articles]
-    kind = OverfullChunks if fields.packing == "overfull" else Chunks
-    chunks = kind(source, bounds, np.full(len(bounds) - 1, length - 2), fields.short_texts)
+    rooms = np.full(len(bounds) - 1, length - 2)
+    chunks = Chunks(source, bounds, rooms, fields.short_texts, overfull=fields.packing == "overfull")
     usable = np.flatnonzero(chunks.lengths >= fields.min_tokens)
     if len(usable) == 0:
         raise EncoreError(
@@ -241,26 +225,15 @@ def title_rooms(store: TokenStore, length: int) -> np.ndarray:
     return np.where(lengths > 0, np.minimum(lengths + 1, max(length // 4, 2)), 0)
 
 
-def _fitting(sizes: list[int], room: int, target: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """Greedy: a chunk ends before the first sentence that does not fit; chunks without a piece are left out."""
+def _packed(sizes: list[int], room: int, target: Callable[[int], int], overfull: bool) -> Iterator[tuple[int, int]]:
+    """Greedy: a chunk ends before the first sentence that does not fit, or behind it; none is without a piece."""
     start, used, most = 0, 0, target(room)
     for sentence, size in enumerate(sizes):
-        if used and used + size > most:
-            yield start, sentence
-            start, used, most = sentence, 0, target(room)
+        if used + size > most and (used or overfull):
+            yield start, sentence + overfull
+            start, used, most = sentence + overfull, 0, target(room)
+            size = 0 if overfull else size
         used += size
-    if used:
-        yield start, len(sizes)
-
-
-def _overfull(sizes: list[int], room: int, target: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """A chunk ends behind the first sentence that does not fit; chunks without a piece are left out."""
-    start, used, most = 0, 0, target(room)
-    for end, size in enumerate(sizes, 1):
-        used += size
-        if used > most:
-            yield start, end
-            start, used, most = end, 0, target(room)
     if used:
         yield start, len(sizes)
 
@@ -273,13 +246,15 @@ def _targets(short: float) -> Callable[[int], int]:
     return lambda room: rng.randint(min(SHORTEST, room), room) if rng.random() < short else room
 
 
-def _bounds(lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray, pack: Pack) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(
+    lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray, target: Callable[[int], int], overfull: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Bounds [n, 2] in sentences and section [n] of each chunk; sections without text have none."""
     bounds, owners = array("q"), array("q")
     for part in range(0, len(sections) - 1, SECTIONS):
         ends = sections[part : part + SECTIONS + 1].tolist()
         for section, (first, last) in enumerate(pairwise(ends), part):
-            for start, end in pack(lengths[first:last].tolist(), int(rooms[section])):
+            for start, end in _packed(lengths[first:last].tolist(), int(rooms[section]), target, overfull):
                 bounds.extend((first + start, first + end))
                 owners.append(section)
     return np.array(bounds).reshape(-1, 2), np.array(owners)
