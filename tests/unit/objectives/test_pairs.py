@@ -249,8 +249,8 @@ def test_a_passage_without_a_title_is_one_segment() -> None:
 
 def test_the_tasks_of_the_mixture_share_one_packing(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    original = pairs.document_chunks
-    monkeypatch.setattr(pairs, "document_chunks", lambda *arguments: calls.append(1) or original(*arguments))
+    original = pairs.Chunks
+    monkeypatch.setattr(pairs, "Chunks", lambda *arguments: calls.append(1) or original(*arguments))
     objective = make("ict_bfs_wlp")
     assert len(calls) == 1
     assert all(task.passages is objective.passages for task in objective.tasks)

@@ -211,20 +211,6 @@ class Texts(Objective[F]):
         return flops.forward_in_parts(encoder.config, batch["ids"], mask)
 
 
-def document_chunks(store: TokenStore, length: int, titles: bool) -> Chunks:
-    """Chunks for the document tower: with titles, each leaves room for its article's title and a [SEP]."""
-    rooms = np.full(len(store.sections) - 1, length - 2)
-    if titles:
-        rooms -= np.repeat(title_rooms(store, length), np.diff(store.articles))
-    return Chunks(store.sentences, store.sections, rooms)
-
-
-def title_rooms(store: TokenStore, length: int) -> np.ndarray:
-    """Pieces that a title and its [SEP] take in a text of each article, [articles]: at most a quarter of the length."""
-    lengths = np.asarray(store.titles.lengths, dtype=np.int64)
-    return np.where(lengths > 0, np.minimum(lengths + 1, max(length // 4, 2)), 0)
-
-
 def _packed(sizes: list[int], room: int, target: Callable[[int], int], overfull: bool) -> Iterator[tuple[int, int]]:
     """Greedy: a chunk ends before the first sentence that does not fit, or behind it; none is without a piece."""
     start, used, most = 0, 0, target(room)

@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 from encore.models import flops
 from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
-from encore.objectives.parts.chunks import document_chunks, title_rooms
+from encore.objectives.parts.chunks import Chunks
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.training.randomness import number
@@ -43,15 +43,17 @@ class PairDocument(NamedTuple):
 class Passages:
     """The sections of a collection's articles and the passages that they are packed into.
 
+    With titles, each passage leaves room for its article's title and a [SEP]: at most a quarter of the length.
     Packing takes seconds on a large collection, so tasks that are trained together share these.
     """
 
     def __init__(self, store: TokenStore, length: int, titles: bool) -> None:
-        self.store, self.titles = store, titles
-        self.chunks = document_chunks(store, length, titles)
+        self.store = store
         self.article = np.repeat(np.arange(len(store.articles) - 1), np.diff(store.articles))  # of each section
+        pieces = np.asarray(store.titles.lengths, dtype=np.int64)
+        self._title_rooms = np.where(titles & (pieces > 0), np.minimum(pieces + 1, max(length // 4, 2)), 0)
+        self.chunks = Chunks(store.sentences, store.sections, length - 2 - self._title_rooms[self.article])
         self.filled = np.isin(np.arange(len(self.article)), self.chunks.section)  # sections that have a chunk
-        self._title_rooms = title_rooms(store, length)
 
     def sentence(self, section: int, rng: np.random.Generator) -> int:
         """The number of a sentence of a section, drawn from those with a piece."""
@@ -60,8 +62,7 @@ class Passages:
 
     def lengths(self, chunks: np.ndarray) -> np.ndarray:
         """Pieces of the documents of some chunks, [n]."""
-        pieces = self.chunks.lengths_of(chunks)
-        return pieces + self._title_rooms[self.article[self.chunks.section[chunks]]] if self.titles else pieces
+        return self.chunks.lengths_of(chunks) + self._title_rooms[self.article[self.chunks.section[chunks]]]
 
     def document(self, chunk: int, removed: int | None = None) -> PairDocument:
         """A chunk with the title of its article, if there is one.
@@ -72,7 +73,7 @@ class Passages:
         article = int(self.article[self.chunks.section[chunk]])
         passage = self.chunks[chunk] if removed is None else self.chunks.without(chunk, removed)
         room = int(self._title_rooms[article]) - 1
-        if not self.titles or room < 0:
+        if room < 0:
             return PairDocument(passage, 0)
         title = np.append(self.store.titles[article][:room], self.store.special.sep)
         return PairDocument(np.concatenate([title, passage]), len(title))
