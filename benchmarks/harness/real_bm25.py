@@ -89,7 +89,7 @@ def _run(opened: Collection, texts: Mapping[str, str] | None = None) -> Run:
     documents = texts.items() if texts else ((name, parts[0]) for name, parts in opened.texts())
     with tempfile.TemporaryDirectory() as folder:
         lucene.build_lucene_index(documents, Path(folder), 512)
-        return lucene.search_bm25(Path(folder), opened.queries(), lucene.Bm25Parameters(), memory_mb=512)
+        return lucene.search_bm25(Path(folder), opened.queries(), memory_mb=512)
 
 
 def _row(name: str, reading: str, run: Run, grades: Grades) -> Row:

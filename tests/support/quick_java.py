@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock
 
 from encore.retrieval import java
-from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
+from encore.retrieval.lucene import build_lucene_index, search_bm25
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"  # the second pays only for minutes of work
@@ -48,7 +48,7 @@ def _lay_out(jar: Path, archive: Path) -> None:
         patch.setattr(java, "_FLAGS", (*plain, f"-XX:DumpLoadedClassList={lists[0]}"))
         build_lucene_index([("d", "one document")], folder)
         patch.setattr(java, "_FLAGS", (*plain, f"-XX:DumpLoadedClassList={lists[1]}"))
-        search_bm25(folder, {"q": "document"}, Bm25Parameters())
+        search_bm25(folder, {"q": "document"})
         both = folder / "classes"
         named = (line.partition(" id: ")[0] for path in lists for line in path.read_text().splitlines())
         both.write_text("\n".join(dict.fromkeys(named)))  # without numbers, which each list counts for itself

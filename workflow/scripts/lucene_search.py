@@ -7,7 +7,7 @@ from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.data.runs import describe, write_run
-from encore.retrieval.lucene import Bm25Parameters, search_bm25
+from encore.retrieval.lucene import search_bm25
 from encore.storage.manifest import record
 
 
@@ -26,11 +26,11 @@ def main() -> None:
         chosen = topics(collection, spec["split"], spec["queries"], spec["sample"])
         texts = collection.queries()
         queries = {query: texts[query] for query in chosen}
-        model = Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
+        model = {name: spec[name] for name in ("k1", "b", "depth")}
         how = {"threads": args.threads, "memory_mb": args.memory_mb, "language": collection.language}
-        found = search_bm25(args.index, queries, model, **how)
+        found = search_bm25(args.index, queries, **model, **how)
         stages = [
-            {"name": "bm25", "method": "Lucene BM25Similarity", "k1": model.k1, "b": model.b, "hits": model.depth}
+            {"name": "bm25", "method": "Lucene BM25Similarity", "k1": spec["k1"], "b": spec["b"], "hits": spec["depth"]}
         ]
         header = describe(spec["system"], collection=args.collection.name, split=spec["split"], retrieval=stages)
         write_run(args.output, found, header)

@@ -15,7 +15,6 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -34,15 +33,6 @@ _START = 76  # of segment information: index header (45 bytes), two versions (25
 _FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
 _KEPT = {"lucene.version", "source"}  # of a segment's diagnostics
 _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.SearchCollection"
-
-
-@dataclass(frozen=True)
-class Bm25Parameters:
-    """``k1`` saturates term frequency, ``b`` weighs document length (0 to 1), ``depth`` is the hits kept a query."""
-
-    k1: float = 0.9
-    b: float = 0.4
-    depth: int = 1000
 
 
 def build_lucene_index(
@@ -77,8 +67,10 @@ def build_lucene_index(
 def search_bm25(
     index: Path,
     queries: Mapping[str, str],
-    bm25: Bm25Parameters,
     *,
+    k1: float = 0.9,
+    b: float = 0.4,
+    depth: int = 1000,
     threads: int = 1,
     memory_mb: int = 1024,
     language: str = ENGLISH,
@@ -89,6 +81,11 @@ def search_bm25(
     is absent from the run. Scores are Lucene's float32, which Anserini prints with six decimals. Java is started once
     for as many queries as its memory has room for; the run does not depend on it.
 
+    Args:
+        k1: saturates term frequency.
+        b: weighs document length, 0 to 1.
+        depth: hits that are kept of a query.
+
     Raises:
         EncoreError: the index is missing, a query has more than 1024 different terms (Lucene's limit), or as
             ``java.run``.
@@ -96,13 +93,13 @@ def search_bm25(
     if not (index / INDEX).is_dir():
         raise EncoreError(f"{index / INDEX} is missing; run the command that makes the index again")
     words = {checked_column(query, "query id"): " ".join(text.split()) for query, text in queries.items()}
-    options = {"index": index / INDEX, "topicReader": "TsvString", "hits": bm25.depth, "bm25.k1": bm25.k1}
-    options |= {"bm25.b": bm25.b, "threads": threads, "parallelism": 1}
+    options = {"index": index / INDEX, "topicReader": "TsvString", "hits": depth, "bm25.k1": k1}
+    options |= {"bm25.b": b, "threads": threads, "parallelism": 1}
     # Lucene's own scores: without `arbitraryScoreTieBreak` Anserini rounds them and separates ties.
     arguments = ["-bm25", "-quiet", "-arbitraryScoreTieBreak", *_analyser(language), *_options(options)]
     topics = iter([(query, text) for query, text in words.items() if text])
     memory_mb = min(memory_mb, SEARCHING_MB)
-    at_once = max(1, min(HITS, memory_mb * 2**20 // HEAP_OF_A_HIT) // bm25.depth)
+    at_once = max(1, min(HITS, memory_mb * 2**20 // HEAP_OF_A_HIT) // depth)
     parts = iter(lambda: dict(islice(topics, at_once)), {})
     return RunMatrices.joined(_answered(part, arguments, memory_mb) for part in parts)
 

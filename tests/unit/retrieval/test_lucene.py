@@ -21,13 +21,13 @@ from encore.errors import EncoreError
 from encore.evaluation import fusion_weights
 from encore.finetuning.negatives.mining import read_negatives
 from encore.retrieval import java, lucene
-from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
+from encore.retrieval.lucene import build_lucene_index, search_bm25
 from encore.storage.files import write_json
 from encore.storage.manifest import record
 from tests.support import inside
 
 WORDS = [f"zq{a}{b}x" for a in "bcdfghjk" for b in "bcdfghjk"]  # no stop word, and Porter leaves them as they are
-MODEL = Bm25Parameters(k1=1.2, b=0.75)
+MODEL = {"k1": 1.2, "b": 0.75}
 ODD = {
     "operators": '+zqbbx -"zqbcx" AND (zqbdx OR NOT *?~^2 [a TO b] \\ / : {',
     "blank": " \t\n ",
@@ -70,7 +70,7 @@ def queries() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def found(index: Path, queries: dict[str, str]) -> Run:
-    return search_bm25(index, queries, MODEL, memory_mb=256)
+    return search_bm25(index, queries, **MODEL, memory_mb=256)
 
 
 def rounded_length(length: int) -> int:
@@ -92,7 +92,7 @@ def oracle(query: str, length_of=rounded_length) -> dict[str, float]:
         idf = math.log(1 + (len(bags) - len(holding) + 0.5) / (len(holding) + 0.5))
         for name in holding:
             frequency = bags[name][term]
-            norm = MODEL.k1 * (1 - MODEL.b + MODEL.b * length_of(bags[name].total()) / mean)
+            norm = MODEL["k1"] * (1 - MODEL["b"] + MODEL["b"] * length_of(bags[name].total()) / mean)
             scores[name] = scores.get(name, 0) + times * idf * frequency / (frequency + norm)
     return scores
 
@@ -149,8 +149,8 @@ def test_the_analyser_stems_and_folds_case(found: Run) -> None:
 
 
 def test_ties_are_cut_where_our_order_cuts_them(index: Path) -> None:
-    full = search_bm25(index, {"q": "zqkkx"}, MODEL, memory_mb=256)["q"]
-    cut = search_bm25(index, {"q": "zqkkx"}, Bm25Parameters(MODEL.k1, MODEL.b, depth=5), memory_mb=256)["q"]
+    full = search_bm25(index, {"q": "zqkkx"}, **MODEL, memory_mb=256)["q"]
+    cut = search_bm25(index, {"q": "zqkkx"}, **MODEL, depth=5, memory_mb=256)["q"]
     assert full.documents[:9] == [f"tie{i}" for i in range(8, -1, -1)]
     assert (full.scores[:9] == full.scores[0]).all(), "Lucene's own scores, not ties taken apart"
     assert cut.documents == full.documents[:5]
@@ -161,7 +161,7 @@ def test_threads_and_order_of_documents_do_not_matter(
 ) -> None:
     build_lucene_index(reversed(documents().items()), tmp_path, memory_mb=400)
     assert contents(tmp_path) == contents(index)
-    again = search_bm25(tmp_path, queries, MODEL, threads=2, memory_mb=300)
+    again = search_bm25(tmp_path, queries, **MODEL, threads=2, memory_mb=300)
     assert list(again) == list(found)
     for name in found:
         assert again[name].documents == found[name].documents
@@ -189,13 +189,13 @@ def test_a_segment_of_another_layout_is_refused(tmp_path: Path) -> None:
 
 def test_no_query_with_words_starts_no_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "output_of", None)
-    assert search_bm25(index, {"q": " "}, MODEL) == {}
+    assert search_bm25(index, {"q": " "}, **MODEL) == {}
 
 
 def test_too_many_terms_are_refused(index: Path) -> None:
     """Anserini would leave the query out and end with 0."""
     with pytest.raises(EncoreError, match=r"maxClauseCount is set to 1024.*the longest query is many") as caught:
-        search_bm25(index, {"q": "zqbbx", "many": " ".join(f"w{i}" for i in range(1100))}, MODEL, memory_mb=256)
+        search_bm25(index, {"q": "zqbbx", "many": " ".join(f"w{i}" for i in range(1100))}, **MODEL, memory_mb=256)
     assert "\n" not in str(caught.value)
 
 
@@ -206,13 +206,13 @@ def test_a_damaged_index_is_refused(index: Path, tmp_path: Path) -> None:
             path.read_bytes()[:60] if path.suffix == ".doc" else path.read_bytes()
         )
     with pytest.raises(EncoreError, match="Anserini failed: ") as caught:
-        search_bm25(tmp_path, {"q": "zqbbx"}, MODEL, memory_mb=256)
+        search_bm25(tmp_path, {"q": "zqbbx"}, **MODEL, memory_mb=256)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="lucene is missing"):
-        search_bm25(tmp_path, {"q": "zqbbx"}, MODEL)
+        search_bm25(tmp_path, {"q": "zqbbx"}, **MODEL)
 
 
 def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
         build_lucene_index([("a b", "text")], tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EncoreError, match="query id 'a b'"):
-        search_bm25(index, {"a b": "text"}, MODEL)
+        search_bm25(index, {"a b": "text"}, **MODEL)
 
 
 def test_a_document_without_text_is_refused(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_heap_that_hits_fill_slowly_ends_java(index: Path, monkeypatch: pytest
     monkeypatch.setattr(lucene, "HEAP_OF_A_HIT", 1)
     topics = {f"q{number}": " ".join(WORDS[:3]) for number in range(10_000)}
     with pytest.raises(EncoreError, match=r"OutOfMemoryError.*java_memory_mb"):
-        search_bm25(index, topics, MODEL, memory_mb=20)
+        search_bm25(index, topics, **MODEL, memory_mb=20)
 
 
 def test_queries_in_parts_give_the_same_run(
@@ -249,7 +249,7 @@ def test_queries_in_parts_give_the_same_run(
     monkeypatch.setattr(lucene, "HITS", 9_000)
     started, original = [], java.output_of
     monkeypatch.setattr(java, "output_of", lambda *given: started.append(given) or original(*given))
-    parts = search_bm25(index, queries, MODEL, memory_mb=256)
+    parts = search_bm25(index, queries, **MODEL, memory_mb=256)
     assert len(started) == 4  # nine queries each, of 31 that are not blank
     header = describe("bm25", collection="c", split="train", retrieval=[])
     for name, run in (("whole", found), ("parts", parts)):
@@ -263,7 +263,7 @@ def test_a_small_heap_gets_fewer_queries_at_once(
 ) -> None:
     asked: list[int] = []
     monkeypatch.setattr(lucene, "_answered", lambda topics, *rest: asked.append(len(topics)) or RunMatrices.of({}))
-    search_bm25(index, {f"q{number}": "zqbbx" for number in range(20)}, MODEL, memory_mb=memory)
+    search_bm25(index, {f"q{number}": "zqbbx" for number in range(20)}, **MODEL, memory_mb=memory)
     assert len(asked) == starts
     assert sum(asked) == 20
 
@@ -273,7 +273,7 @@ def test_a_missing_part_is_named(package: str, message: str, index: Path, monkey
     original = java.find_spec
     monkeypatch.setattr(java, "find_spec", lambda name: None if name == package else original(name))
     with pytest.raises(EncoreError, match=rf"{message}.*{package}.*make env"):
-        search_bm25(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, **MODEL)
 
 
 def test_java_that_cannot_start_is_said(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_java_that_cannot_start_is_said(index: Path, tmp_path: Path, monkeypatch
     broken.write_text("not a program")
     monkeypatch.setattr(java, "java", lambda: broken)
     with pytest.raises(EncoreError, match="cannot start Java"):
-        search_bm25(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, **MODEL)
 
 
 def test_java_that_dies_is_said(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +292,7 @@ def test_java_that_dies_is_said(index: Path, tmp_path: Path, monkeypatch: pytest
     broken.chmod(0o755)
     monkeypatch.setattr(java, "java", lambda: broken)
     with pytest.raises(EncoreError, match="Anserini failed: no library"):
-        search_bm25(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, **MODEL)
 
 
 def test_an_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path:
     texts = {f"d{i:03}": joined.join(generator.choice(words, 12)) for i in range(100)}
     queries = {f"q{i}": joined.join(generator.choice(words, 2)) for i in range(20)}
     build_lucene_index(texts.items(), tmp_path, memory_mb=256, language=language)
-    found = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256, language=language)
+    found = search_bm25(tmp_path, queries, depth=10, memory_mb=256, language=language)
     options = ["-stemmer", "none", "-keepStopwords"] if language == "sw" else ["-language", language]
     answers = by_anserini(texts, queries, tmp_path / "anserini", options)
     expected = {query: scores for query, scores in answers.items() if scores}  # stop words alone have none
@@ -421,7 +421,7 @@ def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path:
             expected[query], abs=2e-6
         )
     assert sum(map(len, expected.values())) == 10 * len(expected)
-    as_english = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256)
+    as_english = search_bm25(tmp_path, queries, depth=10, memory_mb=256)
     same = all(name in as_english and np.array_equal(as_english[name].scores, found[name].scores) for name in found)
     assert language == "sw" or not same
 
@@ -440,7 +440,7 @@ def test_without_an_analyser_words_lose_their_case_and_a_final_s_and_nothing_els
     texts = {"a": "Ana's BOOKS", "b": "the bookshop’s"}
     queries = {word: word for word in ("ana", "books", "book", "the", "bookshop's")}
     build_lucene_index(texts.items(), tmp_path, memory_mb=256, language="sw")
-    found = search_bm25(tmp_path, queries, Bm25Parameters(depth=10), memory_mb=256, language="sw")
+    found = search_bm25(tmp_path, queries, depth=10, memory_mb=256, language="sw")
     answered = {query: ranking.documents for query, ranking in found.items() if ranking.documents}
     assert answered == {"ana": ["a"], "books": ["a"], "the": ["b"], "bookshop's": ["b"]}
     expected = by_anserini(texts, queries, tmp_path / "anserini", ["-stemmer", "none", "-keepStopwords"])

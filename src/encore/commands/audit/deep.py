@@ -187,12 +187,12 @@ def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
 
 
 def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
-    from encore.retrieval.lucene import Bm25Parameters, search_bm25
+    from encore.retrieval.lucene import search_bm25
 
-    collection, bm25 = Collection(inputs["collections"][0]), Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
+    collection, bm25 = Collection(inputs["collections"][0]), {name: spec[name] for name in ("k1", "b", "depth")}
     texts = collection.queries()
     asked = {query: texts[query] for query in chosen}
-    return search_bm25(inputs["indexes"][0], asked, bm25, language=collection.language)
+    return search_bm25(inputs["indexes"][0], asked, **bm25, language=collection.language)
 
 
 def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
