@@ -19,7 +19,7 @@ from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, model, sampling, training
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
-from encore.retrieval.doc2query.training import QueryPassagePair, training_pairs
+from encore.retrieval.doc2query.training import training_pairs
 from encore.storage import sealed
 from encore.storage.manifest import record
 from encore.training import distributed
@@ -86,7 +86,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_pair_is_a_training_query_and_its_passage() -> None:
     pairs = training_pairs(Collection(write_collection(Path("c"))), "train")
-    assert pairs == [QueryPassagePair(f"the function {word}s a file", f"how to {word}") for word in WORDS[:6]]
+    assert pairs == [(f"the function {word}s a file", f"how to {word}") for word in WORDS[:6]]
 
 
 def test_only_the_best_grade_is_an_answer() -> None:
@@ -94,14 +94,14 @@ def test_only_the_best_grade_is_an_answer() -> None:
         rows = [{"_id": name, "title": "T", "text": f"text {name}"} for name in NAMES]
         judged = [Judgment("q", "a", 1), Judgment("q", "b", 3), Judgment("q", "c", 0)]
         common.write_collection(Path("c"), rows, [{"_id": "q", "text": "?"}], {"train": judged})
-    assert training_pairs(Collection(Path("c")), "train") == [QueryPassagePair("T text b", "?")]
+    assert training_pairs(Collection(Path("c")), "train") == [("T text b", "?")]
 
 
 def test_a_sample_of_queries_is_the_sample_that_fine_tuning_takes() -> None:
     collection = Collection(write_collection(Path("c")))
     chosen = common.topics(collection, "train", 3, 1)
     assert [
-        f"train{WORDS.index(pair.query.split()[-1])}" for pair in training_pairs(collection, "train", 3, 1)
+        f"train{WORDS.index(query.split()[-1])}" for _, query in training_pairs(collection, "train", 3, 1)
     ] == chosen
 
 
@@ -151,13 +151,13 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     learner, words = model.load_model(trained / "doc2query_model")
     learner.eval()
     pairs = [
-        QueryPassagePair("the function reads a file", "read"),
-        QueryPassagePair("the function", "how to read the file"),
+        ("the function reads a file", "read"),
+        ("the function", "how to read the file"),
     ]
     loss = training._loss(learner, words, pairs, FIELDS, torch.device("cpu"))
     total, count = 0.0, 0
-    for pair in pairs:
-        (passage,), (query,) = words.rows([pair.passage], 12), words.rows([pair.query], 8)
+    for text, asked in pairs:
+        (passage,), (query,) = words.rows([text], 12), words.rows([asked], 8)
         shifted = torch.tensor([[words.pad, *query[:-1]]])
         logits = learner(input_ids=torch.tensor([passage]), decoder_input_ids=shifted).logits[0].double()
         total -= sum(logits.log_softmax(-1)[place, token].item() for place, token in enumerate(query))
@@ -180,7 +180,7 @@ def test_the_learning_rate_warms_up_and_stays() -> None:
 
 
 def test_every_epoch_has_every_pair() -> None:
-    pairs = [QueryPassagePair(str(i), str(i)) for i in range(8)]
+    pairs = [(str(i), str(i)) for i in range(8)]
     epoch = [pair for step in range(2, 4) for pair in training._batch(pairs, 4, 0, step)]
     assert sorted(epoch) == pairs
 

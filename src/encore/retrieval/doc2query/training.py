@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,18 +20,10 @@ from encore.training.progress import CurvePoint, TrainingProgress, write_curve
 from encore.training.randomness import epoch_order, number
 
 IGNORED = -100  # left out by torch's losses
+Pair = tuple[str, str]  # a passage's text and a query that it answers
 
 
-class QueryPassagePair(NamedTuple):
-    """A passage's text and a query that it answers."""
-
-    passage: str
-    query: str
-
-
-def training_pairs(
-    collection: Collection, split: str, queries: int | None = None, sample: int = 0
-) -> list[QueryPassagePair]:
+def training_pairs(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[Pair]:
     """Each query of the split, or of a sample of it, with each of its best passages.
 
     Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
@@ -47,7 +39,7 @@ def training_pairs(
     passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
     if not pairs:
         raise EncoreError(f"no query of split {split!r} of {collection.folder} has a relevant passage to learn from")
-    return [QueryPassagePair(passages[name], texts[query]) for query, name in sorted(pairs)]
+    return [(passages[name], texts[query]) for query, name in sorted(pairs)]
 
 
 def train(
@@ -102,18 +94,18 @@ def train(
     return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
 
 
-def _batch(pairs: Sequence[QueryPassagePair], size: int, seed: int, step: int) -> list[QueryPassagePair]:
+def _batch(pairs: Sequence[Pair], size: int, seed: int, step: int) -> list[Pair]:
     """The pairs of a step, a function of the seed and the step alone."""
     epoch, row = divmod(step, -(-len(pairs) // min(size, len(pairs))))
     return [pairs[place] for place in epoch_order(len(pairs), size, seed, epoch)[row].tolist()]
 
 
 def _loss(
-    model: nn.Module, words: Doc2QueryTokenizer, batch: Sequence[QueryPassagePair], fields: dict[str, Any], device: Any
+    model: nn.Module, words: Doc2QueryTokenizer, batch: Sequence[Pair], fields: dict[str, Any], device: Any
 ) -> Tensor:
     """Mean negative log-likelihood of the queries' tokens, their end included, given their passages."""
-    passages = words.rows([pair.passage for pair in batch], fields["length"])
-    queries = words.rows([pair.query for pair in batch], fields["query_length"])
+    passages = words.rows([passage for passage, _ in batch], fields["length"])
+    queries = words.rows([query for _, query in batch], fields["query_length"])
     loss: Tensor = model(
         input_ids=filled(passages, words.pad).to(device),
         attention_mask=filled([[1] * len(row) for row in passages], 0).to(device),
