@@ -31,6 +31,9 @@ def answer(arguments: argparse.Namespace) -> int:
     if arguments.yes and any(LOCKS.glob("*.lock")):
         raise EncoreError("a run is at work here; wait for its end (after a crash: `snakemake --unlock`), then repeat")
     folders = [each for each in sorted(RESULTS.iterdir()) if each.is_dir() and each.name not in KEPT[arguments.keep]]
+    for linked in (each for each in folders if each.is_symlink()):
+        print(f"{linked} is a link and stays, with what it leads to")
+    folders = [each for each in folders if not each.is_symlink()]
     sizes = {folder: _bytes(folder) for folder in folders}
     for folder, size in sizes.items():
         print(f"{size / 1e6:12,.1f} MB  {folder}", flush=True)

@@ -7,6 +7,7 @@ from encore.config.known_numbers import KnownNumber
 from encore.evaluation import scores
 from encore.products.record import Builder
 from encore.products.slices import Product, SlicePart
+from encore.products.tables.aligned_text import plain
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
@@ -59,7 +60,7 @@ def write_checks(folder: Path, product: ChecksSlice, _: Path) -> str:
         apart = ours - check.published
         lines.append([*about, *map(number, (check.published, check.within, ours, apart)), verdict, check.source])
         shown = (f"{check.published:.4f} ± {check.within:g}", f"{ours:.4f}", verdict, check.source)
-        rows.append("| " + " | ".join((*about, *shown)) + " |\n")
+        rows.append("| " + " | ".join(map(plain, (*about, *shown))) + " |\n")
     said = f"{agree} of {len(lines)} agree with what is published"
     head = (
         f"# Known numbers\n\n{said}.\n\n| system | dataset | split | measure | published | ours | verdict | source |\n"

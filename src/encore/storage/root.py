@@ -5,10 +5,10 @@ commit, in a footnote) cannot be forged with it.
 """
 
 import json
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from encore.errors import EncoreError
 from encore.storage.files import full_digest, readable_object, sha256, write_json
 from encore.storage.manifest import MANIFEST
 
@@ -69,6 +69,13 @@ def read_root() -> dict[str, Any] | None:
     return {**content, "root": str(content["root"])} if {"root", "manifests"} <= content.keys() else None
 
 
+def beginning_of_root(text: str) -> str:
+    """The type of a flag that has the first digits of a root."""
+    if not (8 <= len(text) <= 64 and set(text.lower()) <= set("0123456789abcdef")):
+        raise ArgumentTypeError(f"{text!r} is not the first 8 to 64 digits of a root, as `encore audit` prints it")
+    return text
+
+
 def compare_root(expected: str | None) -> tuple[str | None, str]:
     """Compare the root of the results with the one that a user wrote down elsewhere.
 
@@ -77,12 +84,7 @@ def compare_root(expected: str | None) -> tuple[str | None, str]:
 
     Returns:
         What is wrong, or None; and what to print of the root.
-
-    Raises:
-        EncoreError: ``expected`` is not the beginning of a root.
     """
-    if expected is not None and not (8 <= len(expected) <= 64 and set(expected.lower()) <= set("0123456789abcdef")):
-        raise EncoreError(f"--root {expected!r} is not the first 8 to 64 digits of a root, as `encore audit` prints it")
     content = compute_root()
     if content is None:
         return ("nothing is made, so there is no root" if expected else None), "no root: nothing is made"

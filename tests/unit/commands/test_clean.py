@@ -45,6 +45,16 @@ def test_a_file_with_two_names_counts_once(results: Path) -> None:
     assert "5.0 MB would go" in inside.encore("clean", "--keep", "tables").stdout
 
 
+def test_a_linked_folder_stays(results: Path, tmp_path: Path) -> None:
+    (results / "models").rename(tmp_path / "elsewhere")
+    (results / "models").symlink_to(tmp_path / "elsewhere")
+    done = inside.encore("clean", "--keep", "tables", "--yes")
+    assert "results/models is a link and stays, with what it leads to" in done.stdout
+    assert "3.0 MB are gone" in done.stdout
+    assert (results / "models/tiny-00000001/model.safetensors").is_file()
+    assert not (results / "indexes").exists()
+
+
 @pytest.mark.parametrize(("keep", "gone"), [("tables", {"models", "indexes"}), ("models", {"indexes"})])
 def test_what_is_kept_stays(results: Path, keep: str, gone: set[str]) -> None:
     done = inside.encore("clean", "--keep", keep, "--yes")

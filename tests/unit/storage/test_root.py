@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,8 @@ def test_a_root_file_that_was_edited_is_told(results: Any) -> None:
 
 @pytest.mark.parametrize("expected", ["", "1234567", "no digits", "a" * 65])
 def test_what_is_no_root_is_refused(expected: str, results: Any) -> None:
-    with pytest.raises(EncoreError, match="is not the first 8 to 64 digits of a root"):
-        root.compare_root(expected)
+    with pytest.raises(ArgumentTypeError, match="is not the first 8 to 64 digits of a root"):
+        root.beginning_of_root(expected)
 
 
 def test_a_copy_under_any_name_is_clean_and_has_the_same_root(copy: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from encore.storage.program import positive
 
+from encore.storage.root import beginning_of_root
+
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
@@ -12,7 +14,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", nargs="+", default=[], metavar="NAME", help="only what these tables or figures stand on"
     )
-    parser.add_argument("--root", metavar="DIGITS", help="the root that you wrote down: other results are bad")
+    parser.add_argument(
+        "--root", type=beginning_of_root, metavar="DIGITS", help="the root that you wrote down: other results are bad"
+    )
     parser.add_argument("--deep", action="store_true", help="evaluate runs again, and search a sample of queries again")
     parser.add_argument(
         "--queries", type=positive, default=20, metavar="N", help="of each run under --deep (default %(default)s)"
@@ -36,6 +40,8 @@ def answer(arguments: argparse.Namespace) -> int:
     from encore.storage.root import compare_root
     from encore.storage.typed import called, encore
 
+    if arguments.deep and (arguments.tables or arguments.prune):
+        raise EncoreError("--deep checks all results and removes nothing; give it without --tables and --prune")
     if arguments.tables and (arguments.folder or arguments.root):
         raise EncoreError("--tables is a part of your own results; a copy or a root is compared whole, without it")
     if arguments.folder:

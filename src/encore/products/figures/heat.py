@@ -83,7 +83,7 @@ def binned(relative: float) -> int:
 
 def _shaded(words: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Words with their value relative to the highest in the text, and its bin."""
-    highest = max(each["probability"] for each in words)
+    highest = max(each["probability"] for each in words) or 1.0  # all are 0
     relative = [each["probability"] / highest for each in words]
     return [each | {"relative": r, "bin": binned(r)} for each, r in zip(words, relative, strict=True)]
 

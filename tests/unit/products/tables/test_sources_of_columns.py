@@ -80,6 +80,16 @@ def test_a_gain_is_taken_under_each_seed_that_both_rows_have(tmp_path: Path) -> 
         assert (line["seeds"], own["reproduced"], own["sd"]) == (str(len(shared)), "", "")
 
 
+def test_a_gain_over_a_row_without_seeds_is_taken_under_each_seed_and_the_other_way_round(tmp_path: Path) -> None:
+    gain = {"id": "gain", "label": "Gain", "source": "gain", "gain": {"of": "rr", "over": "none"}}
+    for fixed in ("none", "ict"):
+        table = add(plan(tmp_path, seeds=1), dict(gain), {})
+        row_of(table, fixed)["cells"]["rr"]["reads"] = [{"seed": None, "folder": str(tmp_path / f"{fixed}-s0")}]
+        line = lines_of(tmp_path, table_of(table))["ict", "gain of rr over none"]
+        own, other = (scores.read_scores(tmp_path / f"{name}-s0")["test", "RR@10"].values for name in ("ict", "none"))
+        assert float(line["reproduced"]) == pytest.approx(own.mean() - other.mean(), abs=1e-11)
+
+
 def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
     found = {
         name: write_artifact(tmp_path / name, "loss.json", {"loss": loss, "texts": 9})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -53,6 +54,11 @@ class Measures(ShareSource):
         return read_cell(request)
 
 
+def most_seeds(of_parts: Iterable[list[int | None]]) -> list[int | None]:
+    """The seeds of the part that has most; no seed (``[None]``), where nothing is drawn, is fewer than one."""
+    return max(of_parts, key=lambda seeds: (seeds != [None], len(seeds)))
+
+
 class MeanSource(ShareSource):
     """The unweighted mean of a row's cells, for each seed; nothing where one of them has nothing.
 
@@ -77,7 +83,7 @@ class MeanSource(ShareSource):
         found = [part for part in parts.values() if part is not None]
         if len(found) < len(parts):
             return None
-        seeds = max((part.seeds for part in found), key=len)
+        seeds = most_seeds(part.seeds for part in found)
         if any(part.seeds not in (seeds, [None]) for part in found):
             raise EncoreError(f"{' and '.join(parts)} were run under different seeds, so they have no mean for each")
         means = [exact_mean([part.under(seed) for part in found]) for seed in seeds]
@@ -116,7 +122,7 @@ class GainSource(ShareSource):
         own, other = parts.get(OWN), parts.get(OTHER)
         if own is None or other is None:
             return None
-        seeds = max(own.seeds, other.seeds, key=len)
+        seeds = most_seeds([own.seeds, other.seeds])
         shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
         return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
