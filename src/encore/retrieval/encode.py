@@ -19,7 +19,7 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.storage.files import canonical, replacing, write_bytes
-from encore.storage.manifest import MANIFEST, NAME, VECTORS, describe
+from encore.storage.manifest import NAME, VECTORS, described
 from encore.storage.progress import Progress
 from encore.storage.sealed import SealedBlocks
 from encore.training import machine
@@ -83,8 +83,8 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     rows = part.rows(len(store.passages))
     documents = store.passages.names[rows.start : rows.stop]
-    inputs = [describe(folder / MANIFEST) for folder in (model, tokens)]
-    written = SealedBlocks(state / VECTORS, canonical({"spec": spec, "shard": name, "inputs": inputs}))
+    made_of = {"spec": spec, "shard": name, "inputs": described(model, tokens)}
+    written = SealedBlocks(state / VECTORS, canonical(made_of))
     first = max(written.count - 1, 0)  # the header is the first of what is sealed
     if first:
         print(f"resuming after {first} blocks of {BLOCK} passages", flush=True)

@@ -11,6 +11,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.scoring.scorer import Scorer
+from encore.storage import manifest
 from encore.storage.progress import Progress
 from encore.training import machine
 
@@ -36,7 +37,8 @@ def answer_reranked(
     store, numerics = TokenStore(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
-        run, pairs = rerank(read_run(first), open_scorer(model, store).to(device), store, spec, state)
+        made_of = {"inputs": manifest.described(model, tokens) if state else []}
+        run, pairs = rerank(read_run(first), open_scorer(model, store).to(device), store, spec | made_of, state)
     before = read_header(first)["method"]["retrieval"]
     stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
     header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])

@@ -101,6 +101,11 @@ def describe(path: Path) -> dict[str, Any]:
     return {"sha256": sha256(path), "bytes": path.stat().st_size}
 
 
+def described(*folders: Path) -> list[dict[str, Any]]:
+    """The descriptions of artifacts' manifests, which differ where any byte of the artifacts does."""
+    return [describe(folder / MANIFEST) for folder in folders]
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """An artifact's manifest.
 

@@ -15,6 +15,7 @@ from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
 from encore.models.memory import PartSize
 from encore.retrieval.rerank import answer_reranked
+from encore.storage.manifest import MANIFEST
 from encore.storage.sealed import SealedBlocks
 from tests.support.small_home import NUMERICS, STEP
 
@@ -33,7 +34,10 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
         spec = {"step": step, "seed": 0, "numerics": NUMERICS}
         places = [home / name for name in ("tokens", "collection", "start")]
         finetune(spec, *places, negatives, home / f"kept-{kind}", home / f"state-kept-{kind}")
-    return {kind: home / f"kept-{kind}" for kind in KINDS}
+    found = {kind: home / f"kept-{kind}" for kind in KINDS}
+    for folder in (home / "tokens", *found.values()):
+        (folder / MANIFEST).write_text(f"{folder.name}")  # which stands for its bytes
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +129,11 @@ def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
 
 
 def test_a_killed_reranking_ranks_the_same(
-    home: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    models: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     store = TokenStore(home / "tokens")
     ranked = rank(store.passages.names[:30], np.arange(30.0, 0, -1))
@@ -142,3 +150,7 @@ def test_a_killed_reranking_ranks_the_same(
     assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state") == whole
     runs = [(tmp_path / name / "run.npz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]
+    (models["cross-encoder"] / MANIFEST).write_text("made again, to other bytes")
+    capsys.readouterr()
+    answer_reranked(spec, *places, tmp_path / "other", tmp_path / "state")
+    assert "is cut off after 0 blocks" in capsys.readouterr().out

@@ -64,7 +64,8 @@ class Scorer(ABC):
             report: called with the number of pairs that are done.
             state: the folder of the scores that are done so far, from which a killed run resumes, perhaps on another
                 device; they are not made again. Left for the caller to remove.
-            spec: what is scored; scores of another spec or of other pairs are not resumed from.
+            spec: what is scored, and the bytes of the model that scores; scores of another spec or of other pairs are
+                not resumed from.
 
         Returns:
             float32 [n].

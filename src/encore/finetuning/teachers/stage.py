@@ -23,6 +23,7 @@ from encore.finetuning.scoring.late_interaction import LateInteractionScorer
 from encore.finetuning.scoring.scorer import Scorer
 from encore.finetuning.scoring.vector import VectorScorer
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
+from encore.storage import manifest
 from encore.training import machine
 
 TOGETHER = 8192  # texts that are embedded before their vectors are written
@@ -70,7 +71,8 @@ def write_teacher_outputs(
         teacher = open_scorer(model, store).to(device)
         if spec["form"] == "vectors":
             return counts | _write_vectors(teacher, model, queries, passages, output)
-        write_scores(output, queries, passages, teacher.score(queries, passages, state=state, spec=spec))
+        made_of = {"spec": spec, "inputs": manifest.described(model, tokens) if state else []}
+        write_scores(output, queries, passages, teacher.score(queries, passages, state=state, spec=made_of))
     return counts
 
 
