@@ -109,26 +109,26 @@ class FirstTokens:
 def _attend(tokens: Packing | FirstTokens, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
     """Attention of some tokens [T or B, heads, D] to their texts [T, heads, D].
 
-    Without a kernel for texts of several lengths they are padded, and so they are for training with dropout by the
-    memory-efficient one: with the bounds of texts it takes the number of keys for 0 in the forward pass, so dropout's
-    random numbers begin elsewhere than in the backward pass, and gradients are wrong (pytorch/pytorch#115590).
+    Training with dropout by the memory-efficient kernel goes through padded texts: with the bounds of texts it takes
+    the number of keys for 0 in the forward pass, so dropout's random numbers begin elsewhere than in the backward pass,
+    and gradients are wrong (pytorch/pytorch#115590).
     """
     texts, attention = tokens.texts, attention_for(query)
-    if attention is None or (attention is efficient and rate):
+    if attention is efficient and rate:
         padded = tokens.spread(query), texts.spread(key), texts.spread(value)
         return tokens.take(attend(*padded, texts.mask[:, None, None, :], rate))
     return attention(query, key, value, tokens.bounds, texts.bounds, rate)
 
 
-def attention_for(query: Tensor) -> RaggedAttention | None:
+def attention_for(query: Tensor) -> RaggedAttention:
     """The function that computes attention over texts of several lengths for this query [T, heads, D].
 
     FlashAttention in half precision from A100 on; otherwise, as in single precision, the memory-efficient kernel.
-    Neither takes every width of a head, and a processor has neither: None.
+    Neither takes every width of a head, and a processor has neither.
     """
     half, width = query.dtype in (torch.bfloat16, torch.float16), query.shape[-1]
     if not query.is_cuda or width % (8 if half else 4):
-        return None
+        return one_by_one
     ampere = torch.cuda.get_device_capability(query.device) >= AMPERE
     return flash if half and ampere and width <= 256 else efficient
 
@@ -162,6 +162,14 @@ def efficient(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: 
     bounds = tokens.ends, texts.ends, tokens.longest, texts.longest
     out: Tensor = attention(*row, None, *bounds, rate, 0, trains)[0]
     return out.squeeze(0)
+
+
+def one_by_one(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: Bounds, rate: float) -> Tensor:
+    """The same anywhere, in a call for each text; arguments as of ``flash``."""
+    parts = (query, tokens), (key, texts), (value, texts)
+    split = [part.transpose(0, 1).split(bounds.ends.diff().tolist(), 1) for part, bounds in parts]
+    found = [F.scaled_dot_product_attention(q, k, v, dropout_p=rate) for q, k, v in zip(*split, strict=True)]
+    return torch.cat(found, 1).transpose(0, 1)
 
 
 Visible = Tensor | Packing | FirstTokens | None

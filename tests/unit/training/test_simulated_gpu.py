@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.models import packing
@@ -27,15 +26,6 @@ def random_texts(tokens: Bounds) -> list[Tensor]:
     torch.manual_seed(0)
     counts = (bounds.ends[-1] for bounds in (tokens, TEXTS, TEXTS, tokens))
     return [torch.randn(int(count), 2, 8) for count in counts]
-
-
-def one_by_one(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: Bounds) -> Tensor:
-    """Attention over texts of several lengths, in a call for each text."""
-    parts = (query, tokens), (key, texts), (value, texts)
-    split = [part.transpose(0, 1).split(bounds.ends.diff().tolist(), 1) for part, bounds in parts]
-    return torch.cat([F.scaled_dot_product_attention(*of_text) for of_text in zip(*split, strict=True)], 1).transpose(
-        0, 1
-    )
 
 
 @pytest.fixture
@@ -137,7 +127,7 @@ def test_its_attention_is_that_of_each_text_with_its_gradients(
     own = attention(*there, *(bounds._replace(ends=bounds.ends.to("cuda")) for bounds in (tokens, TEXTS)), 0.0)
     (own * upstream.to("cuda")).sum().backward()
     here = [part.float().requires_grad_() for part in (query, key, value)]
-    plain = one_by_one(*here, tokens, TEXTS)
+    plain = packing.one_by_one(*here, tokens, TEXTS, 0.0)
     (plain * upstream.float()).sum().backward()
     exact = 2e-2 if dtype == torch.bfloat16 else 1e-5
     torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
