@@ -223,5 +223,7 @@ def test_findings_are_printed_before_anything_is_made_again(
     monkeypatch.setattr(recompute, "remake_products", crash)
     tamper(f"{B.folder}/file")
     with pytest.raises(ZeroDivisionError):
-        audit_command.answer(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False, tables=(), root=None))  # type: ignore[arg-type]
+        audit_command.answer(
+            SimpleNamespace(folder=None, config=Path("run.yaml"), deep=False, prune=False, tables=(), root=None)  # type: ignore[arg-type]
+        )
     assert f"bad: {B.folder}/file was altered" in capsys.readouterr().out
