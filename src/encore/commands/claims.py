@@ -12,7 +12,7 @@ from encore.storage.program_files import CATALOGUE
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument("id", nargs="?", help="one claim: what decides it, and what of that is made: C48")
+    parser.add_argument("id", nargs="?", type=str.upper, help="one claim: what decides it, what of it is made: C48")
     parser.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
 
 

@@ -72,9 +72,11 @@ class Split(Strict):
     def _know_each_measure(cls, measures: dict[str, str]) -> dict[str, str]:
         for name, expression in measures.items():
             try:
-                parse_measure(expression)
+                measure = parse_measure(expression)
             except EncoreError as error:
                 raise ValueError(f"{name!r}: {error}") from error
+            if name.rpartition("@")[2].isdecimal() and int(name.rpartition("@")[2]) != measure.cutoff:
+                raise ValueError(f"{name!r} would be shown for {expression}, which counts to another rank; correct one")
         return measures
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from encore import objectives
+from encore.config.datasets import Split
 from encore.config.finetuning import FinetuneStep
 from encore.config.measures import parse_measure
 from encore.config.run import RunConfig
@@ -170,6 +171,14 @@ def test_an_entry_of_the_catalogue_is_called_so_too(tmp_path: Path) -> None:
 def test_a_measure_in_other_letters_is_refused_with_the_right_ones(wrong: str, right: str) -> None:
     with pytest.raises(EncoreError, match=f"measure '{wrong}' is spelt '{right}' here"):
         parse_measure(wrong)
+
+
+def test_a_measure_is_shown_by_a_name_of_its_cutoff() -> None:
+    split = {"role": "test", "measures": {"RR@10": "RR@10", "Hits@5": "Success@5", "MRR at ten": "RR@10", "MAP": "AP"}}
+    assert Split.model_validate(split)
+    split["measures"] = {"RR@10": "R@5"}
+    with pytest.raises(ValueError, match="'RR@10' would be shown for R@5, which counts to another rank; correct one"):
+        Split.model_validate(split)
 
 
 @pytest.mark.parametrize("measure", ["RRR@10", "", "__import__('os')", "RR@", "nDCG(rel=2)@10", "R"])

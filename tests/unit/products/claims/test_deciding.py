@@ -106,7 +106,7 @@ def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
 
 
 def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["encore", "claims", "C49O"])
+    monkeypatch.setattr(sys, "argv", ["encore", "claims", "c49o"])
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 1
