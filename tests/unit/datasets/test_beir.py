@@ -105,9 +105,9 @@ def test_an_empty_field_may_be_null_as_in_beirs_own_files(tmp_path):
 
 
 def test_a_field_that_no_document_has_is_refused(tmp_path):
-    said = "in/corpus.jsonl: no document has 'titel', which `segments` reads; correct its name"
+    said = "in/corpus.jsonl: no document has 'heading', which `segments` reads; correct its name"
     with pytest.raises(EncoreError, match=re.escape(said)):
-        build(write(tmp_path / "in"), tmp_path / "out", segments=[["titel", "text"]])
+        build(write(tmp_path / "in"), tmp_path / "out", segments=[["heading", "text"]])
 
 
 def test_an_empty_cluster_is_none(tmp_path):
