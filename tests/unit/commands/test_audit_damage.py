@@ -212,6 +212,13 @@ def test_a_run_json_is_read_as_it_was_written(results: Any) -> None:
     assert manifest.read_run(path) == json.loads((path / "run.json").read_text()) != {}
 
 
+@pytest.mark.parametrize("other", [{"tables": ("table1",)}, {"prune": True}])
+def test_a_deep_audit_takes_no_flag_that_it_would_ignore(other: dict[str, Any]) -> None:
+    flags = {"folder": None, "config": Path("run.yaml"), "deep": True, "prune": False, "tables": (), "root": None}
+    with pytest.raises(EncoreError, match="--deep checks all results and removes nothing; give it without --tables"):
+        audit_command.answer(SimpleNamespace(**flags | other))  # type: ignore[arg-type]
+
+
 def test_findings_are_printed_before_anything_is_made_again(
     results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

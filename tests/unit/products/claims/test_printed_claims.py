@@ -1,6 +1,7 @@
 """Claims on the papers' own printed numbers: what each says of them, what chance would give, what is refused."""
 
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,19 @@ def test_simulated_chance_is_the_counted_one(monkeypatch):
     above = {"kind": "above", "rows": ["a"], "than": ["b", "c"], "columns": ["x"]}
     monkeypatch.setattr(chance, "LARGEST", 1)
     assert rate(above) == pytest.approx(1 / 3, abs=0.015)
+
+
+@pytest.mark.parametrize("systems", [2, 3, 5, 6])
+@pytest.mark.parametrize("bound", [-0.5, 0.0, 1 / 3, 0.5, 0.999])
+def test_orders_by_their_disagreeing_pairs_are_as_many_as_when_each_is_looked_at(systems, bound):
+    straight = range(systems)
+    taus = [chance.tau(straight, order) for order in permutations(straight)]
+    assert chance._chance_of_tau(systems, bound) == sum(value > bound + 1e-9 for value in taus) / len(taus)
+
+
+def test_orders_of_many_systems_are_counted():
+    """At a tau above 0 half of the orders, but for those at 0: 30 systems have 1e32 orders."""
+    assert chance._chance_of_tau(30, 0.0) == pytest.approx(0.5, abs=0.01)
 
 
 def test_chance_of_gains():

@@ -176,6 +176,16 @@ def test_a_mean_of_runs_under_other_seeds_is_refused(tmp_path: Path) -> None:
         table_of(table)
 
 
+@pytest.mark.parametrize("fixed", ["rr", "ndcg"])
+def test_a_mean_with_a_cell_without_seeds_is_taken_under_each_seed(tmp_path: Path, fixed: str) -> None:
+    table = means(plan(tmp_path, seeds=1), "both", "rr", "ndcg")
+    (read,) = row_of(table, "ict")["cells"][fixed]["reads"]
+    read["seed"] = None
+    lines = lines_of(tmp_path, table_of(table))
+    parts = [float(lines["ict", name]["reproduced"]) for name in ("RR@10", "nDCG@10")]
+    assert float(lines["ict", "mean of rr ndcg"]["reproduced"]) == pytest.approx(sum(parts) / 2, abs=1e-11)
+
+
 def test_a_hidden_column_is_data_and_not_shown(tmp_path: Path) -> None:
     table = means(plan(tmp_path), "both", "rr", "ndcg")
     table["columns"][1]["hidden"] = True
