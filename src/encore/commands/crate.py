@@ -6,7 +6,6 @@ https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/workflow/0.5
 """
 
 import argparse
-import json
 import mimetypes
 import os
 import re
@@ -24,7 +23,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.products.targets import is_of_another_plan
 from encore.storage import manifest
-from encore.storage.files import appearing, sha256, write_json, writing
+from encore.storage.files import appearing, read_object, sha256, write_json, writing
 from encore.storage.program_files import PROGRAM
 from encore.storage.release import __version__
 from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
@@ -41,6 +40,7 @@ PROFILES = {
 CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
 FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/tab-separated-values"}
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
+DAMAGED = "remove it, and run snakemake again"
 CODE = ("LICENSE", "workflow", "config")
 RUN_KEY = re.compile(rf"^(title|{EXTENDS}):", re.MULTILINE)  # of the catalogue's files none has them
 Entity = dict[str, Any]
@@ -98,7 +98,7 @@ def write_crate(title: str, run: Path, own: Sequence[Path], folder: Path) -> int
 def _code(run: Path) -> Iterator[Path]:
     """The workflow and its catalogue as in a clone; of a study its own files, and the program's besides.
 
-    Of runs' files only the run's and that of the run which it extends: others are nobody's business.
+    Of runs' files only the run's and that of the run which it extends, since others may be private.
     """
     yield run
     base = read_yaml(run).get(EXTENDS)
@@ -120,7 +120,7 @@ def _of_products(products: Sequence[Path]) -> Iterator[Path]:
     """Tables, figures, claims and the report with their manifests, and the root digest with its signature."""
     for place in products:
         yield place
-        yield from (place.with_name(name) for name in sorted(json.loads(place.read_text())["outputs"]))
+        yield from (place.with_name(name) for name in sorted(read_object(place, DAMAGED).get("outputs", ())))
     report = sorted((RESULTS / "report").glob("*")) if (RESULTS / "report").is_dir() else []
     yield from (path for path in [ROOT, SIGNATURE, *report] if path.is_file())
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from encore.errors import EncoreError
+from encore.storage.files import canonical, readable_object
 
 PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 OURS = "encore"  # the paper of our own tables and figures, whose names have no folder
@@ -78,6 +79,12 @@ class Shape(SlicePart):
 def paper_of(name: str) -> str:
     """The paper of a table or figure, by its name."""
     return name.split("/")[0] if "/" in name else OURS
+
+
+def built_from(record: Path, content: Any) -> bool | None:
+    """True if a product was built from this slice of the plan; None if its manifest does not say from which one."""
+    made = readable_object(record)
+    return canonical(made["spec"]) == canonical(content) if "spec" in made else None
 
 
 def row_folders(row: dict[str, Any]) -> list[str]:

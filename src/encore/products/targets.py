@@ -1,6 +1,5 @@
 """What a user may request of Snakemake: the targets that a run declares, and what any target is built from."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -18,9 +17,9 @@ from encore.products.declared import declared_figures
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at
 from encore.products.known_numbers import CHECKS
 from encore.products.report.plan import REPORT
+from encore.products.slices import built_from
 from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
-from encore.storage.files import canonical, read_object
 
 PAGES = tuple(BY_RULE[rule].files[0] for rule in (PRINTED, REPORT))  # of every run
 SHORT = {kind.name({}): kind for kind in PRODUCTS if not kind.wildcard}  # names of products of which a run has one
@@ -50,12 +49,9 @@ def is_of_another_plan(plan: Plan, record: Path) -> bool:
     Args:
         record: its manifest; one that does not say what was planned is taken for this run's.
     """
-    made = read_object(record, "make it again").get("spec")
-    if made is None:
-        return False
+    found = kind_of(plan, str(record))
     try:
-        kind, name = kind_of(plan, str(record)) or (None, "")
-        return kind is None or made != json.loads(canonical(kind.slice(plan, name)))
+        return found is None or built_from(record, found[0].slice(plan, found[1])) is False
     except EncoreError:
         return True
 

@@ -31,7 +31,7 @@ def answer(arguments: argparse.Namespace) -> int:
     1 where anything is bad, or where a product of the run itself is among what was not audited.
 
     Raises:
-        EncoreError: the folder has no results, or is to be pruned; or a root is to be compared with some tables.
+        EncoreError: the folder has no results, or is to be pruned; or flags do not go together.
     """
     from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
     from encore.commands.audit.recompute import recompute_report, remake_products

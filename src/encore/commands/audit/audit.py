@@ -21,9 +21,8 @@ from encore.commands.audit.findings import (
     check_artifact,
     explained,
     problems_without_plan,
-    recorded,
 )
-from encore.commands.audit.left_out import OtherRuns, added_files, has_plan, reason_of, run_of_page
+from encore.commands.audit.left_out import OtherRuns, added_files, reason_of, run_of_page
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
 from encore.commands.audit.progress import Progress
 from encore.commands.audit.recompute import remake_products
@@ -36,8 +35,10 @@ from encore.products.claims.plan import claims_plan, printed_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.known_numbers import CHECKS, checks_plan
+from encore.products.slices import built_from
 from encore.products.tables.plan import CURVES
 from encore.storage import manifest, typed
+from encore.storage.files import readable_object
 from encore.storage.manifest import has_no_vectors
 from encore.storage.program_files import CATALOGUE
 from encore.storage.root import RESULTS, compare_root, manifests_behind, product_manifests
@@ -68,7 +69,7 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
             report.notes.append(f"{_called(name, content)} is not made yet")
             continue
         is_ours = name in declared_here
-        theirs = [each for each in places if has_plan(each, content) is False and (others.made(each) or not is_ours)]
+        theirs = [each for each in places if built_from(each, content) is False and (others.made(each) or not is_ours)]
         if ours := [place for place in places if place not in theirs]:
             made[name] = ours
         if name == CURVES and (drawn := _of_fewer_steps(ours, content)):
@@ -134,7 +135,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
                 report.verified += not reasons
                 progress.add(made)
         for place in products:
-            check_product(recorded(place).get("spec"), place, report)  # what has none is no manifest, as that says
+            check_product(readable_object(place).get("spec"), place, report)  # which says if it has none
         check_product(None, REPORT, report)
         report.findings += added_files(report)
         remake_products(catalogue, report)

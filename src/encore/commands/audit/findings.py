@@ -144,14 +144,5 @@ def _own_problems(folder: str) -> Generator[str, None, dict[str, Any] | None]:
     return record
 
 
-def recorded(place: Path) -> dict[str, Any]:
-    """A product's manifest; an empty one where it is missing or damaged."""
-    try:
-        record = json.loads(place.read_text())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, as_json, recorded
+from encore.commands.audit.findings import REPORT, AuditReport, Finding
 from encore.commands.audit.products import files_of
 from encore.errors import quoted
 from encore.plan import index
 from encore.storage import typed
+from encore.storage.files import readable_object
 from encore.storage.manifest import MANIFEST, added
 from encore.storage.root import RESULTS, ROOT
 
@@ -43,16 +44,10 @@ def reason_of(run: Any) -> str:
 
 def run_of_page() -> str | None:
     """The run of the page, by its own manifest; None where that is missing or damaged."""
-    match recorded(REPORT):
+    match readable_object(REPORT):
         case {"spec": {"run": str(run)}}:
             return run
     return None
-
-
-def has_plan(place: Path, content: dict[str, Any]) -> bool | None:
-    """True if a product was built from this slice; None if its manifest is missing or damaged."""
-    record = recorded(place)
-    return bool(record["spec"] == as_json(content)) if "spec" in record else None
 
 
 def added_files(report: AuditReport) -> Iterator[Finding]:
@@ -73,6 +68,6 @@ def added_files(report: AuditReport) -> Iterator[Finding]:
 
 def _outputs(record: Path) -> Iterator[Path]:
     """The files that a product's manifest lists; none that lie elsewhere, nor any of a damaged one."""
-    outputs = recorded(record).get("outputs")
+    outputs = readable_object(record).get("outputs")
     names = map(str, outputs) if isinstance(outputs, dict | list) else ()
     yield from (record.parent / name for name in names if "/" not in name)

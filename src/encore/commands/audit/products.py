@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, explained, recorded
+from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as_json, explained
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import kind_of_record, kinds_of
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
+from encore.storage.files import readable_object
 
 
 def check_product(content: dict[str, Any] | None, place: Path, report: AuditReport) -> None:
@@ -72,7 +73,7 @@ def _is_product(record: Any) -> bool:
 
 def is_of_this_code(place: Path) -> bool:
     """True if a product was made by the code of this version; False if it does not say which code made it."""
-    record = recorded(place)
+    record = readable_object(place)
     try:
         return bool(record["code"] == code_digest(record["stage"]))
     except Exception:  # a stage that this version has not

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words, recorded
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words
 from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
@@ -26,7 +26,7 @@ from encore.products.claims.entries import PRINTED
 from encore.products.claims.plan import printed_plan
 from encore.products.record import load_builder
 from encore.products.report.plan import report_plan
-from encore.storage.files import canonical
+from encore.storage.files import canonical, readable_object
 
 NAMED = 3  # what differs is named up to so many times
 PICTURES = (".png", ".svg")
@@ -38,7 +38,7 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
     if not _is_in_order(REPORT, report):
         return
     with _found(REPORT, report):
-        spec, planned = recorded(REPORT)["spec"], report_plan(plan)
+        spec, planned = readable_object(REPORT)["spec"], report_plan(plan)
         if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
             report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {plan.config.file}"))
         elif canonical(spec) != canonical(planned):
@@ -123,7 +123,7 @@ def differences(product: MadeProduct) -> list[str]:
 
 def same_pictures(place: Path) -> bool:
     """True if today's matplotlib drew a product's pictures, or it has none."""
-    drawn = recorded(place).get("results") or {}
+    drawn = readable_object(place).get("results") or {}
     return "matplotlib" not in drawn or bool(drawn["matplotlib"] == version("matplotlib"))
 
 

@@ -5,8 +5,6 @@ configuration makes them; it never requests another table.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,12 @@ from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import declared_figures, wanted_tables
 from encore.products.report.slice import ReportSlice
+from encore.products.slices import built_from
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_file
 from encore.storage.csv_rows import read_rows
-from encore.storage.files import canonical, full_digest, readable_object, sha256
+from encore.storage.files import full_digest, sha256
 from encore.storage.typed import called
 
 REPORT = "report"
@@ -31,10 +30,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def report_plan(plan: Plan) -> dict[str, Any]:
     """What the page shows."""
-    others = [
-        name for name in wanted_tables(plan) if _is_made(f"results/tables/{name}", partial(table_plan, plan, name))
-    ]
-    tables = list(dict.fromkeys([*plan.config.tables, *others]))
+    records = {name: Path(f"results/tables/{name}.manifest.json") for name in wanted_tables(plan)}
+    # Without a manifest nothing is planned, which takes seconds.
+    others = [name for name, each in records.items() if each.is_file() and built_from(each, table_plan(plan, name))]
+    tables, of_claims = list(dict.fromkeys([*plan.config.tables, *others])), Path(f"results/{CLAIMS}.manifest.json")
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
     chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
     claims = {name: claim for name, (_, claim) in of_papers.items()}
@@ -46,7 +45,7 @@ def report_plan(plan: Plan) -> dict[str, Any]:
         "proxy_data": plan.config.proxy_data,
         "tables": list(tables),
         "figures": declared_figures(plan),
-        "claims": _is_made(f"results/{CLAIMS}", partial(claims_plan, plan)),
+        "claims": of_claims.is_file() and bool(built_from(of_claims, claims_plan(plan))),
         "about": {name: products_of(claim) for name, claim in claims.items()},
         "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
         "printed": {
@@ -68,12 +67,6 @@ def templates_digest() -> str:
     """The digest of the page's templates, style and program, so that an edited one makes the page again."""
     files = {path.name: sha256(path) for path in TEMPLATES.iterdir() if path.is_file()}
     return full_digest(files)
-
-
-def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
-    """True if the stored product was built from this slice; without one nothing is planned, which takes seconds."""
-    record = readable_object(Path(f"{stem}.manifest.json"))
-    return bool(record) and canonical(record.get("spec")) == canonical(planned())
 
 
 def _printed(name: str, table: Table) -> dict[str, Any]:
