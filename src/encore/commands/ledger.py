@@ -65,7 +65,7 @@ class Source(Strict):
 
 @dataclass(frozen=True)
 class Entry:
-    """The source of one field, or of all that a star stands for; ``paper`` is the folder of its ledger."""
+    """The source of one field, or of all that its star matches; ``paper`` is the folder of its ledger."""
 
     field: str
     origin: str

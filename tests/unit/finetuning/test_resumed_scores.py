@@ -36,7 +36,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
         finetune(spec, *places, negatives, home / f"kept-{kind}", home / f"state-kept-{kind}")
     found = {kind: home / f"kept-{kind}" for kind in KINDS}
     for folder in (home / "tokens", *found.values()):
-        (folder / MANIFEST).write_text(f"{folder.name}")  # which stands for its bytes
+        (folder / MANIFEST).write_text(folder.name)  # other bytes for each
     return found
 
 
