@@ -216,8 +216,9 @@ def _closest(made: Collection, language: str) -> int | None:
     """The words of the shortest two sentences in a row, if any text has two; below ``CLOSE`` none is looked for."""
     fewest = None
     for row in made.corpus():
-        for one, other in pairwise(map(_words, split(row["text"], language))):
-            fewest = min(one + other, fewest or one + other)
+        for pair in pairwise(split(row["text"], language)):
+            words = sum(map(_words, pair))
+            fewest = min(words, fewest or words)
         if fewest is not None and fewest <= CLOSE:
             break
     return fewest
