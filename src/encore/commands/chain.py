@@ -209,7 +209,7 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
 def shown_in(table: str, setting: str, row: str, column: str) -> str:
     """What the table's CSV has of a cell, reported and reproduced, or nothing if the table is not made."""
     path = Path(f"{TABLES}{table}.csv")
-    lines = read_rows(path) if path.is_file() else []
+    lines = read_rows(path, "setting", "row", "column", *SHOWN.values()) if path.is_file() else []
     found = [line for line in lines if (line["setting"], line["row"], line["column"]) == (setting, row, column)]
     return ", ".join(f"{name} {line[each]}" for line in found for name, each in SHOWN.items() if line[each])
 

@@ -7,6 +7,7 @@ would if the file were edited.
 
 import argparse
 import json
+import re
 import shutil
 import tempfile
 from dataclasses import asdict, dataclass
@@ -38,6 +39,7 @@ from encore.storage.program_files import CATALOGUE
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
 MERGE = "<<"
+EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # of a number without a point
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -146,7 +148,9 @@ def _change(path: Path, keys: list[str], value: str, change: str) -> None:
     for depth, key in enumerate(keys[:-1]):
         node = _inner(node, key, ".".join(keys[: depth + 1]), change, path.name)
     try:
-        new = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
+        new: Any = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
+        if EXPONENT.fullmatch(value):
+            new.tag = "tag:yaml.org,2002:float"  # as YAML 1.2 reads it, which in 1.1 is a text
         for place, (name, _) in enumerate(_pairs(node, change)):
             if name.value == keys[-1]:
                 node.value[place] = (name, new)

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import KnownSize, Split, role_of
 from encore.config.strict import Positive
 from encore.data import qrels as judged
-from encore.data.collection import NEGATIVES, Judgment, refuse_shared, write_collection
+from encore.data.collection import NEGATIVES, QRELS_HEADER, Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields, not_relevant
 from encore.data.qrels import read_negatives
 from encore.data.text_fields import Form
@@ -348,9 +348,9 @@ def _count_queries(path: Path) -> int:
     queries, last = 0, b""
     with opened(path) as file:
         for line in file:
-            name = line.split(None, 1)[0] if line.strip() else last
+            name = line.split(None, 1)[0] if line.strip() and QRELS_HEADER.encode() not in line else last
             queries, last = queries + (name != last), name
-    return max(1, queries - 1)  # the header counts as one
+    return max(1, queries)
 
 
 KIND = Kind(BeirFields, build_beir, impl=2)

@@ -53,7 +53,8 @@ def members(folder: Path, size: str | int | float) -> set[str]:
     Raises:
         EncoreError: it is smaller than what it starts from, or larger than all there is.
     """
-    start, rest = (open_text(folder / name).read().splitlines() for name in (START, REST))
+    with open_text(folder / START) as first, open_text(folder / REST) as others:
+        start, rest = first.read().splitlines(), others.read().splitlines()
     total = len(start) + len(rest)
     count = len(start) if size == "start" else round(float(size) * total) if float(size) < 1 else int(size)
     if not len(start) <= count <= total:

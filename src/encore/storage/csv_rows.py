@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from encore.errors import EncoreError
 from encore.storage.files import write_text
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")  # how one begins
@@ -37,10 +38,17 @@ def neutral(text: str) -> str:
     return text
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, each by the names of its header, with texts as they were before ``neutral``."""
+def read_rows(path: Path, *needed: str) -> list[dict[str, str]]:
+    """The rows of a CSV file, each by the names of its header, with texts as they were before ``neutral``.
+
+    Raises:
+        EncoreError: a needed column is missing.
+    """
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: _as_it_was(cell) for name, cell in line.items()} for line in csv.DictReader(file)]
+        lines = csv.DictReader(file)
+        if missing := [name for name in needed if name not in (lines.fieldnames or ())]:
+            raise EncoreError(f"{path} has no column {', '.join(missing)}; make the file again")
+        return [{name: _as_it_was(cell) for name, cell in line.items()} for line in lines]
 
 
 def _as_it_was(cell: Any) -> Any:

@@ -131,6 +131,9 @@ def test_what_the_table_shows_is_read_from_it(tmp_path, monkeypatch):
     header = "row,setting,column,reported,reproduced,sd,seeds"
     table.write_text(f"{header}\nbm25,Traditional,r1000,0.8,0.7,,\nbm25,Traditional,mrr10,0.187,0.43,,\n")
     assert chain.shown_in(*address) == "ours 0.43, paper's 0.187"
+    table.write_text("row,setting\nbm25,Traditional\n")
+    with pytest.raises(EncoreError, match=r"table1.csv has no column column, reproduced, sd, seeds, reported"):
+        chain.shown_in(*address)
 
 
 def test_a_cell_says_what_its_table_shows(plan, monkeypatch):

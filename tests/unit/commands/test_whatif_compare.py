@@ -5,10 +5,11 @@ from pathlib import Path
 
 import yaml
 
-from encore.commands.whatif import changed_cells
+from encore.commands.whatif import changed, changed_cells
 from encore.config.run import RunConfig
 from encore.plan.plan import Plan
 from encore.products.tables.entries import Table
+from encore.storage.program_files import CATALOGUE
 
 ROOT = Path(__file__).parents[3]
 RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
@@ -49,3 +50,10 @@ def test_a_gain_changes_with_either_of_its_rows(catalogue, monkeypatch) -> None:
     assert changed(systems=systems) == {("bm25", "gain"), ("none", "rr"), ("none", "mean")} | {
         (row, column) for row in ("bm25", "ict") for column in ("rr", "mean", "gain")
     }
+
+
+def test_a_value_is_the_number_that_it_is_in_the_file(tmp_path: Path) -> None:
+    """YAML 1.1 takes 1e-4 for a text, 1.0e-4 for a number."""
+    catalogue, _ = changed(CATALOGUE, CATALOGUE / "config.yaml", ["steps.ict.learning_rate=1e-4"], tmp_path)
+    steps = [yaml.safe_load((folder / "steps.yaml").read_text()) for folder in (CATALOGUE, catalogue)]
+    assert steps[0] == steps[1]

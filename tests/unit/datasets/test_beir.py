@@ -145,6 +145,14 @@ def test_a_size_is_known_if_a_file_is_empty_or_packed_or_ends_with_a_blank_line(
     assert fields(folder).known_size().passages == (1 if rows or packing else None)
 
 
+@pytest.mark.parametrize("trec", [False, True])
+def test_queries_are_counted_with_and_without_a_header(tmp_path, trec):
+    folder = write(tmp_path / "in", train=("q1\td1\t1", "q1\td2\t1", "q2\td2\t1"))
+    if trec:
+        (folder / "qrels/train.tsv").write_text("q1 0 d1 1\nq1 0 d2 1\nq2 0 d2 1\n")
+    assert fields(folder).known_size().queries == {"train": 2, "test": 1}
+
+
 def test_nothing_is_held_out_of_no_judgments():
     with pytest.raises(EncoreError, match=r"^valid_queries is 1, but train ends with query 0"):
         hold_out({"train": []}, "train", "valid", 1)

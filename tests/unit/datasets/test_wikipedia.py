@@ -220,9 +220,12 @@ def test_what_is_no_dump_is_refused(tmp_path):
     assert "line 1: <html> is not a MediaWiki export" in damaged(tmp_path, b"<html></html>")
 
 
-@pytest.mark.parametrize("lost", ["<id>12</id>", "<ns>0</ns>", "<title>Cat</title>"])
-def test_a_page_without_title_id_or_namespace_is_refused(tmp_path, lost):
-    content = (HEAD + xml(PAGES[0], 1)).replace(lost, "", 1) + END
+@pytest.mark.parametrize(
+    ("lost", "found"),
+    [("<id>12</id>", ""), ("<ns>0</ns>", ""), ("<title>Cat</title>", ""), ("<ns>0", "<ns>--1"), ("<ns>0", "<ns>²")],
+)
+def test_a_page_without_title_id_or_namespace_is_refused(tmp_path, lost, found):
+    content = (HEAD + xml(PAGES[0], 1)).replace(lost, found, 1) + END
     assert "a page ends here that has no title, id or ns" in damaged(tmp_path, content.encode())
 
 

@@ -105,6 +105,12 @@ def test_coverage_is_the_algorithm_s(made: Path, heads: str, says: str) -> None:
     assert [value["k"] for value in told["values"]] == KS
 
 
+def test_coverage_of_texts_without_pieces_is_refused(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "sample", lambda *_: np.zeros(0, np.int64))
+    with pytest.raises(EncoreError, match="none of 6 texts has a piece of the vocabulary"):
+        found(made, COVERAGE, model(made, "empty", "mlm", seed=1))
+
+
 def test_hits_are_counted_once_for_each_k() -> None:
     top = np.array([[7, 1, 2, 9], [4, 3, 2, 1]])
     bag = np.array([[1, 2, 3, -1], [4, -1, -1, -1]])

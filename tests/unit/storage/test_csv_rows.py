@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from encore.errors import EncoreError
 from encore.storage.csv_rows import neutral, read_rows, write_rows
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1+1", "-", "=", "-inf+1"]
@@ -34,3 +35,10 @@ def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
 def test_other_apostrophes_are_read_as_they_are(text: str, tmp_path: Path) -> None:
     write_rows(tmp_path / "a.csv", ["label", "value"], [[text, "1"]])
     assert read_rows(tmp_path / "a.csv") == [{"label": text, "value": "1"}]
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.csv", ["label", "value"], [["a", "1"]])
+    assert read_rows(tmp_path / "a.csv", "value", "label") == [{"label": "a", "value": "1"}]
+    with pytest.raises(EncoreError, match=r"a.csv has no column row, seeds; make the file again$"):
+        read_rows(tmp_path / "a.csv", "row", "label", "seeds")

@@ -97,7 +97,7 @@ class PageParser:
 
     def _page(self) -> Page:
         title, number, space = (self._fields.get(name) or "" for name in ("title", "id", "ns"))
-        if not (title.strip() and number.isdigit() and space.lstrip("-").isdigit()):
+        if not (title.strip() and number.isdecimal() and space.removeprefix("-").isdecimal()):
             raise EncoreError(
                 f"line {self.line}: a page ends here that has no title, id or ns; make the export again with all three"
             )

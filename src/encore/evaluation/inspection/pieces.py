@@ -48,9 +48,14 @@ def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, 
 
     Args:
         spec: ``texts``, how many of the collection, ``sample``, which, ``length`` in tokens, ``ks``.
+
+    Raises:
+        EncoreError: no text has a piece.
     """
     rows = sample(len(store.passages), spec["texts"], spec["sample"])
     rows = rows[store.passages.lengths[rows] > 0]
+    if not len(rows):
+        raise EncoreError(f"none of {spec['texts']} texts has a piece of the vocabulary; take more `texts`")
     (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(spec["ks"])
     texts = [store.passages[int(row)] for row in rows]
     kept = [text[: spec["length"] - 2] for text in texts]

@@ -59,9 +59,9 @@ def claim_reads(plan: Plan, claim: Claim) -> tuple[dict[Address, list[dict[str, 
     return found, [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
 
 
-def judged_line(path: Path, name: str) -> dict[str, str]:
-    """What a file of claims has of one; nothing if it was not made."""
-    lines = read_rows(path) if path.is_file() else []
+def judged_line(path: Path, name: str, *needed: str) -> dict[str, str]:
+    """What a file of claims has of one, some columns of it needed; nothing if it was not made."""
+    lines = read_rows(path, "id", *needed) if path.is_file() else []
     return next((line for line in lines if line["id"] == name), {})
 
 
@@ -78,7 +78,7 @@ def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
 
 def _on_runs(name: str, run: str) -> str:
     """The verdict in ``claims.csv``, if it was made."""
-    if line := judged_line(RUNS, name):
+    if line := judged_line(RUNS, name, "verdict", "why", "weakest", "estimate"):
         weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
         return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
     return f"not judged; make it with: {snakemake(str(RUNS), run=run)}"

@@ -108,10 +108,10 @@ def _trials(plan: Plan) -> dict[str, dict[str, int]]:
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(TUNING.glob("*.csv")):
         tried: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for line in read_rows(path):
+        for line in read_rows(path, "step", "field", "value"):
             tried[line["step"], line["field"]].add(line["value"])
         for (name, field), found in tried.items():
             step = plan.resolve.step(StepName(name))
-            if "+".join(spelled(getattr(step, each)) for each in field.split("+")) in found:
+            if "+".join(spelled(getattr(step, each, "")) for each in field.split("+")) in found:
                 values[name][field] |= found
     return {step: {field: len(tried) for field, tried in fields.items()} for step, fields in sorted(values.items())}

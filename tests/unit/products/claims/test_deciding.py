@@ -76,6 +76,9 @@ def test_the_verdict_on_runs_is_told_once_it_is_there(plan, tmp_path, monkeypatc
         writer.writeheader()
         writer.writerow(line)
     assert "on runs: holds here; weakest: a, b, 0.1" in deciding.claim_text(plan, "C48")
+    (tmp_path / "claims.csv").write_text("id,verdict\nC48,holds here\n")
+    with pytest.raises(EncoreError, match=r"claims.csv has no column why, weakest, estimate"):
+        deciding.claim_text(plan, "C48")
 
 
 def test_claims_that_are_named_read_what_they_rest_on_alone(plan):

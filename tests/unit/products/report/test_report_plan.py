@@ -134,6 +134,17 @@ def test_trials_count_where_the_run_has_one_of_their_values(
     assert {name: its for name, its in trials.items() if name in ("ict", "mlm-two-tower")} == tried
 
 
+def test_a_record_of_trials_may_be_of_a_field_that_a_step_does_not_have(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("encore.products.report.plan.TUNING", tmp_path)
+    (tmp_path / "a.csv").write_text("step,field,value\nict,gone,1\n")
+    assert report_plan(plan)["trials"] == {}
+    (tmp_path / "a.csv").write_text("step,value\nict,1\n")
+    with pytest.raises(EncoreError, match=r"a.csv has no column field"):
+        report_plan(plan)
+
+
 def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:
     check_target(plan, "results/report/index.html")
     with pytest.raises(EncoreError, match=r"results/report"):
