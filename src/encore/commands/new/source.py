@@ -23,6 +23,7 @@ from encore.datasets.foreign.conversion import naming_drop
 from encore.datasets.kinds import build_collection, load_kind
 from encore.datasets.source_files import chosen_to_validate
 from encore.errors import EncoreError
+from encore.evaluation.significance import can_be_tested
 from encore.storage.text_files import PACKED
 
 TRAIN, TESTED = "train", ("test", "dev", "dev1", "dev2", "valid", "validation", "val")  # usual names of judgments
@@ -132,10 +133,20 @@ def beir_source(
 
 
 def _counted(made: Collection, source: Source) -> Source:
-    """The same with the counts of a collection, some of whose training queries are held out to validate."""
+    """The same with the counts of a collection, some of whose training queries are held out to validate.
+
+    Raises:
+        EncoreError: of too few test queries nothing could be tested.
+    """
     counts = json.loads((made.folder / "statistics.json").read_text())
     _refuse_without_negatives(made, counts["passages"])
     tested = made.qrels("test") if source.given else {}
+    clusters = made.clusters() if tested else {}
+    if tested and not can_be_tested([clusters[query] for query in tested]):
+        raise EncoreError(
+            f"test queries: {len(tested)}, all or nearly all of one cluster, so no difference can be tested; judge "
+            "more queries (a query without a cluster is its own)"
+        )
     source.passages = counts["passages"]
     source.queries = {name: each["queries"] for name, each in counts["splits"].items()}
     source.grades = Counter(grade for judged in tested.values() for grade in judged.values())
