@@ -27,6 +27,7 @@ from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array, write_json
 from encore.storage.processes import shared_in_order
+from encore.storage.progress import Progress
 
 TYPES = np.dtype("<u2"), np.dtype("<u4")  # of ids; the first that a vocabulary fits
 TOGETHER = 4096  # texts handed to the tokenizer at once
@@ -223,11 +224,12 @@ class _Writer:
         """Write the tokens of texts; returns how many they are."""
         texts = iter(texts)
         parts = iter(lambda: list(islice(texts, TOGETHER)), [])
-        lengths = [np.zeros(1, dtype=np.int64)]
+        lengths, progress = [np.zeros(1, dtype=np.int64)], Progress(name, "texts")
         with replacing(self._folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
             for found, ids in shared_in_order(self._encoded, parts, self._processes):
                 lengths.append(found)
                 file.write(ids)
+                progress.more(len(found))
         offsets = np.concatenate(lengths)
         lengths.clear()
         np.cumsum(offsets, out=offsets)  # in place: a dump has hundreds of millions of sentences

@@ -13,10 +13,12 @@ from typing import Any
 from encore.errors import EncoreError, quoted
 from encore.storage.document_ids import Ids, twice
 from encore.storage.files import read_jsonl, write_jsonl
+from encore.storage.progress import Progress
 
 Row = dict[str, Any]
 _SAYS = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")  # anything but white space and control characters
 LONGEST_ID = 32_766  # bytes, of a term in Lucene's index
+TOGETHER = 10_000  # rows between two looks at the clock
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -86,7 +88,10 @@ def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
 
 
 def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
+    progress = Progress(what, "rows")
     for number, row in enumerate(rows, 1):
+        if number % TOGETHER == 0:
+            progress.at(number)
         reason = _fault(row, what) or (None if ids.enter(row["_id"]) else _twice(row["_id"]))
         if reason:
             raise EncoreError(f"{place_of(rows, number, what)}: {reason}")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encore.data import article_texts, tokens, vocabulary
+from encore.data import article_texts, tokens, validation, vocabulary
 from encore.data.collection import LANGUAGE, Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.storage import manifest
+from encore.storage import manifest, progress
 from encore.storage.files import sha256, write_json, write_jsonl
 from tests.support import inside
 
@@ -250,3 +250,14 @@ def test_titles_of_a_collection_without_articles_are_its_passages(tmp_path: Path
     titles = [row["title"] for row in CORPUS]
     store = make(tmp_path, [])
     assert [decoded(store, row) for row in store.titles] == [" ".join(title.lower().split()) for title in titles]
+
+
+def test_large_collections_say_how_far_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "TOLD", -1)  # seconds between two lines
+    monkeypatch.setattr(validation, "TOGETHER", 2)
+    make(tmp_path, ARTICLES)
+    told = [line.split(", ")[0] for line in capsys.readouterr().out.splitlines()]
+    expected = ["corpus: 2 rows", "queries: 2 rows", "passages: 2 texts", "queries: 2 texts", "sentences: 5 texts"]
+    assert told == [*expected, "titles: 2 texts"]
