@@ -39,6 +39,7 @@ from encore.errors import EncoreError
 
 Floats = NDArray[np.float64]
 LEAST_CLUSTERS = 1.1  # in effect: below, one cluster has more than 95 % of the queries
+ROUNDING = 1e-12  # a smaller error, as a share of the mean, is none
 SIGNIFICANT = 0.05
 POWER = 0.8
 SAMPLES = 10_000
@@ -61,6 +62,7 @@ class Difference:
     mean: float
     components: tuple[Component, ...]
     seeds: int
+    least_p: float = 0.0  # where nothing varies: of reversing the signs of clusters by chance
 
     @property
     def error(self) -> float:
@@ -72,8 +74,8 @@ class Difference:
         """The two-tailed generalised p value."""
         if not np.isfinite(self.error):
             return 1.0
-        if self.error == 0:
-            return 1.0 if self.mean == 0 else 0.0
+        if self.error <= ROUNDING * abs(self.mean):
+            return 1.0 if self.mean == 0 else self.least_p
         return 2 * _tail(abs(self.mean), self.components)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -170,7 +172,7 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
     components = [Component(of_clusters, effective - 1)]
     if seeds > 1:
         components.append(Component(_jackknife(of_seeds, np.full(seeds, 1 / seeds)), seeds - 1))
-    return Difference(mean, tuple(components), seeds)
+    return Difference(mean, tuple(components), seeds, 2.0 ** (1 - sum(len(set(each)) for _, each in parts)))
 
 
 def paired_t(differences: Floats) -> float:

@@ -127,6 +127,14 @@ def test_equal_systems_do_not_differ() -> None:
     assert significance.randomised([np.zeros((10, 5))], list("aabbccddee"), samples=100) == [1.0]
 
 
+@pytest.mark.parametrize("clusters", [3, 8])
+def test_where_every_query_gains_the_same_signs_reversed_by_chance_bound_the_p_value(clusters: int) -> None:
+    same = np.full((clusters, 5), 0.3 + 0.1)
+    found = significance.clustered(same, [str(number) for number in range(clusters)])
+    assert (found.mean, found.p) == (pytest.approx(0.4), 2.0 ** (1 - clusters))
+    assert significance.clustered(0 * same, [str(number) for number in range(clusters)]).p == 1
+
+
 def test_one_cluster_cannot_be_tested() -> None:
     with pytest.raises(EncoreError, match="at least 2 clusters"):
         significance.clustered(np.ones((10, 5)), ["a"] * 10)

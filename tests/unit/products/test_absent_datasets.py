@@ -76,6 +76,8 @@ def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_plann
 def test_a_mean_is_over_the_sets_that_are_there_and_says_so(make: Callable[..., Plan]) -> None:
     plan = make("beir-fever", "beir-quora")
     assert over(plan) == {"two": ["beir-fiqa"], "all": ["two", "beir-nq"]}
+    columns = {column["id"]: column.get("partial", False) for column in table_plan(plan, "t")["columns"]}
+    assert {name for name, partial in columns.items() if partial} == {"two", "all"}
     assert [note for note in table_plan(plan, "t")["notes"] if "mean" in note] == [
         "TWO is the mean of 1 of 2 columns here; a number printed next to it is of all.",
         "ALL is the mean of 2 of 3 columns here; a number printed next to it is of all.",

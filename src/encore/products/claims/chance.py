@@ -24,7 +24,7 @@ from encore.products.claims.contrasts import Address, Contrast
 LARGEST = 12  # systems whose orders are counted
 DRAWS = 20_000  # of random orders, where they are not counted
 ABOVE_NOTHING = 1e-6  # less than two taus differ by
-Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: pre-trained checkpoint, model, queries
+Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: checkpoint, model, queries, measure
 Floats = NDArray[np.float64]
 Edges = set[tuple[Hashable, Hashable]]
 

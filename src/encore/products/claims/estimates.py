@@ -71,7 +71,8 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
     if contrast.printed:
         ours = {address for address, _ in contrast.terms}
         share = max((shares(address) for address, _ in contrast.printed if address not in ours), default=0.0)
-        apart = _against_print(parts, seeds, math.fsum(weight**2 for _, weight in contrast.printed), share)
+        theirs, own = (math.fsum(weight**2 for _, weight in each) for each in (contrast.printed, contrast.terms))
+        apart = _against_print(parts, seeds, theirs / own, share)
     elif all(part.values.queries is not None for part in parts):
         apart = summed(_by_queries(parts, seeds))
     else:
@@ -85,16 +86,15 @@ def _against_print(parts: Sequence[WeightedValues], seeds: Seeds, printed: float
     """The difference to printed numbers.
 
     Args:
-        printed: the sum of the squared weights of the printed numbers, each of one training.
+        printed: the variance of the printed numbers, each of one training, over that of ours under one seed.
         share: of the variance over queries, 0 where the printed numbers are of our own systems.
     """
-    totals, own = _totals(parts, seeds), math.fsum(part.weight**2 for part in parts)
-    trainings = 1 / max(len(seeds), 1) + printed / own
+    totals, trainings = _totals(parts, seeds), 1 / max(len(seeds), 1) + printed
     components = [Component(trainings * _variance(totals), max(len(seeds) - 1, 1))] if seeds else []
     if share and all(part.values.queries is not None for part in parts):
         queries = [_query_component(part) for part in parts]
         variance = math.fsum(part.weight**2 * one.variance for part, one in zip(parts, queries, strict=True))
-        components.append(Component(share * variance * (1 + printed / own), min(one.freedom for one in queries)))
+        components.append(Component(share * variance * (1 + printed), min(one.freedom for one in queries)))
     return Difference(float(totals.mean()), tuple(components) or (Component(0.0, 1),), max(len(seeds), 1))
 
 

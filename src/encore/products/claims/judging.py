@@ -39,6 +39,11 @@ class RunValues:
     shares: Shares = unpaired
 
 
+def weakness(compared: tuple[Contrast, Estimate]) -> tuple[float, float]:
+    """What comparisons are ordered by: the one-sided p value, then the estimate, as where the error is infinite."""
+    return compared[1].p_above, -compared[1].mean
+
+
 @dataclass(frozen=True)
 class EvaluatedTest:
     """A test on runs: its inequalities with their estimates, how many must hold, and the evidence.
@@ -61,9 +66,8 @@ class EvaluatedTest:
 
     @property
     def weakest(self) -> tuple[Contrast, Estimate]:
-        """The inequality with the largest one-sided p value."""
-        pairs = zip(self.contrasts, self.estimates, strict=True)
-        return max(pairs, key=lambda pair: pair[1].p_above)
+        """The inequality that ``weakness`` puts last."""
+        return max(zip(self.contrasts, self.estimates, strict=True), key=weakness)
 
 
 @dataclass(frozen=True)
@@ -200,10 +204,15 @@ def _may_skip(test: entries.NumberTest, contrast: Contrast, runs: RunValues) -> 
 
 
 def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
-    """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
+    """Why an inequality cannot be judged on these runs though it has values; nothing where it can.
 
-    A copied number was measured on the paper's data and machines, and is comparable only there.
+    A copied number was measured on the paper's data and machines, and is comparable only there. Of queries that are
+    nearly all one cluster nothing is known about the spread.
     """
+    for address, _ in fixed.terms:
+        measured = (part.values.queries for part in runs.cells(address) or ())
+        if any(queries is not None and not queries.can_be_tested for queries in measured):
+            return f"{address}: nearly all of its queries are one cluster, so nothing can be tested"
     copied = [address for address, _ in contrast.terms if copied_from(address, runs.tables)]
     if not copied:
         return ""

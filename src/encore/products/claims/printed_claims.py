@@ -193,7 +193,7 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
 
 
 def _origin(tables: Mapping[str, Table], catalogue: Catalogue) -> Origin:
-    """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
+    """What makes a cell's number: the pre-trained checkpoint, the model, queries, measure; of a mean, its parts'."""
 
     def origin(address: Address) -> tuple[Hashable, ...]:
         row, column = entries_of(address, tables)
@@ -201,11 +201,11 @@ def _origin(tables: Mapping[str, Table], catalogue: Catalogue) -> Origin:
             return of_mean(origin, address, column.mean_of)
         if column.source != TESTED:
             return (address,)
-        queries = tuple(fill_vars(text, row, column) for text in (column.dataset, column.split))
+        *queries, measure = (fill_vars(text, row, column) for text in (column.dataset, column.split, column.measure))
         if not has_own_value(row, column):
-            return address.row, address[:3], queries
+            return address.row, address[:3], tuple(queries), measure
         system = fill_vars(row.system, row, column)
-        return checkpoint_of(system, catalogue), system, queries
+        return checkpoint_of(system, catalogue), system, tuple(queries), measure
 
     return origin
 

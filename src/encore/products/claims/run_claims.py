@@ -11,7 +11,7 @@ from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Shares, WeightedValues
-from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
+from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs, weakness
 from encore.products.claims.power import family_of
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.figures.inspected import INSPECTION, read_inspection
@@ -172,16 +172,24 @@ def _shares_found(request: CellRequest, k: str) -> CellValues:
 
 
 def _printed(tables: Mapping[str, Layout]) -> dict[Address, float]:
-    """What the papers print in the cells of some tables, in the measures' own unit."""
-    values = {}
+    """What the papers print in the cells of some tables, in the measures' own unit.
+
+    A mean of fewer columns than the paper's is that of what the paper prints in the same ones, if it does in all.
+    """
+    values: dict[Address, float] = {}
     for name, layout in tables.items():
         lines = reported.read(layout.reported)
         for row in layout.rows:
             for column in layout.columns:
                 found = reported.found(lines, row.cells[column.id].reported, row.id)
-                if found is not None and found.number is not None:
+                if found is not None and found.number is not None and not column.partial:
                     value = source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
                     values[Address(name, row.setting, row.id, column.id)] = value
+            for column in (each for each in layout.columns if each.partial and each.mean_of):
+                address = Address(name, row.setting, row.id, column.id)
+                parts = [values.get(address._replace(column=part)) for part in column.mean_of]
+                if (numbers := [part for part in parts if part is not None]) and len(numbers) == len(parts):
+                    values[address] = math.fsum(numbers) / len(numbers)
     return values
 
 
@@ -198,7 +206,7 @@ def _shares(claims: ClaimsSlice) -> Shares:
 
 
 def _origin(claims: ClaimsSlice) -> Origin:
-    """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
+    """What makes a cell's number: the pre-trained checkpoint, the model, queries, measure; of a mean, its parts'."""
     columns = {(name, column.id): column for name, table in claims.tables.items() for column in table.columns}
     cells = {
         Address(name, row.setting, row.id, column): cell
@@ -219,8 +227,8 @@ def _origin(claims: ClaimsSlice) -> Origin:
         if column.source != TESTED:
             return (address,)
         if not cell.system:
-            return address.row, address[:3], (cell.dataset, cell.split)
-        return known.get(cell.system, cell.system), cell.system, (cell.dataset, cell.split)
+            return address.row, address[:3], (cell.dataset, cell.split), cell.value
+        return known.get(cell.system, cell.system), cell.system, (cell.dataset, cell.split), cell.value
 
     return origin
 
@@ -267,9 +275,8 @@ def _control(control: Judgement | None) -> list[str]:
 
 
 def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
-    """The tested inequality with the largest one-sided p value, if any was tested."""
-    pairs = [one.weakest for one in judgement.tested]
-    return max(pairs, key=lambda pair: pair[1].p_above, default=(None, None))
+    """The weakest of all tested inequalities, if any was tested."""
+    return max((one.weakest for one in judgement.tested), key=weakness, default=(None, None))
 
 
 def _finite(value: float | None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.evaluation.significance import clustered
+from encore.evaluation.significance import can_be_tested, clustered
 
 Floats = NDArray[np.float64]
 PLACES = 17  # where the lead is tested
@@ -62,7 +62,7 @@ def with_interval(over: Floats, own: Floats, over_other: Floats, other: Floats, 
         clusters: [queries], the cluster that each query belongs to.
     """
     at = crossing(over, own.mean((1, 2)), over_other, other.mean((1, 2)))
-    if own.shape[2] < ENOUGH_SEEDS or np.isnan(at) or len(set(clusters)) < 2:
+    if own.shape[2] < ENOUGH_SEEDS or np.isnan(at) or not can_be_tested(clusters):
         return Crossing(at)
     x, theirs = np.log(over), np.log(over_other)
     first, last = max(x[0], theirs[0]), min(x[-1], theirs[-1])

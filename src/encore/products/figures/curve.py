@@ -134,7 +134,12 @@ def draw(figure: CurvesSlice) -> tuple[list[list[str]], Figure]:
     Raises:
         EncoreError: what a point is computed from is missing.
     """
-    found = [_curve(line, panel) for panel in figure.panels for line in figure.rows]
+    found = [
+        _curve(line, panel)
+        for panel in figure.panels
+        for line in figure.rows
+        if any(point.measured == panel.measured for point in line.points)  # a level's dataset may lack a split
+    ]
     ended = endings(figure, found)
     lines = [row for curve in found for row in _rows(curve)] + [_end(ending) for ending in ended]
     return lines, _page(figure, found, ended)
@@ -161,7 +166,7 @@ def _end(ending: Ending) -> list[str]:
 
 
 def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Figure:
-    across = min(ACROSS, len(figure.panels))
+    across = len(figure.panels) if ended else min(ACROSS, len(figure.panels))  # above where its advantages end
     down = -(-len(figure.panels) // across)
     ends = ENDED * len({(e.line.id, e.against.id) for e in ended}) + (0.55 if ended else 0)
     legend = style.legend_width([row.label for row in figure.rows])
@@ -178,7 +183,7 @@ def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Figur
     for place, panel in enumerate(figure.panels if ended else []):
         above = axes[0, place]
         _ends(axes[-1, place], above, [e for e in ended if e.panel == panel], figure, first=place == 0)
-    style.legend_beside(page, axes[0, 0])
+    style.legend_beside(page, max(axes.flat, key=lambda axis: len(axis.get_legend_handles_labels()[1])))
     return page.figure
 
 

@@ -89,14 +89,18 @@ def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
     found, notes = available(plan, {line.label: line.system for line in figure.lines})
     levels, without = available(plan, figure.levels)
     rows = [_line(plan, figure, panels, called[label].model_dump()) for label in found]
-    rows += [_level(plan, figure, panels, label, system) for label, system in levels.items()]
+    dataset = figure.levels_dataset or figure.dataset
+    there, missing = measured(plan, dataset, panels) if levels else ([], [])
+    lacking = [f"{', '.join(levels)}: {note}" for note in missing]
+    among = {place: panel for place, panel in enumerate(panels) if panel in there}
+    rows += [_level(plan, dataset, among, label, system) for label, system in levels.items()]
     shown = [
         {"measured": place, "over": over, **panel.model_dump()}
         for place, panel in enumerate(panels)
         for over in figure.across
     ]
     about = {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name, "crossover": figure.crossover}
-    return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
+    return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without, *lacking])
 
 
 def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:
@@ -118,16 +122,13 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict
     return line | {"points": points, "reads": list(dict.fromkeys(reads))}
 
 
-def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: str, system: str) -> dict[str, Any]:
-    """A system without training: one point per panel, without a place on the x axis."""
+def _level(plan: Plan, dataset: str, panels: dict[int, PanelEntry], label: str, system: str) -> dict[str, Any]:
+    """A system without training: one point in each panel that its dataset has, without a place on the x axis."""
     if plan.resolve.has_chance(system):
         raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
-    dataset = figure.levels_dataset or figure.dataset
-    there, _ = measured(plan, dataset, panels)
     points = [
         {"measured": place, "seed": None, "size": 0, "scores": plan.scores(system, None, dataset, topics).folder}
-        for place, panel in enumerate(panels)
-        if panel in there
+        for place, panel in panels.items()
         for topics in [_topics(plan, dataset, panel)]
     ]
     reads = [point["scores"] for point in points]

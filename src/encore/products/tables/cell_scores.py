@@ -1,14 +1,14 @@
 """Per-query values of a cell, of all its seeds, and the paired differences of two cells."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 
 from encore.errors import EncoreError
 from encore.evaluation.scores import Floats, Scored, exact_mean, read_scores
-from encore.evaluation.significance import clustered
+from encore.evaluation.significance import can_be_tested, clustered
 from encore.products.tables.grid import CellRequest
 
 _read_scores = cache(read_scores)
@@ -31,6 +31,11 @@ class CellScores:
         """The cluster of each query, in the order of ``queries``."""
         return self.scored[0].clusters
 
+    @cached_property
+    def can_be_tested(self) -> bool:
+        """False where nearly all queries are of one cluster, so that nothing is known about the spread."""
+        return can_be_tested(self.clusters)
+
     def means(self) -> list[float]:
         """The measure's mean over queries, for each seed; exactly rounded, so that machines cannot differ."""
         return [exact_mean(one.values) for one in self.scored]
@@ -41,11 +46,11 @@ class CellScores:
         return exact_mean(low), exact_mean(high)
 
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % cluster-robust interval of the mean over queries and seeds; None for a single cluster.
+        """The 95 % cluster-robust interval of the mean over queries and seeds; None where nearly all are one cluster.
 
         See ``evaluation.significance.clustered``.
         """
-        if len(set(self.clusters)) < 2:
+        if not self.can_be_tested:
             return None
         return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
 

@@ -22,8 +22,8 @@ Address = tuple[str, str, str]  # setting, row id, column id
 def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> dict[Address, dict[str, PairedDifference]]:
     """Each row that was run against the comparators of its setting, by their row ids.
 
-    Rows are compared query by query and seed by seed. A family is the objectives of one setting under primary columns;
-    a verdict is on their gains over both none and control.
+    Rows are compared query by query and seed by seed, unless nearly all queries are one cluster. A family is the
+    objectives of one setting under primary columns; a verdict is on their gains over both none and control.
 
     Raises:
         EncoreError: two rows share no seed, or were judged on different queries.
@@ -32,7 +32,7 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> dict[Addre
     for row, column in ((row, column) for column in layout.columns for row in layout.rows):
         for other in layout.comparators():
             ours, theirs = (found.get((row.setting, name, column.id)) for name in (row.id, other))
-            if ours and theirs and other != row.id:
+            if ours and theirs and other != row.id and ours.can_be_tested:
                 names = f"rows {row.id!r} and {other!r} of {row.setting!r}"
                 apart[(row.setting, row.id, column.id), other] = differences(ours, theirs, names, row.cells[column.id])
     families = []

@@ -178,6 +178,7 @@ def _printed(place: _Place, printed: reported.Printed, comparisons: Comparisons,
     """The paper's number, with a mark where our test disagrees, and its difference from ours."""
     scale, layout = place.column.reported_scale, place.layout
     value = None if printed.number is None else place.source.in_our_unit(printed.number * scale, layout.unit)
+    ours = None if place.column.partial else ours  # which is of fewer columns than the paper's
     difference = rounded(ours - value) if ours is not None and value is not None else None
     confirmed = _confirmed(layout, comparisons)
     unconfirmed = "".join(mark for mark, above in confirmed.items() if mark in printed.markers and not above)

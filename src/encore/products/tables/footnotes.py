@@ -1,6 +1,7 @@
 """The notes below a table: its marks, the data that were run, the seeds, and what the table does not show."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
@@ -8,7 +9,7 @@ from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes, head_notes
 from encore.products.tables.comparisons import ENOUGH_SEEDS, OPEN
 from encore.products.tables.layout import Layout
-from encore.products.tables.sources.kinds import SOURCES
+from encore.products.tables.sources.kinds import SOURCES, source_of
 from encore.products.tables.table import Ours, Table
 from encore.products.tables.unseen import unseen_notes
 
@@ -24,6 +25,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *_marks(layout, table),
         *_data(table),
         *unseen_notes(layout),
+        *_untested(layout),
         *_thresholds(layout),
         *(note for texts in layout.texts for note in texts.notes()),
         *budget_notes(layout),
@@ -76,12 +78,14 @@ def _data(table: Table) -> Iterator[str]:
     labels: dict[tuple[str, str, bool], dict[str, None]] = {}
     counts: dict[tuple[str, str, bool], list[tuple[str, Ours]]] = {}
     collections: dict[tuple[str, str, bool], str] = {}
+    twice = Counter(row.label for row in table.rows)
     for row, column in ((row, column) for column in table.columns for row in table.rows):
         cell = row.cells[column.id]
         if cell.ours and cell.ours.judged is not None:
             place = cell.request.dataset, cell.request.split, cell.request.unseen
             labels.setdefault(place, {})[column.label] = None
-            counts.setdefault(place, []).append((row.label, cell.ours))
+            name = f"{row.label} [{row.setting}]" if twice[row.label] > 1 else row.label
+            counts.setdefault(place, []).append((name, cell.ours))
             collections.setdefault(place, cell.request.collection)
     for place, own in counts.items():
         dataset, split, _ = place
@@ -94,6 +98,20 @@ def _counts(own: list[tuple[str, Ours]]) -> str:
     short = {label: ours.answered for label, ours in own if ours.answered != judged}
     answered = ", ".join(f"{label} answered {count:,}" for label, count in short.items() if count is not None)
     return f"{judged:,} queries judged" + (f" ({answered})" if answered else ", all answered by every row")
+
+
+def _untested(layout: Layout) -> Iterator[str]:
+    """Where nearly all queries are of one cluster."""
+    labels: dict[str, dict[str, None]] = {}
+    for column in layout.shown():
+        requests = {(cell.dataset, cell.split): cell for cell in layout.cells([column]) if cell.reads}
+        for (dataset, split), request in requests.items():
+            found = source_of(column).queries(request)
+            if found and not found.can_be_tested:
+                name = f"{layout.dataset_labels.get(dataset, dataset)}, split {split}"
+                labels.setdefault(name, {})[column.label] = None
+    for name, columns in labels.items():
+        yield f"{', '.join(columns)}: nearly all queries of {name} are one cluster, so nothing is tested."
 
 
 def _thresholds(layout: Layout) -> Iterator[str]:

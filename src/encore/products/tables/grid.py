@@ -127,6 +127,7 @@ class Column(ColumnFields, SlicePart):
     dataset: str = Field("", description="The dataset that they are about.")
     split: str = Field("", description="The split whose queries were answered.")
     reported_scale: float = Field(1.0, exclude=True)  # the factor from a printed number to our unit
+    partial: bool = Field(False, exclude=True)  # whether it is a mean, or of one, of fewer columns than the paper's
 
 
 class Grid(Product):

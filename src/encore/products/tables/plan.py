@@ -55,6 +55,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     width, run = len(table.columns), [cell.request for cell in found if has_own_value(cell.row, cell.column)]
     datasets = dict.fromkeys(request.dataset for request in run if request.dataset)
     over = means(table.columns, found)
+    partial = partial_means(table.columns, over)
     released = references(plan, name, found)
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
     planned = [row_plan(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
@@ -64,10 +65,13 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "title": table.title,
         "unit": table.unit,
         "rows": compared_models(planned, plan.made),
-        "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
+        "columns": [
+            _column(column, over.get(column.id, [])) | ({"partial": True} if column.id in partial else {})
+            for column in table.columns
+        ],
         "dataset_labels": {dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         "significance": _design(table, rows),
-        "notes": [*table.notes, *notes(plan, rows, found), *partial_means(table.columns, over)],
+        "notes": [*table.notes, *notes(plan, rows, found), *partial.values()],
         "proxy_data": plan.config.proxy_data,
         **({"texts": texts} if (texts := searched_texts(plan, run)) else {}),
     } | ({"references": released, "depth": plan.config.depth} if released else {})

@@ -1,6 +1,6 @@
 """A table's rows in its slice of the plan: each cell with its names filled and the folders that it reads."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -113,11 +113,16 @@ def means(columns: Iterable[entries.ColumnEntry], cells: Iterable[PlannedCell]) 
     return {name: [part for part in parts if part not in gone] or parts for name, parts in taken.items()}
 
 
-def partial_means(columns: Iterable[entries.ColumnEntry], over: Mapping[str, list[str]]) -> Iterator[str]:
-    """A sentence about each mean that is not over all that the paper's is over."""
-    for column in columns:
-        if len(over.get(column.id, [])) < len(column.mean_of):
-            yield (
-                f"{column.label} is the mean of {len(over[column.id])} of {len(column.mean_of)} columns here; a number "
-                "printed next to it is of all."
-            )
+def partial_means(columns: Sequence[entries.ColumnEntry], over: Mapping[str, list[str]]) -> dict[str, str]:
+    """A sentence about each mean that is not over all that the paper's is over, and about each gain of one."""
+    found = {
+        column.id: f"{column.label} is the mean of {len(over[column.id])} of {len(column.mean_of)} columns here"
+        for column in columns
+        if len(over.get(column.id, [])) < len(column.mean_of)
+    }
+    found |= {
+        column.id: f"{column.label} is of a mean of fewer columns than the paper's"
+        for column in columns
+        if column.gain and column.gain.of in found
+    }
+    return {name: f"{text}; a number printed next to it is of all." for name, text in found.items()}

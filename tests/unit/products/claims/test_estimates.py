@@ -91,6 +91,16 @@ def test_a_mean_of_columns_is_the_sum_of_its_parts():
     assert found.mean == pytest.approx(np.mean([part.values.means for part in parts]))
 
 
+def test_a_printed_mean_of_columns_counts_as_one_training_more_as_a_printed_number_does():
+    totals = [0.40, 0.41, 0.39, 0.42, 0.38]
+    one, parts = CellValues(list(range(5)), totals), 14
+    cells = {cell("a"): [WeightedValues(1.0, one)], cell("b"): [WeightedValues(1 / parts, one)] * parts}
+    for row in ("a", "b"):
+        contrast = Contrast(((cell(row), 1),), printed=((cell(row), -1),))
+        found = estimate(contrast, cells.get, lambda _: 0.4)
+        assert found.difference.error == pytest.approx(np.std(totals, ddof=1) * np.sqrt(1 + 1 / 5))
+
+
 def test_what_has_no_queries_is_tested_over_seeds():
     losses = {
         name: CellValues([0, 1, 2], [mean + 0.01 * seed for seed in range(3)]) for name, mean in (("a", 2), ("b", 1))

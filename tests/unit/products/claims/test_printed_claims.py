@@ -307,6 +307,6 @@ def test_bm25_is_one_system_whatever_its_parameters(of_paper):
     assert of_paper("C50") == pytest.approx(1 / 8)
 
 
-@pytest.mark.parametrize("name", ["C30", "C35", "C92", "C103"])
+@pytest.mark.parametrize("name", ["C30", "C35", "C60", "C92", "C100", "C103", "C135"])
 def test_claims_of_some_comparisons_have_a_chance(of_paper, name):
     assert 0 < of_paper(name) < 1

@@ -90,6 +90,17 @@ def test_places_on_a_logarithmic_axis_are_round_few_and_different(low, high, fou
     assert round_places(low, high) == pytest.approx(found)
 
 
+def test_a_level_that_a_panel_lacks_is_drawn_and_named_where_it_is(tmp_path):
+    about = curves(tmp_path, seeds=(0, 1))
+    about["panels"].insert(0, about["panels"][0] | {"measured": 1, "label": "without BM25"})
+    for row in about["rows"][:-1]:
+        row["points"] += [point | {"measured": 1} for point in row["points"]]
+    lines = drawn(tmp_path, about)
+    assert {line["panel"] for line in lines if line["label"] == "BM25"} == {"RR@10"}
+    assert {line["panel"] for line in lines if line["label"] == "None"} == {"RR@10", "without BM25"}
+    assert "BM25" in (tmp_path / "one/label_efficiency.svg").read_text()
+
+
 def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp_path):
     lines = drawn(tmp_path, curves(tmp_path))
     places = {(line["over"], line["x"]) for line in lines if line["what"] == "value" and line["label"] != "BM25"}

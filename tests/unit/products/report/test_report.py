@@ -152,6 +152,16 @@ def test_every_point_of_a_figure_leads_to_its_artifacts(made: dict[str, Any]) ->
     assert {found[1] for found in names if found} == {"results/scores/ict-s0", "results/scores/ict-s1"}
 
 
+def test_ids_and_ranks_of_a_figure_are_not_rounded(made: dict[str, Any]) -> None:
+    path = Path("results/figures/table1.csv")
+    header, *lines = path.read_text().splitlines()
+    added = [f"{header},query,rank", *(f"{line},{1048585 + place}.5,12345" for place, line in enumerate(lines))]
+    path.write_text("".join(f"{line}\n" for line in added))
+    small_report.record(Path("results/figures/table1"), {"rows": []}, ("png", "svg", "csv"))
+    data = page(made).partition('id="d-table1"')[2].split("</details>")[0]
+    assert {"1048585.5", "12345"} <= set(re.findall(r">([^<>\s]+)<", data))
+
+
 def artifact_links(text: str, key: str) -> list[str]:
     return re.findall(r'href="#(a\d+)"', section(text, f'id="{key}"'))
 
@@ -286,11 +296,15 @@ def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, 
     line = {"id": "C01", "paper": "costa", "place": "", "claim": "", "verdict": "too few seeds", "why": ""}
     line |= {"inequalities": "3", "needed": "3", "held": "2", "weakest": "x, y", "estimate": "0.0123", "p": "0.4"}
     line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "proxy_data": "yes"}
+    line |= {"chance": "0.125", "survives_control": "fails here", "control_estimate": "-0.02", "control_p": "0.01"}
+    line |= {"control_why": ""}
     small_report.write_claims("claims", [line])
     text = page(made | {"claims": True})
     claim = claim_row(text, "k-c01")
-    assert "too few seeds ; 2 of 3 inequalities lie on its side" in words(claim)
-    assert "0.0123 [−0.01, 0.03]; 1 seed; each comparison alone could have shown 0.05" in words(claim)
+    assert "too few seeds ; 2 of 3 inequalities lie on its side; by chance 0.12" in words(claim)
+    assert "over the control: fails here −0.02, p 0.01; 1 seed;" in words(claim)
+    assert "0.0123 [−0.01, 0.03], p 0.4;" in words(claim)
+    assert "; 1 seed; each comparison alone could have shown 0.05" in words(claim)
     assert 'data-printed="holds" data-run="too few seeds"' in claim.split(">")[0]
     assert "The same claims on our runs 1 too few seeds" in words(text)
 

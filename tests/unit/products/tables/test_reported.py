@@ -45,6 +45,15 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
     return table
 
 
+def test_a_mean_of_fewer_columns_is_not_compared_with_the_papers_of_all(tmp_path: Path) -> None:
+    table = with_printed(tmp_path, ".555")
+    assert row_of(table, "ict")["cells"]["rr"]["reported"]
+    assert next(row for row in table_of(table).rows if row.id == "ict").cells["rr"].printed.difference is not None
+    table["columns"][0]["partial"] = True
+    printed = next(row for row in table_of(table).rows if row.id == "ict").cells["rr"].printed
+    assert (printed.value, printed.difference, printed.difference_text) == (0.555, None, "")
+
+
 def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
     return entries_of(table_of(table))[row][place].text
 

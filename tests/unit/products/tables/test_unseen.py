@@ -15,7 +15,7 @@ from encore.products.tables.layout import of_unseen
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 from tests.support.small_beir import build, fields, write
-from tests.support.small_table import lines_of, plan, table_of
+from tests.support.small_table import lines_of, plan, table_of, write_scores
 
 QUERIES = {
     "t1": "What is lift?",
@@ -118,6 +118,26 @@ def test_a_measure_of_which_training_has_met_over_a_tenth_gets_a_column_of_the_o
     )
     assert "RR@10 (unseen): Python documentation, split test of pydocs-1a2b3c4d; 35 queries judged" in notes
     assert len(lines_of(tmp_path, table)) == 2 * len({row.id for row in table.rows})
+
+
+def test_settings_of_several_splits_are_told_apart_by_themselves(tmp_path: Path) -> None:
+    """As where models learn from 1 % and from 80 % of the questions, and each is tested on its own rest."""
+    table = met(tmp_path, relevant=20, text=0, columns=[{"id": "rr", "label": "RR@10", "primary": True}])
+    other = write_scores(tmp_path / "other", 0.2, 3)
+    request = {"dataset": "pydocs", "collection": "pydocs-1a2b3c4d", "split": "graded", "value": "nDCG@10"}
+    request |= {"system": "tiny+ict", "reads": [{"seed": 0, "folder": other}]}
+    row = {"id": "ict", "label": "ICT", "setting": "Other", "system": "tiny+ict", "cells": {"rr": request}}
+    table["rows"] = [row, *({**each, "cells": {"rr": each["cells"]["rr"]}} for each in table["rows"])]
+    made = table_of(table)
+    assert [column.id for column in made.columns] == ["rr", "rr-unseen"]
+    first, *_ = made.rows
+    assert (first.cells["rr"].ours is not None, first.cells["rr-unseen"].ours) == (True, None)
+    assert first.cells["rr-unseen"].reason == "nearly all of its queries are unseen, or too few"
+    assert next(each for each in made.rows[1:] if each.id == "ict").cells["rr-unseen"].ours.judged == 20
+    assert [note for note in made.footnotes if "training query" in note] == [
+        "RR@10: of 40 queries of Python documentation, split test, 20 have a relevant document that also answers a "
+        "training query; “unseen” are the other 20."
+    ]
 
 
 def test_a_tenth_or_less_is_noted_and_has_no_column(tmp_path: Path) -> None:
