@@ -12,6 +12,7 @@ from torch import nn
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.parts.chunks import Chunks, PackingFields, text_chunks
+from encore.objectives.parts.masked_texts import bags
 from encore.training import losses
 from encore.training.randomness import generator
 from tests.support import oracles, small_store, transformer_oracles
@@ -260,3 +261,10 @@ def test_a_mistake_in_bow_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(losses, "soft_cross_entropy", planted)
     with pytest.raises(AssertionError):
         case.agrees()
+
+
+def test_bags_hold_the_pieces_of_vocabularies_above_65536() -> None:
+    texts = [[80000, 70000, 2], [], [4464, 70000], [80000], [2**32 - 1, 80000]]
+    found = bags([np.array(text, dtype=np.uint32) for text in texts], [1, 2])
+    assert found.tolist() == [[70000, 80000], [-1, -1], [4464, 70000], [80000, -1], [80000, 2**32 - 1]]
+    assert found.dtype == np.int64

@@ -35,7 +35,7 @@ class MaskedText(NamedTuple):
     masked: masking.Masked
 
 
-BITS = 16  # that a piece fits into, as tokens are stored
+BITS = 32  # that a piece fits into, as tokens are stored; a text's number has the rest of 64
 F = TypeVar("F", bound=MaskingFields)
 
 
