@@ -241,7 +241,7 @@ class FinetuneStep(Step):
         if self.in_batch_group and self.loss in ("pairwise", "lambda"):
             raise ValueError("a pairwise loss contrasts no passages of other queries; leave `in_batch_group` out")
         alone = self.scorer != "cross-encoder" and (self.in_batch_group or self.batch) < 2
-        if self.loss in ("contrastive", "pairwise-in-batch") and alone and not self.negatives_per_query:
+        if self.loss in ("contrastive", "pairwise-in-batch", "kl-in-batch") and alone and not self.negatives_per_query:
             raise ValueError(
                 "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
             )

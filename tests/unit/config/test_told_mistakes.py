@@ -290,6 +290,8 @@ def test_a_fine_tuning_without_any_negative_is_refused() -> None:
     for wrong in ({"negatives": "none"}, {"negatives": "none", "batch": 4, "in_batch_group": 1}):
         with pytest.raises(ValueError, match="one query alone teaches nothing"):
             FinetuneStep.model_validate(step | wrong)
+        with pytest.raises(ValueError, match="one query alone teaches nothing"):
+            FinetuneStep.model_validate(step | {"loss": "kl-in-batch", "teachers": ["parent"]} | wrong)
 
 
 @pytest.mark.parametrize(
