@@ -218,16 +218,21 @@ class FinetuneStep(Step):
     def idle(self) -> set[str]:
         """Fields that have no effect given the others: overriding one would give a model a second name."""
         late = self.scorer == "late-interaction"
+        ranked = self.mines or (self.negatives == "bm25" and not self.triples and not self.published_negatives)
+        contrasted = self.loss in ("contrastive", "pairwise-in-batch") and self.scorer != "cross-encoder"
         validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
         taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers", "least_negatives"}
         return {
             *(set() if late else {"token_dimension", "normalised", "query_vectors", "passage_vectors"}),
             *(set() if self.validate_every else validation),
             *(set() if self.queries else {"sample"}),
-            *(set() if self.negatives == "systems" else {"margin", "per_system"}),
-            *({"first_rank", "depth"} if self.negatives in ("none", "systems") else set()),
-            *(taken if self.negatives == "none" else set()),
-            *({"first_rank", "length", "exclude_relevant", *taken} if self.negatives == "index" else set()),
+            *({"negatives_kept"} if self.negatives == "systems" else {"margin", "per_system"}),
+            *(set() if ranked else {"first_rank"}),
+            *(set() if ranked or self.negatives == "index" or self.loss == "residual" else {"depth"}),
+            *(taken if self.negatives in ("none", "index") else set()),
+            *({"length"} if self.negatives == "index" else set()),
+            *(set() if contrasted else {"exclude_relevant"}),
+            *({"replacement"} if self.margin_bins else set()),
             *({"temperature"} if self.loss == "pointwise" else set()),
             *(set() if self.batch_teachers else {"batch_weight"}),
         }

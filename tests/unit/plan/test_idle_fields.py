@@ -62,12 +62,40 @@ def test_what_does_something_is_not(fields: dict[str, object]) -> None:
         ("negatives=none~replacement=true", "replacement"),
         ("negatives=none~per_query=3", "per_query"),
         ("validation_pool=7", "validation_pool"),
+        ("exclude_relevant=false~loss=pairwise", "exclude_relevant"),
+        ("exclude_relevant=false~scorer=cross-encoder", "exclude_relevant"),
     ],
 )
 def test_a_name_overrides_no_field_that_changes_nothing(default: Plan, override: str, field: str) -> None:
     with pytest.raises(EncoreError, match=f"{field} changes nothing") as refused:
         default.resolve.lineage(f"bert-base+marco-bm25~{override}")
     assert "\n" not in str(refused.value)
+
+
+PAIRS = {"loss": "margin-mse", "teachers": ("parent",)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "idle", "used"),
+    [
+        ({}, set(), {"first_rank", "depth", "negatives_kept", "exclude_relevant"}),
+        ({"negatives": "bm25"}, set(), {"first_rank", "depth", "negatives_kept"}),
+        ({"negatives": "bm25", "triples": "t"}, {"first_rank", "depth"}, {"negatives_kept"}),
+        ({"negatives": "bm25", "published_negatives": True}, {"first_rank", "depth"}, {"negatives_kept"}),
+        ({"negatives": "bm25+mined", "triples": "t"}, set(), {"first_rank", "depth"}),
+        ({"negatives": "systems"}, {"first_rank", "depth", "negatives_kept"}, {"margin", "per_system"}),
+        ({"loss": "pairwise-in-batch"}, set(), {"exclude_relevant"}),
+        ({"loss": "kl-in-batch", "teachers": ("parent",)}, {"exclude_relevant"}, {"replacement"}),
+        (PAIRS, {"exclude_relevant"}, {"replacement"}),
+        (PAIRS | {"margin_bins": 3}, {"exclude_relevant", "replacement"}, {"per_query"}),
+        # The rank to which BM25 lists the scores that a residual is of:
+        ({"loss": "residual", "teachers": ("bm25",), "negatives": "bm25", "triples": "t"}, {"first_rank"}, {"depth"}),
+    ],
+)
+def test_a_field_that_nothing_reads_is_idle(fields: dict[str, object], idle: set[str], used: set[str]) -> None:
+    found = FinetuneStep.model_validate(STEP | fields).idle
+    assert idle <= found
+    assert not used & found
 
 
 WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
