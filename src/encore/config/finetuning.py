@@ -309,6 +309,10 @@ class FinetuneStep(Step):
             raise ValueError(
                 "a residual is of a system's scores; name it in `teachers`, and leave `teacher_scores` out"
             )
+        if self.teacher_scores and not self.batch_teachers and self.negatives != "none":
+            raise ValueError(
+                "published scores are of their own triples, and no other negative is read; let `negatives` be none"
+            )
         if any(len({*named}) < len(named) for named in (self.teachers, self.batch_teachers)):
             raise ValueError("a teacher is twice in a list, and scores are averaged over the list; name each once")
         return self

@@ -299,6 +299,7 @@ def test_a_fine_tuning_without_any_negative_is_refused() -> None:
     [
         ({"teacher_scores": "t", "clusters": 3}, "read line by line; leave `clusters`"),
         ({"teacher_scores": "t", "margin_bins": 3}, "read line by line; leave `clusters`"),
+        ({"teacher_scores": "t"}, "are of their own triples, .* let `negatives` be none"),
         ({"teachers": ["a+b"], "batch_teachers": ["a+b"], "batch": 1}, "let it be 2 or more"),
         ({"teachers": ["a+b"], "batch_teachers": ["a+b", "a+b"]}, "a teacher is twice"),
         ({"teachers": ["a+b", "a+b"]}, "a teacher is twice"),
@@ -308,6 +309,8 @@ def test_teachers_that_a_step_cannot_use_are_refused(fields: dict[str, Any], mes
     step = {"kind": "finetune", "collection": "c", "batch": 4, "learning_rate": 0.1, "length": 64, "steps": 1}
     step |= {"negatives": "bm25", "loss": "margin-mse"}
     FinetuneStep.model_validate(step | {"teachers": ["a+b"], "batch_teachers": ["a+b"], "clusters": 3})
+    FinetuneStep.model_validate(step | {"teacher_scores": "t", "batch_teachers": ["a+b"]})
+    FinetuneStep.model_validate(step | {"teacher_scores": "t", "negatives": "none"})
     with pytest.raises(ValueError, match=message):
         FinetuneStep.model_validate(step | fields)
 
