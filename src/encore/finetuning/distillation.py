@@ -202,21 +202,23 @@ class DualDistillation(BatchDistillation):
         of_batch = list(filter(has_vectors_alone, teacher_outputs))
         super().__init__(step, queries, store, of_batch)
         self.pairs = PairDistillation(step, queries, store, [each for each in teacher_outputs if each not in of_batch])
-        self.queries = self.pairs.queries = [each for query in self.queries if (each := self._scored(query))]
+        fewest = 1 if step.margin_bins or step.replacement else step.negatives_per_query  # others have no scores
+        self.queries = self.pairs.queries = [each for query in self.queries if (each := self._scored(query, fewest))]
         if len(self.queries) < 2:
             raise EncoreError(
-                f"teachers scored a positive and a negative of {len(self.queries)} queries, and two are needed, as "
-                "passages of one are compared with those of the other; make the scores again"
+                f"teachers scored a positive and negatives ({fewest} or more) of {len(self.queries)} queries, and two "
+                "are needed, as passages of one are compared with those of the other; make the scores again"
             )
 
-    def _scored(self, query: Query) -> Query | None:
-        """A query with those of its passages that every teacher of pairs scored; None if nothing is left to learn."""
+    def _scored(self, query: Query, fewest: int) -> Query | None:
+        """A query with those of its passages that every teacher of pairs scored; None if negatives are too few."""
         passages = np.array([*query.positives, *query.negatives])
         known = set(passages[np.all([each.has(query.row, passages) for each in self.pairs.scores], axis=0)].tolist())
         positives, negatives = (
             tuple(each for each in own if each in known) for own in (query.positives, query.negatives)
         )
-        return replace(query, positives=positives, negatives=negatives) if positives and negatives else None
+        is_enough = positives and len(negatives) >= fewest
+        return replace(query, positives=positives, negatives=negatives) if is_enough else None
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
         """As of pairs."""

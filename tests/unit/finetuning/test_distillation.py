@@ -219,8 +219,26 @@ def test_what_a_published_teacher_did_not_score_is_left_out(tmp_path: Path) -> N
     ]
     assert len(whole.queries) == 8
     write_scores(tmp_path / "pairs", queries[3:], passages[3:], np.arange(3.0))
-    with pytest.raises(EncoreError, match="scored a positive and a negative of 1 queries, and two"):
+    with pytest.raises(EncoreError, match=r"scored a positive and negatives .1 or more. of 1 queries, and two"):
         task_of(whole.store, "margin-mse", outputs, per_query=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"), [({}, [0, 3]), ({"replacement": True}, [0, 2, 3]), ({"margin_bins": 4}, [0, 2, 3])]
+)
+def test_no_passage_is_drawn_that_a_published_teacher_did_not_score(
+    tmp_path: Path, fields: dict[str, Any], kept: list[int]
+) -> None:
+    whole = dual_task(tmp_path / "whole")
+    queries, passages = np.array([0, 0, 0, 2, 2, 3, 3, 3]), np.array([0, 10, 14, 2, 12, 3, 13, 15])
+    vectors_in(tmp_path / "batch", 2, "token")
+    (tmp_path / "pairs").mkdir()
+    write_scores(tmp_path / "pairs", queries, passages, np.arange(8.0))
+    task = task_of(whole.store, "margin-mse", [tmp_path / "pairs", tmp_path / "batch"], per_query=2, **fields)
+    assert [one.row for one in task.queries] == kept
+    for seed in range(20):
+        drawn = [task.example(row, np.random.default_rng(seed)) for row in range(len(task))]
+        assert task.collate(drawn)["teacher"].shape == (len(kept), 3)
 
 
 def test_each_bin_of_margins_is_drawn_alike_and_so_is_each_negative_in_it() -> None:
