@@ -102,6 +102,12 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
     "a text to pre-train on": ("bert-base+mlm~length=600", {}, "'micro-bert' has 160 positions; lower `length`,"),
     "a query too long": ("bert-base+ict~query_length=161", {}, "reads 161 .* positions; lower `query_length`,"),
+    "a query too long to tune on": ("bert-base+marco-bm25~query_length=161", {}, "reads 161 .*; lower `query_length`,"),
+    "a pair too long": (
+        "bert-base+cross-encoder",
+        {"steps": {"cross-encoder": {"length": 129, "query_length": 32}}},
+        "reads 161 tokens of a text, and 'micro-bert' has 160 positions; lower `length` or `query_length`,",
+    ),
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning comes before it"),
     "passes of a step that has a number of steps": (
         "bert-base+mlm",

@@ -98,11 +98,11 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
     """Refuse texts that the step cannot learn from, or its backbone cannot read."""
     backbone = plan.resolve.backbone(lineage)
     objective = objectives.load(step.objective) if isinstance(step, PretrainStep) else None
-    read = plan.resolve.own(plan.resolve.own(step.collection).derivation[-1]).fields
-    if isinstance(step, PretrainStep) and objective and objective.reads_articles and read.only_passages:
+    texts = plan.resolve.own(plan.resolve.own(step.collection).derivation[-1]).fields
+    if isinstance(step, PretrainStep) and objective and objective.reads_articles and texts.only_passages:
         raise EncoreError(
             f"{lineage}: {step.objective} learns from articles with sections and links, and {step.collection!r} (kind "
-            f"{read.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
+            f"{texts.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
         )
     if backbone.architecture == "transformers" and getattr(step, "scorer", "cross-encoder") == "cross-encoder":
         raise EncoreError(
@@ -110,10 +110,12 @@ def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
             "neither pre-trained further nor a cross-encoder here, only fine-tuned for vectors; take a BERT, or leave "
             "the row out"
         )
-    longest = "query_length" if objective and step.query_length > step.length else "length"
-    if backbone.architecture != "bow-mlp" and getattr(step, longest) > backbone.max_length:
+    longest, read = max(("length", step.length), ("query_length", step.query_length), key=lambda each: each[1])
+    if getattr(step, "scorer", "vector") == "cross-encoder":
+        longest, read = "length` or `query_length", step.query_length + step.length
+    if backbone.architecture != "bow-mlp" and read > backbone.max_length:
         raise EncoreError(
-            f"{lineage}: step {lineage.steps[-1].name!r} reads {getattr(step, longest)} tokens of a text, and "
+            f"{lineage}: step {lineage.steps[-1].name!r} reads {read} tokens of a text, and "
             f"{lineage.backbone!r} has {backbone.max_length} positions; lower `{longest}`, or take another backbone"
         )
     if backbone.architecture != "bow-mlp":
