@@ -51,7 +51,7 @@ class Condenser(MaskedTexts[F]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The losses of the head and of the encoder, scalars, and ``texts`` [B, H], the pooled representations."""
+        """The losses of the head and of the encoder, scalars; where they are contrasted, ``texts`` [B, H], pooled."""
         import torch
 
         def run(ids: Tensor, mask: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class Condenser(MaskedTexts[F]):
         texts = encoder.pooled(late, batch["ids"], batch["mask"])
         states = heads["head"](texts, early, batch["mask"])
         terms = {name: self.masked_lm(encoder, heads, read, batch) for name, read in (("head", states), ("mlm", late))}
-        return ForwardOutput(terms, {"texts": texts})
+        return ForwardOutput(terms, {"texts": texts} if self.has_contrast else {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         """``head_weight`` and ``mlm_weight``, at all times."""

@@ -81,6 +81,14 @@ def test_masked_pieces_and_not_parts_have_equal_weight() -> None:
     assert found(models_of("mlm"), 3)[0]["mlm"].item() == pytest.approx(right)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_run_a_second_time_only_where_a_batch_is_contrasted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models, original, runs = models_of(name), TrainingModels.run, []
+    monkeypatch.setattr(TrainingModels, "run", lambda self, part: runs.append(part) or original(self, part))
+    found(models, 3)
+    assert len(runs) == (6 if models.task.has_contrast else 3)
+
+
 # Dropout
 
 
