@@ -41,10 +41,11 @@ def is_due(step: int, total: int) -> bool:
 def held_out_losses(
     models: TrainingModels, indices: np.ndarray, batch: int, micro_batch: MicroBatch
 ) -> dict[str, float]:
-    """The mean of the loss and of its terms over examples of the models' task by number, by name.
+    """The loss and its terms over examples of the models' task by number, by name.
 
-    The same chance is drawn at every call, whatever the seed, so that losses differ by the weights alone. A contrast
-    is within random batches of ``batch`` examples, as in training; the last one may be smaller.
+    They are means over batches, of which each counts by its examples. The same chance is drawn at every call, whatever
+    the seed, so that losses differ by the weights alone. A contrast is within random batches of ``batch`` examples, as
+    in training; the last one may be smaller.
     """
     task, chance = models.task, partial(generator, 0, "held out")
     if task.has_contrast:

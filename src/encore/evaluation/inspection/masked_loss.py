@@ -18,10 +18,10 @@ FILE = "loss.json"
 
 
 def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> dict[str, Any]:
-    """Write ``loss.json``: ``loss``, the mean over masked pieces, and the ``texts`` that it is over.
+    """Write ``loss.json``: ``loss``, a mean of batches' means over masked pieces, and the ``texts`` that it is over.
 
-    Texts and masks depend on the collection alone, so they are the same for all models of one vocabulary. The loss is
-    null where the model has no whole vocabulary head: none of its steps trained one.
+    A batch counts by its texts. Texts and masks depend on the collection alone, so they are the same for all models of
+    one vocabulary. The loss is null where the model has no whole vocabulary head: none of its steps trained one.
 
     Args:
         spec: ``step``, fields of an MLM step that say how texts are masked, ``texts``, how many, and ``numerics``.
