@@ -13,6 +13,7 @@ Positive = Annotated[int, Field(gt=0)]
 Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
 Commit = Annotated[str, Field(pattern="^[0-9a-f]{40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
+MaskedShare = Annotated[float, Field(gt=0, le=1)]  # something is always masked
 
 
 class Strict(BaseModel):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Share
+from encore.config.strict import MaskedShare
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class AutoencodingFields(LayeredFields):
     """Fields of auto-encoding (BoW paper)."""
 
-    decoder_mask_ratio: Share = Field(
+    decoder_mask_ratio: MaskedShare = Field(
         0.50, description="The share of a text's tokens that are masked for the decoder; the default is RetroMAE's."
     )
 

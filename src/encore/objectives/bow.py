@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config.strict import Share
+from encore.config.strict import MaskedShare
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields, bags
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class BowFields(MaskingFields):
     """Fields of bag-of-words prediction (BoW paper)."""
 
-    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    mask_ratio: MaskedShare = Field(0.30, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     variant: Literal["code", "paper"] = Field(
         "code", description="The output head: the whole MLM head (`code`) or the embedding matrix (`paper`, Eq. 12)."

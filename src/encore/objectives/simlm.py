@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Share
+from encore.config.strict import MaskedShare, Positive, Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.decoding import layer_flops
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SimlmFields(MaskingFields):
     """Fields of SimLM."""
 
-    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are replaced for the encoder.")
+    mask_ratio: MaskedShare = Field(0.30, description="The share of a text's tokens that are replaced for the encoder.")
     whole_word: Literal[True] = Field(True, description="Words are replaced as a whole.")
     decoder_mask_ratio: Share = Field(
         0.50, description="The share that is replaced for the decoder: the encoder's, and others."

@@ -45,6 +45,15 @@ def test_wrong_fields_are_refused_with_their_name(change: dict[str, Any], messag
         objectives.fields({**STEP, "objective": "ict", **change})
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_share_of_nothing_is_refused_where_one_piece_would_be_masked(name: str) -> None:
+    known = objectives.load(name).Fields.model_fields
+    masking = {"mask_ratio"} | ({"decoder_mask_ratio"} if name == "autoencoding" else set())
+    for field in masking & known.keys():
+        with pytest.raises(EncoreError, match=rf"{field}.*greater than 0"):
+            objectives.fields({**STEP, "objective": name, field: 0})
+
+
 @pytest.mark.parametrize("given", [{}, {"objective": None}, {"objective": "itc"}, {"objective": ["ict"]}])
 def test_a_step_without_a_known_objective_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(EncoreError, match=r"^objective .+ is unknown; .*\bict\b"):

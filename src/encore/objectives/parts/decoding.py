@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Share
+from encore.config.strict import MaskedShare, Positive
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class DecodingFields(MaskingFields):
     """Fields of every objective with a decoder; the masking is that of the released launch scripts."""
 
-    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    mask_ratio: MaskedShare = Field(0.30, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     mlm_weight: float = Field(1.0, ge=0, description="The weight of the encoder's MLM loss.")
     decoder_weight: float = Field(1.0, ge=0, description="The weight of the decoder's loss.")

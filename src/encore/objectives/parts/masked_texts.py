@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Share
+from encore.config.strict import MaskedShare
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, blank
 from encore.objectives.parts import masking
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class MaskingFields(TextFields):
     """Fields of every objective that masks."""
 
-    mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
+    mask_ratio: MaskedShare = Field(0.15, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(False, description="Whether words are masked as a whole.")
 
 

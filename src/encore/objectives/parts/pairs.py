@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.entries import PretrainStep
-from encore.config.strict import Share
+from encore.config.strict import MaskedShare
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.models import inputs as texts
@@ -90,7 +90,7 @@ class PairFields(PretrainStep):
     mlm_weight: float = Field(
         0.0, ge=0, description="The weight of MLM on the documents; the contrast has 1, and so has MLM in COSTA's ICT."
     )
-    mask_ratio: Share = Field(
+    mask_ratio: MaskedShare = Field(
         0.15, description="The share of a document's tokens that are masked if `mlm_weight` is above 0."
     )
 

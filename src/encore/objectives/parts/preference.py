@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Share
+from encore.config.strict import MaskedShare, Positive
 from encore.errors import EncoreError
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
@@ -33,7 +33,7 @@ class PreferenceFields(MaskingFields, SetFields):
     packing: Literal["article", "section"] = Field(
         "article", description="Whether a text is packed from the sentences of an article or of a section."
     )
-    mask_ratio: Share = Field(0.15, description="The share of a text's words that are masked.")
+    mask_ratio: MaskedShare = Field(0.15, description="The share of a text's words that are masked.")
     whole_word: Literal[True] = Field(True, description="Whether words are masked as a whole.")
     max_masked: Positive = Field(60, description="The most word pieces of a text that are masked.")
     pairs: Positive = Field(5, description="The number of pairs of word sets sampled for a document in an epoch.")
