@@ -151,9 +151,9 @@ def shipped_clusters() -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class VerdictRates:
-    """Shares: of tables with a loud word on a row without a gain, of true gains that hold, of comparisons shown."""
+    """Shares: of tables with a wrong verdict (family-wise), of true gains that hold, of comparisons shown."""
 
-    loud: float
+    fwer: float
     holds: float
     one_comparison: float
 
@@ -191,9 +191,9 @@ def verdict_rates(
     holds = step_down((beyond & (means > 0)).all(3))
     below = np.stack([step_down(beyond[..., place]) & (means[..., place] < 0) for place in (0, 1)]).any(0)
     true = gains > 0
-    loud = ((holds | below) & ~true).any(1) | (below & true).any(1)
+    wrong = ((holds | below) & ~true).any(1) | (below & true).any(1)
     power = [float(each[:, true].mean()) if true.any() else 0.0 for each in (holds, beyond[0, ..., 0])]
-    return VerdictRates(float(loud.mean()), *power)
+    return VerdictRates(float(wrong.mean()), *power)
 
 
 def step_down(significant: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -229,7 +229,7 @@ def main() -> None:
             world = World(seeds, deviation)
             power = [f"{rates(world, gain, draws)[1]:.2f}" for gain in (0.008, 0.010, 0.015)]
             print(f"| {seeds} | {deviation} | " + " | ".join(power) + f" | {world.detectable(LEVELS[1]):.4f} |")
-    print("\n| seeds | deviation | objectives | loud | one, .010 | one, .015 | all, .010 | all, .015 | comparison |")
+    print("\n| seeds | deviation | objectives | FWER | one, .010 | one, .015 | all, .010 | all, .015 | comparison |")
     print("| --- " * 9 + "|")
     for seeds, deviation in VERDICTS:
         for count in (7, 19):
@@ -244,7 +244,7 @@ def verdict_row(seeds: int, deviation: float, count: int, draws: int) -> list[st
     worlds = [0 * one, 0.010 * one, 0.015 * one, 0.010 + 0 * one, 0.015 + 0 * one]
     found = [verdict_rates(sizes, seeds, deviation, gains, draws) for gains in worlds]
     power = [each.holds for each in found[1:]]
-    return [f"{found[0].loud:.3f}", *(f"{each:.2f}" for each in power), f"{found[1].one_comparison:.2f}"]
+    return [f"{found[0].fwer:.3f}", *(f"{each:.2f}" for each in power), f"{found[1].one_comparison:.2f}"]
 
 
 if __name__ == "__main__":

@@ -139,9 +139,9 @@ def test_the_verdict_on_the_shipped_data_errs_and_speaks_as_the_protocol_says() 
     lines = re.findall(r"^\| (\d+) \| (0\.00\d) \| (7|19) \|((?: [\d.]+ \|){6})$", PROTOCOL, re.M)
     stated = {(int(seeds), float(at), int(count)): rest.strip(" |").split(" | ") for seeds, at, count, rest in lines}
     assert stated.keys() == {(*each, count) for each in VERDICTS for count in (7, 19)}
-    assert all(float(loud) <= 0.05 for loud, *_ in stated.values())
+    assert all(float(fwer) <= 0.05 for fwer, *_ in stated.values())
     _, one, *_, comparison = map(float, stated[10, 0.003, 7])
-    assert verdict_rates(sizes, 10, 0.003, np.zeros(7), draws).loud <= 0.05
+    assert verdict_rates(sizes, 10, 0.003, np.zeros(7), draws).fwer <= 0.05
     found = verdict_rates(sizes, 10, 0.003, np.array([0.010, *[0.0] * 6]), draws)
     assert (found.holds, found.one_comparison) == pytest.approx((one, comparison), abs=4 * (0.25 / draws) ** 0.5)
     assert found.holds < found.one_comparison
