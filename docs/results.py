@@ -241,9 +241,9 @@ def _gain(cell: Any) -> str:
     return f"{f'**{difference}**' if cell.p_holm_control < SIGNIFICANT else difference} [{low}, {high}]"
 
 
-def trial(row: str, rate: float) -> str:
-    """What a row of table 2 reached on validation with a learning rate."""
-    tried = pd.read_csv(TUNING / "recipes.csv")
+def trial(row: str, rate: float, grid: str = "recipes") -> str:
+    """What a row of a grid (table 2's is ``recipes``) reached on validation with a learning rate."""
+    tried = pd.read_csv(TUNING / f"{grid}.csv")
     (score,) = tried[(tried["row"] == row) & (tried["value"] == rate)]["score"]
     return f"{score:.3f}"
 
