@@ -33,7 +33,8 @@ def added(clone: Clone) -> Clone:
     (clone.root / path).write_text(code)
     (clone.root / "data").mkdir(exist_ok=True)
     (clone.root / "data/faq.tsv").write_text(LINES)
-    (clone.root / "config/faq.yaml").write_text(f"extends: config/nano.yaml\ntitle: Questions\n{entry}")
+    run = f"title: Questions\n{entry}".replace("config/config.yaml", "config/nano.yaml")
+    (clone.root / "config/faq.yaml").write_text(run)
     return clone
 
 
