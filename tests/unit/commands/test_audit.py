@@ -1,5 +1,6 @@
 """The audit finds what Snakemake does not look at, and prunes exactly what descends from it."""
 
+import argparse
 import json
 import os
 import re
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.audit import audit, progress
+from encore.commands import audit as command
+from encore.commands.audit import audit, progress, recompute
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.products.kinds import BY_RULE
@@ -281,6 +283,31 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(pruned(results)) == {B.folder, C.folder, *files}
     assert report.with_name("index.html").is_file()
+
+
+def test_with_tables_the_page_is_neither_judged_nor_another_runs_pruned(results, monkeypatch, capsys):
+    """It was made again and called bad, and pruned with a bad table, whoever's it was."""
+    page = Path("results/report/index.html")
+    write_text(page, "theirs")
+    write_text(page.with_name("manifest.json"), json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {}}))
+    monkeypatch.setattr(results, "catalogue", None, raising=False)
+    monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)
+    monkeypatch.setattr(recompute, "recompute_product", lambda catalogue, product, report: None)
+    parser = argparse.ArgumentParser()
+    command.add_flags(parser)
+
+    def answered(words):
+        arguments = parser.parse_args(words.split(), argparse.Namespace(config=Path("config/config.yaml")))
+        return command.answer(arguments), capsys.readouterr().out
+
+    code, said = answered("--tables table1")
+    assert code == 0
+    assert "audit: 5 artifacts verified, 0 bad\n" in said
+    assert "NOT audited: 1 product: results/report/manifest.json (of a run whose file is not here" in said
+    tamper("results/tables/table1.csv")
+    assert answered("--tables table1 --prune --yes")[0] == 0
+    assert not Path("results/tables/table1.csv").exists()
+    assert page.is_file()
 
 
 def test_an_index_that_was_edited_sends_the_audit_nowhere(results, capsys):

@@ -222,7 +222,7 @@ def test_a_deep_audit_takes_no_flag_that_it_would_ignore(other: dict[str, Any]) 
 def test_findings_are_printed_before_anything_is_made_again(
     results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def crash(*arguments: Any) -> None:
+    def crash(*arguments: Any, page: bool) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)

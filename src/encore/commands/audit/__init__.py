@@ -56,7 +56,7 @@ def answer(arguments: argparse.Namespace) -> int:
         plan, this = plan_of(arguments), called(arguments.config)
         report = audit(plan, this, arguments.tables)
         report.print_new()  # before anything else is tried
-        remake_products(plan.catalogue, report)
+        remake_products(plan.catalogue, report, page=not arguments.tables)
         if not arguments.tables:
             recompute_report(plan, report)
         report.print_new()

@@ -90,12 +90,13 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
         for place in places:
             check_product(slices[name], place, report)
     report.notes += _removed_vectors(wanted)
+    if files_of(REPORT) and (by := run_of_page()) not in (None, run):
+        report.left_out[str(REPORT)] = reason_of(by)
+        report.is_partial |= not only
     if only:
         return report  # what else there is was left out on purpose
-    if files_of(REPORT) and (by := run_of_page()) in (None, run):
+    if str(REPORT) not in report.left_out:
         check_product(None, REPORT, report)
-    elif files_of(REPORT):
-        report.left_out[str(REPORT)], report.is_partial = reason_of(by), True
     known = {*report.left_out, *(str(place) for places in made.values() for place in places)}
     report.left_out |= {str(each): others.reason(each) for each in product_manifests() if str(each) not in known}
     report.findings += added_files(report)
