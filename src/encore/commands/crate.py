@@ -26,10 +26,9 @@ from encore.storage import manifest
 from encore.storage.files import appearing, read_object, sha256, write_json, writing
 from encore.storage.program_files import PROGRAM
 from encore.storage.release import __version__
-from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
+from encore.storage.root import RESULTS, ROOT, SIGNATURE, manifests_behind, product_manifests
 
 METADATA = "ro-crate-metadata.json"
-SIGNATURE = ROOT.with_name("root.json.sig")  # of `ssh-keygen -Y sign`
 WORKFLOW = "workflow/Snakefile"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 PROFILES = {

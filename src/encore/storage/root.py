@@ -14,6 +14,7 @@ from encore.storage.manifest import MANIFEST
 
 RESULTS = Path("results")
 ROOT = RESULTS / "root.json"
+SIGNATURE = RESULTS / "root.json.sig"  # of `ssh-keygen -Y sign`
 
 
 def product_manifests() -> list[Path]:

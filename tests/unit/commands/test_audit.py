@@ -362,6 +362,14 @@ def test_a_file_that_was_added_among_products_is_found_and_pruned(results, name)
     assert audit.audit(results).findings == []
 
 
+def test_a_signed_root_is_clean(results):
+    """Its signature was called added, and pruned."""
+    write_text(Path("results/root.json"), "{}")
+    write_text(Path("results/root.json.sig"), "-----BEGIN SSH SIGNATURE-----")
+    assert audit.audit(results).findings == []
+    assert pruned(results) == []
+
+
 def test_what_two_runs_would_make_alike_is_audited_under_both(results):
     index.write("config/own.yaml", {}, products=["results/tables/table1.manifest.json"])
     tamper("results/tables/table1.csv")

@@ -17,7 +17,7 @@ from encore.plan import index
 from encore.storage import typed
 from encore.storage.files import readable_object
 from encore.storage.manifest import MANIFEST, added
-from encore.storage.root import RESULTS, ROOT
+from encore.storage.root import RESULTS, ROOT, SIGNATURE
 
 
 class OtherRuns:
@@ -57,7 +57,8 @@ def added_files(report: AuditReport) -> Iterator[Finding]:
         # The files of claims and checks are in results itself, next to the folders of all else.
         depth = "" if folder == RESULTS else "**/"
         records = [REPORT] if folder == REPORT.parent else sorted(folder.glob(f"{depth}*.{MANIFEST}"))
-        listed = {path for record in records for path in (record, *_outputs(record))} | {ROOT, RESULTS / ".gitignore"}
+        listed = {path for record in records for path in (record, *_outputs(record))}
+        listed |= {ROOT, SIGNATURE, RESULTS / ".gitignore"}
         listed |= {path for record in bad for path in files_of(record)}
         names = [str(path.relative_to(folder)) for path in listed if path.is_relative_to(folder)]
         for path in added(folder, names, f"{depth}*"):
