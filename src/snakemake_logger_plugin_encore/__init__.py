@@ -30,7 +30,7 @@ class LogHandler(LogHandlerBase):
 
 def given(words: list[str]) -> argparse.Namespace | None:
     """The configuration, profile and executor of a command line of Snakemake's; None where it runs another workflow."""
-    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="*", type=Path, default=[], action="extend")
     parser.add_argument("--snakefile", "-s", type=Path)
     parser.add_argument("--profile", type=Path)

@@ -122,3 +122,11 @@ def test_other_workflows_of_the_same_environment_are_untouched(tmp_path: Path, t
     done = Clone(tmp_path).run(SNAKEMAKE, "--cores", "1", "--configfile", "theirs.yaml")
     assert done.code == 0, done.output
     assert (tmp_path / "made.txt").read_text() == "again\n"
+
+
+def test_other_workflows_take_values_from_the_command_line(tmp_path: Path) -> None:
+    """``--config`` is the beginning of two other options, and was an error in every workflow of the environment."""
+    (tmp_path / "Snakefile").write_text(FOREIGN.replace('configfile: "theirs.yaml"', ""))
+    done = Clone(tmp_path).run(SNAKEMAKE, "--cores", "1", "--config", "word=given")
+    assert done.code == 0, done.output
+    assert (tmp_path / "made.txt").read_text() == "given\n"

@@ -19,6 +19,7 @@ PROGRAM = '__use_yte__: true\ntitle: ?open("executed", "w").write("x")\n'
         ("--configfiles a.yaml b.yaml", ["a.yaml", "b.yaml"]),
         ("--configfile=a.yaml results/x", ["a.yaml"]),
         ("results/x --cores 2", []),
+        ("--config word=again --configfile a.yaml", ["a.yaml"]),
     ],
 )
 def test_the_files_of_a_command_line(words: str, files: list[str]) -> None:
