@@ -233,6 +233,7 @@ def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> N
             assert rule.resources["processes"]._value(wildcards) == 2
             others = {rule.name: rule.resources["_cores"]._value for rule in workflow.rules}
             assert {others[name] for name in FED} == {threads // 2}
+            assert others["measure_latency"] == (threads // 2 if given else 3) + 1
             assert (others["predict_queries"], others["search_index"]) == (threads, 3)  # FAISS searches on processors
     finally:
         (clone.root / "config/nano.yaml").write_text(text)

@@ -24,7 +24,7 @@ rule measure_latency:
     priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
-    threads: 2  # it computes on those of `numerics`; the other is kept from jobs that would disturb it
+    threads: threads_of("measure_latency") + 1  # the last is kept from jobs that would disturb it
     resources:
         **at_least("latency/{system}/{measured}", mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),
     params:
