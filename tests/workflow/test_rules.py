@@ -104,6 +104,17 @@ def test_every_shard_that_the_library_names_is_a_shard_of_the_rules(rules: dict[
     assert rules["encode"].output.manifest.match(f"{folder}/manifest.json").group("shard") == shard
 
 
+@pytest.mark.parametrize("name", ["bm25+mined", "triples", "systems", "published"])
+def test_a_backbone_may_be_called_as_negatives_are(rules: dict[str, Any], name: str) -> None:
+    """Its runs had no rule; what is made for negatives alone still has its own."""
+    record = "results/negatives/{}/squad-01234567/manifest.json"
+    made = rules["negatives"].output.manifest
+    assert not made.match(record.format(f"{name}-01234567"))
+    assert made.match(record.format(f"{name}-base+ict-s0-01234567"))
+    assert made.match(record.format(f"{name}-s0-01234567"))
+    assert rules["evaluate"].output.manifest.match(f"results/scores/{name}-s0-01234567/squad.test/manifest.json")
+
+
 def test_logs_say_which_job_they_are_of(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
         (log,) = rule.log

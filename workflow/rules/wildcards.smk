@@ -12,7 +12,7 @@ wildcard_constraints:
     **PATTERNS,
     start=r"[a-z0-9_.-]+-s\d+-[0-9a-f]{8}",
     indexed=rf"{NAME}{AT_INDEX}",
-    system=rf"(?!(?:bm25\+mined|triples|systems|published)-){NAME}(?:{AT_INDEX})?",
+    system=rf"(?!(?:bm25\+mined|triples|systems|published)-[0-9a-f]{{8}}(?![\w.=~+@-])){NAME}(?:{AT_INDEX})?",
     listed=r"(?:triples|systems)-[0-9a-f]{8}",
     published=r"published-[0-9a-f]{8}",
     merged=r"bm25\+mined-[0-9a-f]{8}",
