@@ -16,6 +16,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 TEMPLATES = "__use_yte__"
 SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")  # in the order of Snakemake
+ENDINGS = (".yaml", ".yml", ".json")  # of a run's file
 BUILT_IN = ("local", "dryrun", "touch")
 GPU = re.compile(r"""^__variables__:\n(?:  .*\n)*?  gpu: *(["']?)(.*?)\1 *(?:#.*)?$""", re.MULTILINE)
 FORMS = re.compile(r"gres=gpu(:\S+)?|gpus(=\S+)?")  # of that line of profiles/slurm: how a job requests a GPU
@@ -60,7 +61,13 @@ def refuse(path: Path) -> None:
 
     if not path.exists():
         raise EncoreError(f"--configfile {path}: there is no such file; name a run's, and targets before it")
-    if TEMPLATES in read_yaml(path):
+    try:
+        content = read_yaml(path)
+    except EncoreError as error:
+        if path.suffix in ENDINGS:
+            raise
+        raise EncoreError(f"--configfile {path}: this is no run's file; name a run's, and targets before it") from error
+    if TEMPLATES in content:
         raise EncoreError(f"{path}: {TEMPLATES} would have Snakemake execute what stands in the file; remove that key")
 
 

@@ -132,7 +132,7 @@ def spec_file(text: str) -> dict[str, Any]:
         written = Path(text).read_text(encoding="utf-8")
     except OSError as error:
         raise EncoreError(
-            f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
+            f"--spec {text}: {error.strerror}; run snakemake without --no-hooks, which writes it when a run begins"
         ) from error
     return json_object(written)
 

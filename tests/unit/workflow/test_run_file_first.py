@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import snakemake_logger_plugin_encore as plugin
+from encore.errors import EncoreError
 from tests.support.clones import BIN, REPOSITORY, Clone
 
 PROGRAM = '__use_yte__: true\ntitle: ?open("executed", "w").write("x")\n'
@@ -109,6 +110,13 @@ def test_what_is_wrong_is_one_line(
         plugin.main()
     assert str(ended.value.code).startswith("error: ")
     assert "\n" not in str(ended.value.code)
+
+
+def test_a_target_after_configfile_is_told_from_a_run(tmp_path: Path) -> None:
+    """A table that exists is taken for a second file of the run."""
+    (tmp_path / "table1.csv").write_text("id,label\n")
+    with pytest.raises(EncoreError, match=r"table1\.csv: this is no run's file; name a run's, and targets before it$"):
+        plugin.refuse(tmp_path / "table1.csv")
 
 
 def test_snakemake_executes_nothing_of_it(clone: Clone) -> None:
