@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from encore.storage.files import write_json
 from tests.support.clones import REPOSITORY, Clone, exact_jobs, jobs
 
 TABLE1 = "results/tables/table1.csv"
@@ -115,6 +116,29 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
     kept = json.loads(index.read_text())["artifacts"]
     assert kept[awaited] == entry
     assert given_up not in kept
+
+
+def test_a_product_is_another_run_s_until_this_run_has_made_it(tmp_path: Path) -> None:
+    """A run that only began was noted as its maker, and an audit for that run pruned the other's table."""
+    clone = Clone.fresh(tmp_path / "a clone")
+    table, claims = "results/tables/table1.manifest.json", "results/claims_printed.manifest.json"
+    for record in (table, claims):
+        write_json(clone.root / record, {"spec": {"of": "another plan"}})
+    index = clone.root / "results/plan/index.json"
+    write_json(index, {"patterns": {}, "artifacts": {}, "products": dict.fromkeys((table, claims), "config/own.yaml")})
+    program = clone.root / "workflow/scripts/collection.py"
+    works = program.read_text()
+    program.write_text("raise SystemExit(1)\n")
+    assert clone.snakemake(TABLE1, "--profile", "local").code != 0
+    assert json.loads(index.read_text())["products"] == dict.fromkeys((table, claims), "config/own.yaml")
+    assert clone.snakemake(TABLE1, "results/claims_printed.csv", "--profile", "local", "--keep-going").code != 0
+    made = json.loads(index.read_text())["products"]
+    assert (made[table], made[claims]) == ("config/own.yaml", "")
+    program.write_text(works)
+    write_json(clone.root / claims, {"spec": {"of": "another plan"}})
+    write_json(index, {"patterns": {}, "artifacts": {}, "products": {claims: "config/own.yaml"}})
+    clone.snakemake("results/claims_printed.csv", "--profile", "local", "--force").succeeded()
+    assert json.loads(index.read_text())["products"][claims] == ""
 
 
 def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: Path) -> None:

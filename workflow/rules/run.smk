@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 
 from encore.storage.root import write_root
 from encore.storage.typed import called
@@ -60,10 +61,17 @@ onstart:
 
 
 onsuccess:
+    in_one_line(index.add_products, str(RUN_FILE), records())
     print(summary(PLAN, write_root(), called(RUN_FILE), workflow.dag_settings.targets))
 
 
+onerror:
+    with suppress(EncoreError, OSError):  # after what stopped the run
+        index.add_products(str(RUN_FILE), records())
+
+
 if not workflow.modifier.is_main_snakefile():
-    # Of a module Snakemake calls neither; without the first one jobs have no specifications.
-    before, begin, end = workflow._onstart, onstart, onsuccess
+    # Of a module Snakemake calls none; without the first one jobs have no specifications.
+    before, begin, end, failed, fail = workflow._onstart, onstart, onsuccess, workflow._onerror, onerror
+    workflow._onerror = lambda log: (failed(log), fail())
     workflow._onstart, workflow._onsuccess = lambda log: (before(log), begin()), lambda log: end()

@@ -6,6 +6,7 @@ from encore.products.kinds import BY_RULE, PRODUCTS
 from encore.products.tables.plan import CURVES
 from encore.products.tables.references import refuse_damaged
 from encore.products.declared import slice_digest
+from encore.products.slices import built_from
 from encore.products.declared import PLANS, is_written, plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
@@ -30,9 +31,13 @@ def slice_of(product, wildcards):
 
 
 def records():
-    """The manifest of each product for people that this run makes or finds made."""
-    found = ((BY_RULE[rule], name) for rule, name in SLICES)
-    return [product.named(product.record, name) for product, name in found if product.category]
+    """The manifest of each product for people that this run is to make, or that was built from this run's slice.
+
+    One that was built from another slice is another run's until this run has made it again.
+    """
+    found = {BY_RULE[rule].named(BY_RULE[rule].record, name): (rule, name) for rule, name in SLICES}
+    shown = {record: key for record, key in found.items() if BY_RULE[key[0]].category}
+    return [record for record, key in shown.items() if built_from(Path(record), SLICES[key]) is not False]
 
 
 def is_reading(name):

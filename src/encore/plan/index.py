@@ -125,7 +125,7 @@ def write(
         targets: the files that the run is to make, each with what it reads.
         others: what further jobs make, such as those of a table that only the report shows.
         patterns: this run's regular expressions of wildcards, by which a job distinguishes rules.
-        products: the manifests of the tables, figures, claims and report of this run.
+        products: the manifests of this run's tables, figures, claims and report, which no other run has made.
         awaited: files that runs at work in this folder read and make.
     """
     needed: dict[str, Artifact] = {}
@@ -155,6 +155,19 @@ def write(
         write_json(INDEX, {"run": run, "patterns": by_run, "products": made, "artifacts": artifacts})
     for folder, entry in now.items():
         write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
+
+
+def add_products(run: str, products: Iterable[str]) -> None:
+    """Note in the index which products a run has made or found, when it ends; a damaged index is left to the next run.
+
+    Args:
+        run: the run's file.
+        products: their manifests.
+    """
+    with locked(INDEX.parent):
+        if found := _readable(INDEX):
+            made = {**found.products, **dict.fromkeys(products, called(Path(run)))}
+            write_json(INDEX, {"run": run, "patterns": found.patterns, "products": made, "artifacts": found.entries})
 
 
 def _kept(entries: Mapping[str, dict[str, Any]], awaited: Collection[str]) -> dict[str, dict[str, Any]]:

@@ -278,7 +278,7 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     assert not [note for note in found.notes if "not made yet" in note]
     assert pruned(results) == []
     assert table.is_file()
-    index.write("config/config.yaml", {}, products=[str(table)])  # this run begins to make it again
+    index.write("config/config.yaml", {}, products=[str(table)])  # this run made it, by an earlier plan
     assert [finding.place for finding in audit.audit(results).findings] == [B.folder, str(table)]
     files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(pruned(results)) == {B.folder, C.folder, *files}
