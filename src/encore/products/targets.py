@@ -20,6 +20,7 @@ from encore.products.report.plan import REPORT
 from encore.products.slices import built_from
 from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
+from encore.storage.files import readable_object
 
 PAGES = tuple(BY_RULE[rule].files[0] for rule in (PRINTED, REPORT))  # of every run
 SHORT = {kind.name({}): kind for kind in PRODUCTS if not kind.wildcard}  # names of products of which a run has one
@@ -56,6 +57,17 @@ def is_of_another_plan(plan: Plan, record: Path) -> bool:
         return True
 
 
+def _is_of_another_run(plan: Plan, kind: ProductKind, name: str) -> bool:
+    """Whether a product in results has another plan; of a page, whose plan grows with what is made, another run."""
+    record = Path(kind.named(kind.record, name))
+    if kind.rule != REPORT:
+        return is_of_another_plan(plan, record)
+    match readable_object(record):
+        case {"spec": {"run": str(run)}}:
+            return run != typed.called(plan.config.file)
+    return False
+
+
 def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = ()) -> str:
     """The files of a finished run that are worth a look, the root of its results, and what to do next.
 
@@ -66,7 +78,11 @@ def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = (
     """
     named = [os.path.relpath(target) for target in requested if "/" in target]
     products = {path: kind_of(plan, path) for path in (*named, *everything_declared(plan))}
-    made = {path: found for path, found in products.items() if Path(path).is_file() and (found or path in named)}
+    made = {
+        path: found
+        for path, found in products.items()
+        if Path(path).is_file() and (path in named or (found and not _is_of_another_run(plan, *found)))
+    }
     shown = [path for path, found in made.items() if found and found[0].category in ("Tables", "Figures")]
     said = f"tables and figures made: {len(shown)}" if shown else "what was requested is made"
     lines = [f"{plan.config.title}: {said}", *(f"  {path}" for path in made)]

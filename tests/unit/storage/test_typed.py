@@ -12,6 +12,7 @@ from encore.plan import index
 from encore.products.catalogue import load_plan
 from encore.products.targets import summary
 from encore.storage import typed
+from encore.storage.files import write_json, write_text
 from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
@@ -61,6 +62,21 @@ def test_what_was_requested_is_shown_declared_or_not(monkeypatch, tmp_path):
         first, second, last = summary(plan, None, "", [asked]).splitlines()
         assert (first, second) == (f"{plan.config.title}: {said}", f"  {asked}")
         assert f"`encore show {'costa/table1' if asked == table else 'table1'}`" in last
+
+
+def test_what_other_runs_made_is_not_among_what_a_finished_run_made(monkeypatch, tmp_path):
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    plan, own = load_plan(Path("config/nano.yaml")), "results/tables/costa/table1.csv"
+    pages = ("results/report/index.html", "results/report/manifest.json")
+    for made in (own, "results/tables/table1.csv", *pages):
+        write_text(Path(made), "")
+    write_json(Path("results/tables/table1.manifest.json"), {"spec": {"rows": []}})
+    for run, shown in (("config/own.yaml", [own]), ("config/nano.yaml", [own, pages[0]])):
+        write_json(Path(pages[1]), {"spec": {"run": run}})
+        _, *files, last = summary(plan, None, "", [own]).splitlines()
+        assert [file.strip() for file in files] == shown
+        assert "`encore show costa/table1`" in last
 
 
 @pytest.mark.parametrize(
