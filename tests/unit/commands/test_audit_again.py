@@ -274,6 +274,19 @@ def test_a_number_of_a_claim_that_was_forged_is_found_with_its_column(claims: Ca
     assert claims() == [f"{CSV}: C06: verdict is 'fails', comes out again as 'holds'"]
 
 
+def test_claims_on_other_printed_numbers_are_counted_as_not_audited(claims: Callable[[], list[str]]) -> None:
+    """Of a copy from elsewhere; they were a note, and counted as verified."""
+    place = CSV.with_suffix(".manifest.json")
+    record = json.loads(place.read_text())
+    write_json(place, record | {"spec": record["spec"] | {"more": 1}})
+    report = AuditReport()
+    check_product(record["spec"] | {"more": 1}, place, report)
+    recompute.remake_products(load_catalogue(), report)
+    assert (report.findings, report.notes, report.verified) == ([], [], 0)
+    why = "made from other claims or numbers than config/papers has"
+    assert report.not_audited == f"NOT audited: 1 product: {place} ({why})"
+
+
 def test_a_claim_that_was_struck_out_is_found(claims: Callable[[], list[str]]) -> None:
     line = next(line for line in CSV.read_text().splitlines() if line.startswith("C06,"))
     forge(CSV, CSV.with_suffix(".manifest.json"), f"{line}\n", "")
