@@ -210,15 +210,19 @@ def added(folder: Path, listed: Collection[str], pattern: str = "**/*") -> Itera
     expected = {folder / name for name in (*listed, MANIFEST, "run.json")}
     for path in sorted(folder.glob(pattern)):
         is_folder = path.is_dir() and not path.is_symlink()
-        if path not in expected and not is_folder and not any(fnmatch(path.name, name) for name in LITTER):
+        if path not in expected and not is_folder and not _is_litter(path):
             yield path
 
 
 def _files(folder: Path) -> list[Path]:
-    """Every file of an artifact except the two records and files still being written."""
+    """Every file of an artifact except the two records and what is never read."""
     records = {folder / MANIFEST, folder / "run.json"}
     files = (path for path in folder.rglob("*") if path.is_file() and path not in records)
-    return sorted(path for path in files if not path.name.endswith(".tmp"))
+    return sorted(path for path in files if not _is_litter(path))
+
+
+def _is_litter(path: Path) -> bool:
+    return any(fnmatch(path.name, name) for name in LITTER)
 
 
 def look_up_for_forks() -> None:

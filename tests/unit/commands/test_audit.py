@@ -213,6 +213,15 @@ def test_what_a_killed_job_was_writing_is_removed_by_the_next(results):
     assert "whole" in manifest.read_manifest(Path(B.folder))["outputs"]
 
 
+def test_what_editors_and_file_systems_leave_enters_no_manifest(results):
+    """It lay there when a folder was made again, and a copy without it was bad."""
+    for name in (".nfs0001", "file~", ".file.swp", ".DS_Store"):
+        write_text(Path(B.folder) / name, "x")
+    with manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
+        pass
+    assert manifest.read_manifest(Path(B.folder))["outputs"].keys() == {"file"}
+
+
 def test_a_manifest_holds_no_time_host_or_absolute_path(results):
     text = Path(C.manifest).read_text()
     assert str(Path.cwd()) not in text
