@@ -4,7 +4,7 @@
 rule negatives:
     """Sample negatives for training queries from a run, never a judged document."""
     input:
-        manifests("negatives/{system}/{topics}", "run", "collection", "other"),
+        manifests("negatives/{system}/{topics}", "run", "collection"),
     output:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
@@ -22,7 +22,6 @@ rule negatives:
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"
-        " --other {input.other:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -1,7 +1,6 @@
 """Put two sets of negatives together: BM25's, and those that a model mined."""
 
 import argparse
-from dataclasses import replace
 
 from encore.storage.program import artifact, run, spec_file
 
@@ -19,8 +18,7 @@ def main() -> None:
     with record(args.output, stage="merged_negatives", spec=args.spec, inputs=[args.bm25, args.mined]) as facts:
         bm25, mined = mining.read_negatives(args.bm25), mining.read_negatives(args.mined)
         both = mining.merge(bm25, mined)
-        compared, jaccard, shared = mining.overlap(mined, bm25)
-        counts = replace(mining.statistics(both), compared=compared, jaccard=jaccard, shared=shared)
+        counts = mining.statistics(both)
         positives = mining.read_positives(args.mined) or None
         facts["results"] = mining.write_negatives(args.output, both, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries")

@@ -1,7 +1,6 @@
 """Draw negatives for fine-tuning from a run over the training queries."""
 
 import argparse
-from dataclasses import replace
 
 from encore.storage.program import artifact, run, spec_file
 
@@ -21,13 +20,11 @@ def main() -> None:
     parser.add_argument("--spec", required=True, type=spec_file, help="split, depth, keep, exclude_judged, seed")
     parser.add_argument("--run", required=True, type=artifact, help="folder of the run over the split's queries")
     parser.add_argument("--collection", required=True, type=artifact)
-    parser.add_argument("--other", nargs="?", type=artifact, help="other negatives, to report the overlap with")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     spec, collection = args.spec, Collection(args.collection)
     recipe = {name: spec[name] for name in RECIPE if name in spec}
-    inputs = [args.run, args.collection, *([args.other] if args.other else [])]
-    with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
+    with record(args.output, stage="negatives", spec=spec, inputs=[args.run, args.collection]) as facts:
         answers = read_run(args.run)
         ranking = mining.Candidates(answers, no_negatives(collection, spec["split"], spec))
         window = {name: spec[name] for name in WINDOW if name in spec}
@@ -37,9 +34,6 @@ def main() -> None:
             scored = mining.false_negatives(answers, spec["negatives_below"])
             found = {query: found.get(query, set()) | scored[query] for query in scored}
         drawn, counts = mining.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
-        if args.other:
-            compared, jaccard, shared = mining.overlap(drawn, mining.read_negatives(args.other))
-            counts = replace(counts, compared=compared, jaccard=jaccard, shared=shared)
         positives = right if spec.get("answers") == "positives" else None
         facts["results"] = mining.write_negatives(args.output, drawn, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.judged} judged left out")

@@ -10,7 +10,7 @@ import pytest
 from encore.data.rankings import rank
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining as module
-from encore.finetuning.negatives.mining import Statistics, identity, merge, mine, overlap
+from encore.finetuning.negatives.mining import Statistics, identity, merge, mine
 
 RANKING = {"q2": [f"d{i}" for i in range(100)], "q1": ["d5", "d6", "d7"]}
 JUDGMENTS = {"q1": {"d6": 3, "d7": 0}, "q2": {"d3": 3, "d8": 1, "d99": 2}, "q3": {"d1": 3}}
@@ -79,13 +79,6 @@ def test_the_identity_of_a_set_is_that_of_its_sorted_pairs():
     sampled = {"q10": {"d2": 1, "d10": 2}, "q1": {"d\x01": 3, "d": 1}, "q1\x01": {"e": 1}, "q2": {}}
     pairs = sorted(f"{query}\t{document}\n" for query, its in sampled.items() for document in its)
     assert identity(sampled) == hashlib.sha256("".join(pairs).encode()).hexdigest()
-
-
-def test_overlap_by_hand():
-    own = {"a": {"x": 1, "y": 2}, "b": {"x": 1}, "c": {"x": 1}, "d": {}}
-    other = {"a": {"y": 9, "z": 1, "w": 2}, "b": {"x": 4}, "d": {"x": 1}}
-    assert overlap(own, other) == (2, pytest.approx((1 / 4 + 1) / 2), pytest.approx((1 / 2 + 1) / 2))
-    assert overlap(own, {}) == (0, None, None)
 
 
 @pytest.mark.parametrize("seed", range(20))

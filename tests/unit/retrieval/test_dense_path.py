@@ -38,14 +38,6 @@ def tuned(home, output, **changes):
     return finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, output, output.parent / "state")
 
 
-def test_negatives_report_their_overlap(home, negatives):
-    spec = {"split": "train", "depth": 20, "keep": 5, "exclude_judged": True, "seed": 0}
-    flags = "--run run --collection collection --other negatives --output again"
-    succeed(home, "negatives", spec, *flags.split())
-    results = json.loads((home / "again" / "manifest.json").read_text())["results"]
-    assert (results["compared"], results["jaccard"], results["shared"]) == (40, 1.0, 1.0)
-
-
 def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
     done = tuned(home, tmp_path / "model")
     for name in ("model.safetensors", "validation.tsv", "losses.tsv", "heads.safetensors"):

@@ -33,9 +33,6 @@ class Statistics:
     without: int  # queries left with no negative at all
     kept: int
     judged: int  # candidates dropped because they are judged for the query (of a given list also its own, and copies)
-    compared: int = 0  # queries that another file of negatives has too
-    jaccard: float | None = None  # over those: mean of |both| / |either|
-    shared: float | None = None  # over those: mean of |both| / |own|
     answering: int = 0  # candidates dropped because they contain an answer to the query, or score as if they did
     unknown: int = 0  # lines of a given file about a query or document that the collection does not have
 
@@ -124,16 +121,6 @@ def statistics(negatives: Negatives, **counts: int) -> Statistics:
 def merge(first: Negatives, second: Negatives) -> Negatives:
     """Both sets as one; a document of both has its rank in the first."""
     return {query: second.get(query, {}) | first.get(query, {}) for query in sorted({*first, *second})}
-
-
-def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float | None]:
-    """Overlap of two sets: queries compared, mean Jaccard index, mean share of the first that both have."""
-    pairs = [(set(own[query]), set(other[query])) for query in sorted(own) if own[query] and other.get(query)]
-    if not pairs:
-        return 0, None, None
-    jaccard = math.fsum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs)
-    shared = math.fsum(len(a & b) / len(a) for a, b in pairs) / len(pairs)
-    return len(pairs), round(jaccard, 6), round(shared, 6)
 
 
 def identity(negatives: Negatives) -> str:

@@ -57,11 +57,7 @@ def _refuse_answers_in_lists(plan: Planner, step: FinetuneStep) -> None:
 
 
 def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives sampled by a step's recipe from a system's run over the training queries.
-
-    Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
-    no part of the identity.
-    """
+    """Negatives sampled by a step's recipe from a system's run over the training queries."""
     topics = training_queries(step, seed)
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": collection(plan, step.collection)}
@@ -74,9 +70,6 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if step.negatives_below:
         spec["negatives_below"] = step.negatives_below
-    if system != BM25:
-        unscored = _judged_positives(step).model_copy(update={"negatives_below": None})
-        inputs["other"] = sampled_negatives(plan, BM25, unscored, seed)
     folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 
