@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support import own_run
 from tests.support.clones import Clone, exact_jobs, jobs
 from tests.support.nano_jobs import (
     CONTROL,
@@ -208,3 +209,18 @@ def test_another_folder_does_not_matter(finished: Clone, tmp_path: Path) -> None
     moved = finished.copy(tmp_path / "another folder" / "with blanks")
     assert moved.planned() == set()
     assert "verified, 0 bad" in moved.encore("audit", "--config", "config/nano.yaml").succeeded()
+
+
+def test_a_folder_of_the_users_may_be_moved(clone: Clone) -> None:
+    """To a name with all that a shell or Snakemake could take for something else."""
+    folder = own_run.declare(clone)
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "a text"}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a text"}\n')
+    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    made = own_run.planned(clone)
+    assert clone.built(made) == {"collection mine"}
+    folder.rename(folder.with_name("{it's} $HOME"))
+    clone.replace("config/nano.yaml", "path: data/mine", 'path: "data/{it\'s} $HOME"')
+    assert clone.planned(made) == set()
+    shutil.rmtree(clone.root / "results/collections")
+    assert clone.built(made) == {"collection mine"}

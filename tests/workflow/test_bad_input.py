@@ -83,19 +83,6 @@ def without_slurm(folder: Path) -> str:
     return str(folder)
 
 
-def test_braces_in_the_path_of_the_users_folder_are_refused_in_one_line(clone: Clone) -> None:
-    folder = own_run.declare(clone)
-    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "a text"}\n')
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a text"}\n')
-    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    folder.rename(folder.with_name("{x}"))
-    clone.replace("config/nano.yaml", "path: data/mine", 'path: "data/{x}"')
-    said = clone.nano("-n").error()
-    assert (
-        said == "error: Snakemake takes braces in a path for names: move data/{x} to a folder without them, then repeat"
-    )
-
-
 def test_slurm_that_is_not_there_or_does_not_answer_is_refused_at_the_start(clone: Clone, tmp_path: Path) -> None:
     path = without_slurm(tmp_path / "bin")
     target = "results/tables/table1.csv"

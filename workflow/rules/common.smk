@@ -79,6 +79,8 @@ def artifact_in(folder, wildcards):
         LOOKED_UP[place] = in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
         if PLAN and workflow.dag is not None:  # none where rules are looked at and no job is sought
             workflow.dag.forcefiles.update(unfinished(LOOKED_UP[place]))
+            if not workflow.dryrun:  # which plans with what is not there yet
+                in_one_line(folders.refuse_missing, PLAN, [LOOKED_UP[place]])
     return LOOKED_UP[place]
 
 
@@ -126,17 +128,14 @@ def _files_of(inputs, role, file):
 
 
 def source_of(folder):
-    """The folder or file of the user's that an artifact is read from; nothing for one that is made of others.
+    """The user's folder or file that an artifact is read from, quoted; nothing for one that is made of others.
 
-    A dry run plans with what is not there yet; without it Snakemake stops before the first job.
+    It is a resource because Snakemake compares inputs and params, and data may be moved.
     """
 
     def path(wildcards):
-        artifact = artifact_in(folder, wildcards)
-        refuse_braces(artifact.source or "")
-        if PLAN and not workflow.dryrun:
-            in_one_line(folders.refuse_missing, PLAN, [artifact])
-        return artifact.source if artifact.source and (Path(artifact.source).exists() or not workflow.dryrun) else []
+        source = artifact_in(folder, wildcards).source
+        return quote(source) if source else ""
 
     return path
 

@@ -5,7 +5,6 @@ rule collection:
     """Convert a dataset to the common form: corpus, queries, judgments, articles."""
     input:
         manifests("collections/{collection}", "collection", "fetched", "source.*", "part.*"),
-        source=ancient(source_of("collections/{collection}")),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -15,12 +14,13 @@ rule collection:
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
         **at_least("collections/{collection}", mem_mb=800, runtime=30),
+        source=source_of("collections/{collection}"),
     params:
         spec=spec_of("collections/{collection}"),
     shell:
         f"{PROGRAM}collection.py"
         " --spec {params.spec:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --collection {input.collection:q}"
         " --fetched {input.fetched:q}"
         " --sources {input.sources:q}"
@@ -35,7 +35,6 @@ rule tokenizer:
     """Train a WordPiece vocabulary on a collection, or take a checkpoint's own."""
     input:
         manifests("tokenizers/{tokenizer}", "collection", "checkpoint"),
-        source=ancient(source_of("tokenizers/{tokenizer}")),
     output:
         manifest="results/tokenizers/{tokenizer}/manifest.json",
     log:
@@ -45,6 +44,7 @@ rule tokenizer:
     threads: 1
     resources:
         **at_least("tokenizers/{tokenizer}", mem_mb=4_000, runtime=30),
+        source=source_of("tokenizers/{tokenizer}"),
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:
@@ -52,7 +52,7 @@ rule tokenizer:
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --checkpoint {input.checkpoint:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

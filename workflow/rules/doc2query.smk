@@ -5,7 +5,6 @@ rule train_doc2query:
     """Train a T5 to write the query that a passage answers, on training queries."""
     input:
         manifests("doc2query_models/{doc2query_model}", "collection", "tokenizer", "checkpoint"),
-        source=ancient(source_of("doc2query_models/{doc2query_model}")),
     output:
         model="results/doc2query_models/{doc2query_model}/model.safetensors",
         manifest="results/doc2query_models/{doc2query_model}/manifest.json",
@@ -16,6 +15,7 @@ rule train_doc2query:
     threads: threads_of("train_doc2query")
     resources:
         **by_attempt(mem_mb=8_000, runtime=8 * 60),
+        source=source_of("doc2query_models/{doc2query_model}"),
     params:
         spec=spec_of("doc2query_models/{doc2query_model}"),
     shell:
@@ -24,7 +24,7 @@ rule train_doc2query:
         " --collection {input.collection:q}"
         " --tokenizer {input.tokenizer:q}"
         " --checkpoint {input.checkpoint:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --state results/state/{wildcards.doc2query_model:q}"
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
@@ -36,7 +36,6 @@ rule predict_queries:
     input:
         manifests("predicted_queries/{predicted_queries}", "fetched", "collection", "doc2query_model"),
         large_files("predicted_queries/{predicted_queries}", doc2query_model="model.safetensors"),
-        source=ancient(source_of("predicted_queries/{predicted_queries}")),
     output:
         manifest="results/predicted_queries/{predicted_queries}/manifest.json",
     log:
@@ -47,6 +46,7 @@ rule predict_queries:
     resources:
         **at_least_where_it_resumes("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
         processes=EXECUTION.processes,
+        source=source_of("predicted_queries/{predicted_queries}"),
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
@@ -54,7 +54,7 @@ rule predict_queries:
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --doc2query-model {input.doc2query_model:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.predicted_queries:q}"
         " --processes {resources.processes}"

@@ -30,7 +30,6 @@ rule negatives_from_file:
     """Sample negatives for training queries from a file in which others have listed them."""
     input:
         manifests("negatives/{listed}/{topics}", "fetched", "collection"),
-        source=ancient(source_of("negatives/{listed}/{topics}")),
     output:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
     log:
@@ -40,12 +39,13 @@ rule negatives_from_file:
     threads: 1
     resources:
         **at_least("negatives/{listed}/{topics}", mem_mb=8_000, runtime=4 * 60),
+        source=source_of("negatives/{listed}/{topics}"),
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
         f"{PROGRAM}negatives_from_file.py"
         " --spec {params.spec:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --fetched {input.fetched:q}"
         " --collection {input.collection:q}"
         " --output {output.manifest:q}"
@@ -105,7 +105,6 @@ rule teacher_scores:
     input:
         manifests("teachers/{teacher}/{topics}", "model", "run", "tokens", "collection", "negatives", "fetched"),
         large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
-        source=ancient(source_of("teachers/{teacher}/{topics}")),
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
@@ -115,6 +114,7 @@ rule teacher_scores:
     threads: threads_of("teacher_scores")
     resources:
         **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
+        source=source_of("teachers/{teacher}/{topics}"),
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
@@ -125,7 +125,7 @@ rule teacher_scores:
         " --tokens {input.tokens:q}"
         " --collection {input.collection:q}"
         " --negatives {input.negatives:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
         " --output {output.manifest:q}"

@@ -5,7 +5,6 @@ rule start:
     """Make the model that a lineage starts from: random weights, LSA embeddings, a checkpoint, or a trained model."""
     input:
         manifests("models/{start}", "tokenizer", "tokens", "checkpoint", "pretrained"),
-        source=ancient(source_of("models/{start}")),
     output:
         model="results/models/{start}/model.safetensors",
         manifest="results/models/{start}/manifest.json",
@@ -16,6 +15,7 @@ rule start:
     threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=30),
+        source=source_of("models/{start}"),
     params:
         spec=spec_of("models/{start}"),
     shell:
@@ -24,7 +24,7 @@ rule start:
         " --tokenizer {input.tokenizer:q}"
         " --tokens {input.tokens:q}"
         " --checkpoint {input.checkpoint:q}"
-        " --source {input.source:q}"
+        " --source {resources.source}"
         " --pretrained {input.pretrained:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
