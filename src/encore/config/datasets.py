@@ -270,6 +270,11 @@ class CollectionFields(Strict):
         """These fields with what they leave out taken from the dataset that it is derived from."""
         return self
 
+    def with_flags_of(self, base: "CollectionFields") -> Self:
+        """These fields with what is scored and drawn as a negative as for a dataset that has the same queries."""
+        unsaid = {"ignore_identical_ids", "ignore_copies", "zero_shot"} - self.model_fields_set
+        return self.model_copy(update={name: getattr(base, name) for name in unsaid})
+
     def check_files(self) -> None:
         """Check in seconds, before any job, what can be known of the user's files.
 

@@ -49,12 +49,12 @@ class SubsetFields(CollectionFields):
         return self.articles is not None
 
     def inheriting(self, base: CollectionFields) -> "SubsetFields":
-        """With what is not given as the whole has it: its splits and their measures, and how much is read.
+        """With what is not given as the whole has it: its flags, its splits and their measures, and how much is read.
 
         What answers judge is left out, since a part of the passages would lose right ones.
         """
         if self.articles or self.splits:
-            return self
+            return self.with_flags_of(base)
         answered = {name for name, split in base.splits.items() if split.judged_by == "answers"}
         kept = {"role", "topics", "measures"}
         splits = {
@@ -68,7 +68,7 @@ class SubsetFields(CollectionFields):
             "absent": {**base.absent, **gone, **self.absent},
             "length": self.length or base.length,
         }
-        return self.model_copy(update=given)
+        return self.model_copy(update=given).with_flags_of(base)
 
     def derived_size(self, base: KnownSize) -> KnownSize:
         """The share of the whole that stays."""

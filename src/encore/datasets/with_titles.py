@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from encore.config.datasets import MadeFrom, Split
+from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.data import unpacked
 from encore.data.collection import Row, judgments_of, write_collection
 from encore.data.text_fields import Form, FormFields
@@ -32,6 +32,10 @@ class WithTitlesFields(FormFields):
     def made_from(self) -> MadeFrom:
         """The collection, and the source of titles."""
         return MadeFrom(base=self.of, sources=[self.titles])
+
+    def inheriting(self, base: CollectionFields) -> "WithTitlesFields":
+        """With the flags of the collection, whose queries and ids it has."""
+        return self.with_flags_of(base)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection and the source that it is built from."""

@@ -214,3 +214,22 @@ def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., 
 def test_a_part_cannot_be_judged_by_answers(planned: Callable[..., Plan]) -> None:
     fields = planned({"a": {"kind": "subset", "of": "nq-open", "passages": 9}}).resolve.own("a").fields
     assert (set(fields.splits), set(fields.absent)) == ({"train", "valid"}, {"test"})
+
+
+def test_a_part_and_one_with_titles_are_scored_as_the_whole(planned: Callable[..., Plan]) -> None:
+    titled = {"kind": "with-titles", "of": "own", "titles": "msmarco-titles", "splits": {}}
+    own = {"kind": "beir", "path": "x", "ignore_identical_ids": True, "ignore_copies": True, "zero_shot": True}
+    plan = planned(
+        {
+            "small": {"kind": "subset", "of": "own", "passages": 9},
+            "own": {**own, "splits": SPLITS},
+            "splits": subset("own", zero_shot=False),
+            "titled": titled,
+        }
+    )
+    flags = {
+        name: (fields.ignore_identical_ids, fields.ignore_copies, fields.zero_shot)
+        for name in ("small", "splits", "titled")
+        if (fields := plan.resolve.own(name).fields)
+    }
+    assert flags == {"small": (True, True, True), "splits": (True, True, False), "titled": (True, True, True)}
