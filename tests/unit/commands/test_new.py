@@ -12,7 +12,7 @@ from encore.data.tokens import write_store
 from encore.datasets.kinds import build_collection
 from encore.products.targets import downloads, everything_declared
 from tests.support import inside
-from tests.support.own_folder import folder, judged, new, planned, raw, refused
+from tests.support.own_folder import encoder, folder, judged, new, planned, raw, refused
 
 ARTICLES = {"bfs", "wlp", "ict-bfs-wlp"}
 
@@ -65,6 +65,29 @@ def test_the_run_that_is_extended_says_which_rows_there_are(bare: Path) -> None:
     assert run["extends"] == "config/nano.yaml"
     assert run["tables"] == yaml.safe_load(Path("config/nano.yaml").read_text())["tables"]
     assert "Left out" not in Path("config/own.yaml").read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("--zero-shot",), ("--zero-shot", "--checkpoint", "models/theirs")])
+def test_what_the_extended_run_has_of_its_own_is_kept_where_its_scale_names_it(
+    bare: Path, words: tuple[str, ...]
+) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    encoder()
+    base = yaml.safe_load(Path("config/nano.yaml").read_text())
+    base["backbones"] = {"own-tiny": {"start": "random", "layers": 1, "hidden": 8, "heads": 1, "vocabulary": 300}}
+    base["datasets"] = {
+        "part": {"kind": "subset", "of": "whole", "articles": 9},
+        "whole": {"kind": "encyclopedia", "path": "pages.jsonl"},
+        "unnamed": {"kind": "encyclopedia", "path": "others.jsonl"},
+    }
+    base["scale"]["datasets"] |= {"wikipedia": "part"}
+    base["scale"]["backbones"] |= {"two-tower": "own-tiny"}
+    Path("config/base.yaml").write_text(yaml.safe_dump(base))
+    Path("pages.jsonl").write_text("{}")
+    new("own", "--beir", "data/own", "--config", "config/base.yaml", *words)
+    plan, _ = planned("config/own.yaml")
+    assert plan.config.datasets.keys() == ({"own", "part", "whole"} if words else {"own"})
+    assert plan.config.backbones.keys() >= {"own-tiny"}
 
 
 @pytest.mark.parametrize("name", ["2024", "null", "yes", "0123"])

@@ -15,6 +15,7 @@ from encore.config.run_file import read_run
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.datasets.foreign.conversion import convert
 from encore.errors import EncoreError
+from encore.plan.catalogue import with_entries_of
 from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.targets import everything_declared
 from encore.storage import typed
@@ -62,7 +63,8 @@ def answer(arguments: argparse.Namespace) -> int:
     """
     refuse_odd_name(arguments.name, "a dataset", DATASET)
     path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
-    catalogue = load_catalogue()
+    base = read_run(arguments.config)
+    catalogue = with_entries_of(base, load_catalogue())
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
@@ -74,7 +76,6 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     if arguments.sha256 and not arguments.checkpoint:
         raise EncoreError("--sha256 is of a --checkpoint, and none is named; name one")
-    base = read_run(arguments.config)
     zero_shot, root = arguments.zero_shot, Path(base.execution.data_root)
     if folder := arguments.beir or (root / arguments.name if arguments.given else None):
         if arguments.given:

@@ -1,6 +1,6 @@
 """The text of a run's file for one's own collection, and what it says of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -54,9 +54,10 @@ def run_text(
         *(_of_encoder(source, config, catalogue, encoder) if encoder else _tables(source, config, catalogue)),
         f"  datasets: {_flow(datasets)}",
         *(f"  {key}: {_flow(value)}" for key, value in source.scale.items()),
-        *(_entries_of(encoder) if encoder else ()),
+        *(_entries_of(encoder, config) if encoder else ()),
         "",
         "datasets:",
+        *(f"  {_flow(each)}: {_flow(value)}" for each, value in _behind(datasets.values(), config.datasets).items()),
         f"  {_flow(name)}:",
         *(f"    {key}: {_flow(value)}" for key, value in entry.items()),
         "    splits:" if splits else "    splits: {}",
@@ -109,13 +110,26 @@ def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder
     ]
 
 
-def _entries_of(encoder: PublishedEncoder) -> list[str]:
-    """The lines of the encoder's backbone and source."""
+def _behind(names: Iterable[str], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Those datasets of the other run's own that are named, with what they are derived from."""
+    found: dict[str, Any] = {}
+    left = [*names]
+    while left:
+        if (name := left.pop()) in own and name not in found:
+            found[name] = own[name]
+            of = own[name].get("of") or ()
+            left += [of] if isinstance(of, str) else of
+    return found
+
+
+def _entries_of(encoder: PublishedEncoder, config: RunConfig) -> list[str]:
+    """The lines of the encoder's backbone and source, with the other run's own, which they would replace."""
     found = []
     for section, entry in (("backbones", encoder.backbone), ("sources", encoder.source)):
         if entry:
             found += ["", f"{section}:", f"  {_flow(encoder.name)}:"]
             found += [f"    {key}: {_flow(value)}" for key, value in entry.items()]
+            found += [f"  {_flow(name)}: {_flow(value)}" for name, value in getattr(config, section).items()]
     return found
 
 
