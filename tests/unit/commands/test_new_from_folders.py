@@ -121,6 +121,12 @@ def test_judgments_to_validate_with_are_said_to_test_where_no_others_do(bare: Pa
     assert "Tested on" not in new("two", "--beir", "data/own", "--zero-shot")
 
 
+def test_judgments_that_no_split_takes_are_named(bare: Path) -> None:
+    place = folder({"test": judged(300, 400), "dev.small": judged(0, 9), "test-2": judged(0, 9)})
+    (place / "qrels/.hidden").write_text("")
+    assert "Not read: qrels/dev.small.tsv, qrels/test-2.tsv.\n" in new("own", "--beir", "data/own", "--zero-shot")
+
+
 def test_judgments_in_a_form_that_is_not_read_are_named(bare: Path) -> None:
     place = folder({"train": judged(0, 300)})
     (place / "qrels/test.csv").write_text("q1,d1,1\n")

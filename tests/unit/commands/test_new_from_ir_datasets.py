@@ -123,6 +123,8 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library
     assert done.returncode == 0, done.stderr
     plan, _ = planned("config/sci.yaml")
     assert len(downloads(plan)) == 1
+    assert inside.encore("new", "drop", "--ir-datasets", "beir/scifact", "--drop").returncode == 0
+    assert planned("config/drop.yaml")[0].collection("drop").spec["unknown_judgments"] == "drop"
     assert "did you mean beir/scifact" in refused("other", "--ir-datasets", "beir/scifactt")
     assert "'Hindi' is not a code of ISO 639; give the language's (BM25 analyses en ar bn" in refused(
         "other", "--ir-datasets", "beir/scifact", "--language", "Hindi"

@@ -85,6 +85,7 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     else:
         found = ir_datasets_source(arguments.ir_datasets, root, arguments.language, zero_shot=zero_shot)
+        found.fields |= {"unknown_judgments": "drop"} if arguments.drop else {}
     refuse_unnamed_language(found, arguments.language or found.fields.get("language"))
     if arguments.language is None and folder:  # no program guesses it, and other Latin letters look like English
         found.notes = [AS_ENGLISH, *found.notes]

@@ -19,7 +19,7 @@ from encore.data.collection import NEGATIVES, Collection, left_out
 from encore.data.overlap import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
 from encore.data.vocabulary import fewest_pieces, unknown_share
-from encore.datasets.foreign.conversion import naming_drop
+from encore.datasets.foreign.conversion import SHOWN, naming_drop
 from encore.datasets.kinds import build_collection, load_kind
 from encore.datasets.source_files import chosen_to_validate
 from encore.errors import EncoreError
@@ -102,7 +102,7 @@ def beir_source(
         raise EncoreError(f"there is no folder {folder}; name another one, or make it of other files, with --from")
     found = _judged_files(folder)
     there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
-    shown = f"{folder}/qrels (there: {', '.join(there[:8]) or 'nothing'})"
+    shown = f"{folder}/qrels (there: {', '.join(there[:SHOWN]) or 'nothing'})"
     if not found and not pretrain:
         raise EncoreError(
             f"{shown} holds no judgments; give it a test.tsv, and a train.tsv to train on, or only pre-train on its "
@@ -127,6 +127,9 @@ def beir_source(
             fields["note"] = f"{folder.name}: {CROSS_LINGUAL.format('script')}"
     if named.get("test", "test") != "test":
         source.notes.append(f"Tested on {named['test']}, since no judgments are called test.")
+    read = {"qrels", *(found[name] for name in named.values())}
+    if unread := [name for name in there if "qrels" in name and "/." not in name and name not in read]:
+        source.notes.append(f"Not read: {', '.join(unread[:SHOWN])}.")
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
     return source
