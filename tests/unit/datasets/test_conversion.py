@@ -390,6 +390,14 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     assert convert(tmp_path, tmp_path.with_name("made"))[-1] == "Not read: README.md."
 
 
+def test_columns_that_are_known_by_their_place_alone_are_said_with_the_first_row(tmp_path: Path) -> None:
+    """It may be a header of names that nobody knows."""
+    (tmp_path / "docs.tsv").write_text("key\tabstract\theading\n1\ta\tb\n")
+    (said,) = convert(tmp_path / "docs.tsv", tmp_path / "made")
+    columns = "_id, title, text; first row: key, abstract, heading"
+    assert said == f"2 passages from docs.tsv (tab-separated, no header, by position: {columns})."
+
+
 def test_links_to_folders_and_to_nothing_are_not_read(tmp_path: Path) -> None:
     source = tmp_path / "raw"
     (source / "more").mkdir(parents=True)

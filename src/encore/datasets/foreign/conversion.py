@@ -32,13 +32,15 @@ class Part:
     split: str  # of judgments and training rows
     place: int = 1  # among the files of its kind and split
     counts: Counter[str] = field(default_factory=Counter)
+    first: str = ""  # row, where no header names its columns
 
     @property
     def description(self) -> str:
         """Its form and columns, in words."""
         read = [ours if theirs.isdigit() else theirs for ours, theirs in self.meaning.columns.items()]
         unread = [name for name in self.meaning.others if not name.isdigit()]
-        return f"{self.form.name}: {', '.join(read)}{'; not read: ' if unread else ''}{', '.join(unread)}"
+        place = ", no header, by position" if self.first else ""
+        return f"{self.form.name}{place}: {', '.join(read)}{'; not read: ' if unread else ''}{', '.join(unread)}"
 
     def read(self, take: Callable[[Row], Taken]) -> Iterator[tuple[int, Taken]]:
         """What is taken of each row, with its number."""
@@ -112,7 +114,8 @@ def _part(path: Path, name: str) -> Part:
             f"{path}: {form.name} with {shown} is not understood; rename its columns or the file, or remove it"
         )
     split = next((found for part in reversed(Path(name).parts) if (found := _SPLIT.search(part.lower()))), None)
-    return Part(path, form, known, split[2] if split else USES.get(known.what, ""))
+    shown = ", ".join(columns.values())[:60] if "1" in columns else ""
+    return Part(path, form, known, split[2] if split else USES.get(known.what, ""), first=shown)
 
 
 def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
@@ -250,4 +253,5 @@ def _sentences(source: Path, parts: Sequence[Part]) -> Iterator[str]:
         sums = (f"{sum(part.counts[label] for part in together):,} {label}" for label in labels)
         names = [part.path.relative_to(source).as_posix() if source.is_dir() else part.path.name for part in together]
         shown = ", ".join(names) if len(names) < 4 else f"{len(names):,} files, {names[0]} to {names[-1]}"
-        yield f"{', '.join(sums)} from {shown} ({description})."
+        first = f"; first row: {together[0].first}" if together[0].first else ""
+        yield f"{', '.join(sums)} from {shown} ({description}{first})."
