@@ -81,14 +81,15 @@ def _remembered(path: Path) -> str:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name next to ``path`` and rename it at the end; after an error nothing is left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:
         with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

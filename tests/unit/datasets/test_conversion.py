@@ -435,6 +435,13 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
         convert(tmp_path / "corpus.tsv", tmp_path / "made")
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for name, text in SMALL.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(EncoreError, match=r"cannot write .*corpus\.tsv/made: File exists; make room"):
+        convert(tmp_path, tmp_path / "corpus.tsv/made")
+
+
 def test_drop_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     files = {"corpus.tsv": "1\ta\n2\t \n", "queries.tsv": "1\tx\n", "qrels.txt": "1 0 1 1\n1 0 2 1\n1 0 3 1\n"}

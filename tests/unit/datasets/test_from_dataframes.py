@@ -44,6 +44,8 @@ def test_names_of_pyterrier_are_known_and_ids_stay(tmp_path: Path) -> None:
         (CORPUS, TOPICS.assign(qid=["1", "1"]), QRELS, "queries, row 2: id '1' occurs twice"),
         (CORPUS, TOPICS, QRELS.assign(label=[1, 0.5, 1]), "qrels of test, row 2: grade '0.5' is not a whole number"),
         (CORPUS, TOPICS, QRELS.assign(docno="9"), "qrels of test, row 1: document '9' is not in the corpus"),
+        (CORPUS, TOPICS, {"../../x": QRELS}, "'../../x' cannot be the name of a split; begin with A-Z, a-z or 0-9"),
+        (CORPUS, TOPICS, {1: QRELS}, "1 cannot be the name of a split"),
         (CORPUS, TOPICS, {"train": QRELS[:2], "test": QRELS[2:]}, "1 queries of split 'test' also train"),
     ],
 )
@@ -54,6 +56,12 @@ def test_what_is_wrong_is_named_with_its_row(
         encore.Collection.from_dataframes(corpus, queries, qrels, tmp_path / "made")
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(encore.EncoreError, match=r"cannot write .*file/made: File exists"):
+        encore.Collection.from_dataframes(CORPUS, TOPICS, QRELS, tmp_path / "file/made")
 
 
 def test_the_example_of_the_page_runs(

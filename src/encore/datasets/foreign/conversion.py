@@ -13,7 +13,7 @@ from encore.data.columns import IDS, NEEDED, Asked, Meaning, Taken, What, expect
 from encore.data.validation import Located, LocatedFiles, Row, asked, once, says_something, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
-from encore.storage.files import appearing
+from encore.storage.files import appearing, writing
 from encore.storage.progress import Progress
 
 _SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(ing|elopment)?(?![a-z])")
@@ -37,7 +37,8 @@ class Part:
     @property
     def description(self) -> str:
         """Its form and columns, in words."""
-        read = [ours if theirs.isdigit() else theirs for ours, theirs in self.meaning.columns.items()]
+        columns = sorted(self.meaning.columns.items(), key=lambda each: each[1] if self.first else "")
+        read = [ours if theirs.isdigit() else theirs for ours, theirs in columns]
         unread = [name for name in self.meaning.others if not name.isdigit()]
         place = ", no header, by position" if self.first else ""
         return f"{self.form.name}{place}: {', '.join(read)}{'; not read: ' if unread else ''}{', '.join(unread)}"
@@ -139,7 +140,7 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
             f"{source} has no passages (there: {'. '.join([*there, *others.values()][:SHOWN]) or 'nothing'}); a file "
             f"of them has {expected('passages')}, and, where that is only an id and a text, corpus or doc in its name"
         )
-    with appearing(folder) as made, naming_drop():
+    with writing(folder), appearing(folder) as made, naming_drop():
         counts = _write(made, by_kind, drop)
     return [
         *_sentences(source, parts),

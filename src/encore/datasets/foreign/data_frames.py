@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from encore.config.validation import DATASET, refuse_odd_name
 from encore.data import collection
 from encore.data.columns import Meaning, What, expected, meaning, refuse_twice, taken
 from encore.data.validation import Located, Row
 from encore.errors import EncoreError
-from encore.storage.files import appearing
+from encore.storage.files import appearing, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +39,18 @@ class Collection(collection.Collection):
             folder: where it is written.
 
         Raises:
-            EncoreError: the folder exists, a frame lacks a column, or a row is refused, with its number from 1.
+            EncoreError: the folder exists or cannot be written, a split has an odd name, a frame lacks a column, or a
+                row is refused, with its number from 1.
         """
         by_split = qrels if isinstance(qrels, Mapping) else {"test": qrels}
         texts, asked = _known(corpus, "corpus", "passages"), _known(queries, "queries", "queries")
         judged = {}
         for split, frame in by_split.items():
+            refuse_odd_name(split, "a split", DATASET)
             known, place = _known(frame, "qrels", "judgments"), f"qrels of {split}, row"
             read = taken(_rows(frame), known.judgment, place)
             judged[split] = [each._replace(place=f"{place} {number}") for number, each in read]
-        with appearing(Path(folder)) as made:
+        with writing(Path(folder)), appearing(Path(folder)) as made:
             collection.write_collection(
                 made,
                 Located("corpus", taken(_rows(corpus), texts.passage, "corpus, row"), "row"),
