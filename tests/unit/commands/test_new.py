@@ -185,6 +185,10 @@ def test_negatives_that_training_rows_list_replace_bm25s(bare: Path) -> None:
     trained = [each for each in plan.made.values() if each.stage == "finetune"]
     stages = {each.spec["step"]["negatives"]: each.inputs["negatives"].stage for each in trained}
     assert stages == {"bm25": "negatives_from_dataset", "mined": "negatives"}
+    (place / "train.jsonl").write_text(
+        "\n".join(json.dumps(row | {"negative_passages": row["positive_passages"]}) for row in rows)
+    )
+    assert "list negatives" not in new("positive", "--from", "raw"), "each is its query's own passage"
     folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)}, "data/few")
     assert "Only 1 training queries list negatives, so BM25's are drawn;" in new("few", "--beir", "data/few")
     assert "listed_negatives:" not in Path("config/few.yaml").read_text().partition("datasets:")[2]

@@ -180,7 +180,9 @@ def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
         return
     judged = made.qrels(TRAIN)
     if source.fields.pop("listed_negatives", False):
-        listing = len({query for query, *_ in made.negatives(TRAIN)} & judged.keys())
+        wrong = {(query, document) for query in judged for document, grade in judged[query].items() if grade > 0}
+        listed = {query for query, document, *_ in made.negatives(TRAIN) if (query, document) not in wrong}
+        listing = len(listed & judged.keys())
     else:
         listing = sum(min(grades.values()) <= 0 < max(grades.values()) for grades in judged.values())
     if listing >= ENOUGH * sum(max(grades.values()) > 0 for grades in judged.values()):
