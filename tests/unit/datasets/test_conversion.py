@@ -276,6 +276,7 @@ REFUSED = [
         "corpus.jsonl, line 2: id is 1.0, no id",
     ),
     ({"corpus.jsonl": lines({"id": "1", "text": "x"}, {"id": "2", "text": None})}, "line 2: text is missing or null"),
+    ({"corpus.jsonl": lines({"id": "1", "text": "x", "Text": "y"})}, "corpus.jsonl: two columns are called 'text'"),
     ({"corpus.jsonl": "{"}, "corpus.jsonl, line 1: not JSON that can be read"),
     (
         {"docs.1": '{"id": "1", "contents": "x"}', "docs.2": '{"id": "1", "contents": "y"}'},
@@ -321,6 +322,31 @@ REFUSED = [
         ]
     ),
 ]
+
+
+UNREADABLE = [
+    ({"docid": ["1"], "text": ["a"], "Text": ["b"]}, {}, "docs.parquet: two columns are called 'text'; rename or"),
+    ({"docid": ["1"], "text": [b"\xff"]}, {"text": pa.string()}, "docs.parquet: cannot be read ('utf-8' codec can't"),
+    (
+        {"docid": ["1"], "text": ["a"], "at": [10**12]},
+        {"at": pa.timestamp("s")},
+        "docs.parquet: cannot be read (date value out of",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "types", "message"), UNREADABLE)
+def test_a_table_that_cannot_be_taken_is_refused(
+    columns: dict[str, list[object]], types: dict[str, pa.DataType], message: str, tmp_path: Path
+) -> None:
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    arrays |= {
+        name: arrays[name].view(kind) if name == "text" else arrays[name].cast(kind) for name, kind in types.items()
+    }
+    pq.write_table(pa.table(arrays), tmp_path / "docs.parquet")
+    with pytest.raises(EncoreError) as caught:
+        convert(tmp_path / "docs.parquet", tmp_path / "made")
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(("files", "message"), REFUSED)

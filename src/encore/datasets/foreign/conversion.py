@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Judgment, left_out, rows_of_answers, write_collection
-from encore.data.columns import IDS, NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, taken
+from encore.data.columns import IDS, NEEDED, Asked, Meaning, Taken, What, expected, hinted, meaning, refuse_twice, taken
 from encore.data.validation import Located, LocatedFiles, Row, asked, once, says_something, without_empty
 from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
@@ -105,6 +105,7 @@ def _part(path: Path, name: str) -> Part:
         raise EncoreError(f"{path} is empty, or its form is not known; convert or remove it")
     first = next(form.rows(path), None)
     columns = first[1] if first else {}
+    refuse_twice(columns, str(path))
     known = meaning(columns, name)
     is_row = "1" not in columns or columns["1"].split() == [columns["1"]]  # prose is not, nor is a header
     is_row = is_row and columns.get("1", "").lower() not in IDS

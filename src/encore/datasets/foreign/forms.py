@@ -75,9 +75,14 @@ def _parquet(path: Path) -> Batches:
 
 
 def _batched(batches: Callable[[Path], Batches], path: Path) -> Rows:
+    def rows() -> Iterator[Row]:
+        for batch in batches(path):
+            refuse_twice(batch.schema.names, str(path))
+            yield from batch.to_pylist()
+
     try:
-        yield from enumerate((row for batch in batches(path) for row in batch.to_pylist()), 1)
-    except (pa.ArrowException, OSError) as error:
+        yield from enumerate(rows(), 1)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, a date that Python lacks
         raise EncoreError(f"{path}: cannot be read ({error}); replace the file") from error
 
 
