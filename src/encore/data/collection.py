@@ -207,7 +207,7 @@ def write_collection(
     questions: Mapping[str, Sequence[str]] | None = None,
     negatives: Mapping[str, Iterable[Judgment]] | None = None,
     empty: AbstractSet[str] = frozenset(),
-    unknown_judgments: Unknown = "refuse",
+    unknown_judgments: Unknown | None = None,
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 

@@ -55,11 +55,14 @@ class Judging:
     """What judgments are held against."""
 
     def __init__(
-        self, queries: Container[str], documents: Container[str], empty: Container[str] = (), unknown: str = "refuse"
+        self, queries: Container[str], documents: Container[str], empty: Container[str] = (), unknown: str | None = None
     ) -> None:
-        """Args: ``empty`` are the documents that were left out because they say nothing."""
+        """Args: ``empty`` documents were left out because they say nothing; a kind without a choice refuses unknown."""
         self._queries, self._documents = queries, documents
-        self._empty, self._refuses, self._keeps = empty, unknown == "refuse", unknown == "keep"
+        self._empty, self._refuses, self._keeps = empty, unknown in (None, "refuse"), unknown == "keep"
+        self._fix = (
+            "or remove the judgment" if unknown is None else "remove the judgment, or set `unknown_judgments: drop`"
+        )
 
     def judged(self, split: str, judgments: Iterable[Judgment]) -> tuple[Grades, dict[str, int]]:
         """Grades in the order of their queries' first mention, and what there is to count.
@@ -108,10 +111,8 @@ class Judging:
     def _unknown(self, judgment: Judgment, what: str, where: str, name: str, known: Container[str]) -> str:
         if not self._refuses:
             return f"of_unknown_{'queries' if what == 'query' else 'documents'}"
-        raise EncoreError(
-            f"{_place(judgment)}{what} {quoted(name)} is not {where}{_otherwise_spelled(name, known)}; add it there, "
-            "remove the judgment, or set `unknown_judgments: drop`"
-        )
+        other = _otherwise_spelled(name, known)
+        raise EncoreError(f"{_place(judgment)}{what} {quoted(name)} is not {where}{other}; add it there, {self._fix}")
 
 
 def whole_grade(grade: str, before: str = "") -> int:

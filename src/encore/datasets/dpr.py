@@ -194,7 +194,7 @@ def with_answers(path: Path) -> Iterator[DprQuestion]:
             )
         try:
             answers = ast.literal_eval(row[1])
-        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
             raise EncoreError(f"{place}: {row[1][:60]!r} is not a Python list of answers; fix or remove it") from error
         yield _question(row[0], answers, place)
 
@@ -232,6 +232,12 @@ def _question(text: Any, answers: Any, place: str) -> DprQuestion:
     kept = [each for each in answers if each.strip()]
     if not kept:
         raise EncoreError(f"{place}: {text!r} has no answer, so nothing can be right; add one or remove it")
+    try:
+        "".join([text, *kept]).encode()
+    except UnicodeEncodeError as error:
+        raise EncoreError(
+            f"{place}: {text!r} or an answer to it holds half of a surrogate pair, which no UTF-8 can say; fix it"
+        ) from error
     return DprQuestion(text.replace("\u2019", "'"), kept, place)
 
 

@@ -108,6 +108,8 @@ def test_only_what_is_counted_can_be_expected() -> None:
         (["who\t'he'"], "line 1: the answers of 'who' are not a list"),
         (["who\t[]"], "line 1: 'who' has no answer"),
         (["who\t['  ']"], "line 1: 'who' has no answer"),
+        (["who\t{['he']}"], "line 1: .* is not a Python list of answers"),
+        (["who\t['\\ud800']"], "line 1: 'who' or an answer to it holds half of a surrogate pair"),
         (["\t['he']"], "line 1: the question is empty"),
         (["a\t['b']", "\"who\t['he']", "c\t['d']"], "line 2: cannot be split into columns"),
     ],
@@ -147,7 +149,10 @@ def test_a_file_that_is_no_utf8_is_named_by_its_line(files: Path, tmp_path: Path
         ({"positive_ctxs": [{"title": "no id"}]}, r"train\.json, element 1: needs .question."),
         ({"answers": None}, "element 1: the answers of 'who said no' are not a list"),
         ({"question": ""}, "element 1: the question is empty"),
-        ({"positive_ctxs": [{"passage_id": "99", "score": 1}]}, "element 1: document '99' is not in the corpus"),
+        (
+            {"positive_ctxs": [{"passage_id": "99", "score": 1}]},
+            "'99' is not in the corpus; add it there, or remove the judgment$",
+        ),
     ],
 )
 def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
