@@ -131,6 +131,9 @@ def test_rows_are_trained_from_it_with_the_papers_rates(bare: Path, kind: str | 
         (("--checkpoint", "models/nothing/here"), "there is no models/nothing/here"),
         (("--checkpoint", "data/own/corpus.jsonl.gz"), "is damaged"),
         (("--checkpoint", "models/theirs", "--sha256", "0" * 64), "the sha256 of its weights is"),
+        (("--checkpoint", ""), "--language, --checkpoint or --sha256 is empty; give it a value, or leave it out"),
+        (("--language", ""), "--language, --checkpoint or --sha256 is empty"),
+        (("--checkpoint", "models/theirs", "--sha256", "A" * 64), f"not {'a' * 64}"),
         (("--sha256", "0" * 64), "--sha256 is of a --checkpoint"),
     ],
 )

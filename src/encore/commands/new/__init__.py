@@ -68,6 +68,8 @@ def answer(arguments: argparse.Namespace) -> int:
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
+    if "" in (arguments.language, arguments.checkpoint, arguments.sha256):
+        raise EncoreError("--language, --checkpoint or --sha256 is empty; give it a value, or leave it out")
     if arguments.language:
         arguments.language = language_code(arguments.language)
     if arguments.pretrain and (arguments.checkpoint or arguments.ir_datasets):
@@ -93,7 +95,7 @@ def answer(arguments: argparse.Namespace) -> int:
         found.notes.append(f"Most letters are Latin, although --language is {arguments.language}: is it this one?")
     encoder = None
     if arguments.checkpoint:
-        given = arguments.name, arguments.checkpoint, arguments.sha256
+        given = arguments.name, arguments.checkpoint, arguments.sha256 and arguments.sha256.lower()
         encoder = published_encoder(*given, root)
     else:
         found.scale, notes = adapted(found, base, catalogue)
