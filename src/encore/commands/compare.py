@@ -47,7 +47,8 @@ def answer(arguments: argparse.Namespace) -> int:
     ranked = order(ours, theirs, arguments.depth)
     found = closeness(ours, theirs, grades, measures, bases)
     if arguments.json:
-        print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in found]}))
+        said = asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in found]}
+        print(json.dumps(json.loads(json.dumps(said), parse_constant=lambda _: None)))  # JSON knows no NaN
         return 0
     print(f"order, of {ranked.queries:,} queries that both answer:")
     print(f"  Kendall's tau over unions  {ranked.tau:.4f}")

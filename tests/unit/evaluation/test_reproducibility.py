@@ -121,6 +121,12 @@ def test_the_command_prints_what_was_computed(tmp_path: Path) -> None:
     assert "order, of 6 queries that both answer" in done.stdout
     told = json.loads(inside.encore(*command, "--json").stdout)
     assert told["measures"][0]["error"] == expected.error
+    for name in names:
+        write_trec(
+            tmp_path / f"{name}.gz", {"q0": ranked("d0")}, describe(name, collection="c", split="s", retrieval=[])
+        )
+    told = json.loads(inside.encore(*command, "--json").stdout, parse_constant=pytest.fail)
+    assert told["tau"] is None, "no order of one document"
     wrong = inside.encore(*command[:-1], "MRR@x")
     assert wrong.returncode != 0
     assert wrong.stderr.startswith("error: measure 'MRR@x'")
