@@ -278,12 +278,12 @@ def _dense(path: Path) -> dict[str, int]:
 
 
 def _prompts(path: Path) -> dict[str, str]:
-    """The prompts of queries and passages, and the similarity, where they are said."""
+    """The prompts of queries and passages, of which an empty one is none, and the similarity, where they are said."""
     said = read_json(path) if path.is_file() else {}
     prompts, usual = said.get("prompts") or {}, said.get("default_prompt_name")
     names = {"query_marker": ("query",), "passage_marker": ("document", "passage", "corpus")}
     found = {
-        ours: next((prompts[each] for each in (*theirs, usual) if prompts.get(each)), "")
+        ours: next((prompts[each] for each in (*theirs, usual) if each in prompts), "")
         for ours, theirs in names.items()
     }
     similarity = said.get("similarity_fn_name")

@@ -278,3 +278,11 @@ def test_weights_in_parts_and_other_vocabularies_are_chosen() -> None:
     ]
     with pytest.raises(EncoreError, match=r"here lacks weights \(it has ONNX's alone\)"):
         checkpoints.chosen(["config.json", "vocab.txt", "model.onnx"], "here")
+
+
+def test_an_empty_prompt_is_none_though_another_is_the_default(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path), prompts={"query": "query: ", "document": ""})
+    path = tmp_path / "config_sentence_transformers.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"default_prompt_name": "query"}))
+    found = said_by(tmp_path).values
+    assert (found["query_marker"], "passage_marker" in found) == ("query: ", False)
