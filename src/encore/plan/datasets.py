@@ -148,6 +148,8 @@ def _inheriting(entries: dict[str, Any]) -> dict[str, Any]:
             found[name] = fields  # before its base is read: a circle is refused where it is planned
             if (base := fields.made_from.base) in entries:
                 found[name] = fields.inheriting(read(base))
+            elif base:
+                raise EncoreError(f"dataset {name!r}: `of` names the unknown dataset {base!r}{nearest(base, entries)}")
             origins = [read(each) for each in (base, *fields.made_from.parts) if each in entries]
             found[name] = _in_their_language(name, found[name], origins)
         return found[name]

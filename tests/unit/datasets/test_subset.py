@@ -193,8 +193,10 @@ def test_a_part_of_a_part_can_be_had_and_a_circle_cannot(planned: Callable[..., 
     assert [each.name.rpartition("-")[0] for each in made.ancestors()][-2:] == ["b", "a"]
     with pytest.raises(EncoreError, match=r"dataset 'a' is derived from itself \(a of b of a\); fix `of`"):
         planned({"a": subset("b"), "b": subset("a")}).collection("a")
-    with pytest.raises(EncoreError, match="unknown dataset 'msmarco-pasage'; did you mean msmarco-passage"):
-        planned({"a": subset("msmarco-pasage")}).collection("a")
+    with pytest.raises(
+        EncoreError, match="'a': `of` names the unknown dataset 'msmarco-pasage'; did you mean msmarco-p"
+    ):
+        planned({"a": {"kind": "subset", "of": "msmarco-pasage"}})
 
 
 def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., Plan]) -> None:
