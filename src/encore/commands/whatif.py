@@ -1,8 +1,8 @@
 """``encore whatif``: what a change of the configuration would cost and change, without making it.
 
 A change is ``steps.costa.temperature=0.05``: the first word names a file of the catalogue; any other path is one in the
-run's own file. Values are YAML. What other entries inherit from the changed one (``<<: *costa``) changes with it, as it
-would if the file were edited.
+run's own file, and so is that of a dataset, backbone or source which the run has of its own. Values are YAML. What
+other entries inherit from the changed one (``<<: *costa``) changes with it, as it would if the file were edited.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from encore.commands.preflight.forecast_text import size
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
-from encore.plan.catalogue import READERS
+from encore.plan.catalogue import READERS, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.contrasts import Address
@@ -110,7 +110,8 @@ def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             catalogue, own = changed(CATALOGUE, run, changes, Path(folder))
-            plan = Plan(read_run(own), load_catalogue(catalogue))
+            config = read_run(run, read_yaml(own))
+            plan = Plan(config, with_entries_of(config, load_catalogue(catalogue)))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
         try:
@@ -137,7 +138,11 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
         if not sign or not place or place != place.strip():
             raise EncoreError(f"{change!r} is not a change; write it like steps.costa.temperature=0.05")
         first, _, rest = place.partition(".")
-        path, inner = (copied / f"{first}.yaml", rest) if first in READERS and rest else (own, place)
+        if first == EXTENDS:
+            raise EncoreError(f"{change!r}: another run would change it all; edit the file and run `encore preflight`")
+        entries = read_yaml(own).get(first) or {}  # of the run's own
+        shared = first in READERS and rest and rest.partition(".")[0] not in entries
+        path, inner = (copied / f"{first}.yaml", rest) if shared else (own, place)
         _change(path, inner.split("."), value, change)
     return copied, own
 

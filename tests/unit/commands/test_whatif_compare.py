@@ -5,11 +5,13 @@ from pathlib import Path
 
 import yaml
 
-from encore.commands.whatif import changed, changed_cells
+from encore.commands.whatif import _after, changed, changed_cells
 from encore.config.run import RunConfig
 from encore.plan.plan import Plan
+from encore.products.catalogue import load_plan
 from encore.products.tables.entries import Table
 from encore.storage.program_files import CATALOGUE
+from tests.support import inside
 
 ROOT = Path(__file__).parents[3]
 RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
@@ -57,3 +59,19 @@ def test_a_value_is_the_number_that_it_is_in_the_file(tmp_path: Path) -> None:
     catalogue, _ = changed(CATALOGUE, CATALOGUE / "config.yaml", ["steps.ict.learning_rate=1e-4"], tmp_path)
     steps = [yaml.safe_load((folder / "steps.yaml").read_text()) for folder in (CATALOGUE, catalogue)]
     assert steps[0] == steps[1]
+
+
+def test_an_entry_of_the_runs_own_can_be_changed(bare: Path) -> None:
+    run = yaml.safe_load(Path("config/nano.yaml").read_text())
+    run["backbones"] = {"mine": {"start": "random", "layers": 1, "hidden": 8, "heads": 1, "vocabulary": 300}}
+    run["scale"]["backbones"]["two-tower"] = "mine"
+    Path("config/own.yaml").write_text(yaml.safe_dump(run))
+    after, _ = _after(load_plan(Path("config/own.yaml")), Path("config/own.yaml"), ["backbones.mine.layers=2"])
+    assert after.catalogue.backbones["mine"].layers == 2
+
+
+def test_what_whatif_cannot_answer_is_refused_by_the_name_of_the_run(bare: Path) -> None:
+    said = inside.encore("whatif", "extends=config/small.yaml", "--config", "config/nano.yaml").stderr
+    assert "error: 'extends=config/small.yaml': another run would change it all; edit the file and run" in said
+    said = inside.encore("whatif", "claims=[C1]", "--config", "config/nano.yaml").stderr
+    assert said.startswith("error: config/nano.yaml: ")
