@@ -287,6 +287,10 @@ REFUSED = [
         {"docs.tsv": 'docid\ttitle\ttext\n1\tA\ta\n2\tB\t"To be,\n3\tC\tor not"\n'},
         "docs.tsv, line 3: quotation marks hold whole lines; double those that are part of a text, or write JSON lines",
     ),
+    (
+        {"docs.tsv": 'docid\ttitle\ttext\n1\t"To be,\ta\n2\tor not"\tb\n'},
+        "docs.tsv, line 2: quotation marks hold whole lines",
+    ),
     ({"corpus.tsv": "1\ta\n2\tb\tc\n"}, "corpus.tsv, line 2: 3 columns, 2 are expected"),
     ({"docs.csv": "docid, Text,text,,\n1,a,b,,\n"}, "docs.csv: two columns are called 'text'; rename or remove one"),
     ({"docs.csv": 'docid,text\n1,"a\n'}, "docs.csv, line 2: cannot be split into columns (unexpected end of data)"),

@@ -109,16 +109,21 @@ def _comma_separated(path: Path) -> Rows:
 
 def _quoted(path: Path, between: str) -> Rows:
     before = csv.field_size_limit(LONGEST)  # of the whole process
-    reader = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), delimiter=between, strict=True)
-    names, began = list[str](), 1
+    names, began, whole = list[str](), 1, list[str]()
+
+    def lines() -> Iterator[str]:
+        for _, line in numbered_lines(path):
+            whole.append(line)
+            yield f"{line}\n"
+
+    reader = csv.reader(lines(), delimiter=between, strict=True)
     try:
         for fields in reader:
             if fields and not names:
                 names = list(map(str.strip, fields)) if is_header(fields) else _numbered(fields)
                 refuse_twice(names, str(path))
                 fields = [] if is_header(fields) else fields
-            inner = (line for text in fields for line in text.split("\n")[1:])
-            if between == "\t" and any("\t" in line and line.count("\t") == len(names) - 1 for line in inner):
+            if between == "\t" and any("\t" in line and line.count("\t") == len(names) - 1 for line in whole[1:]):
                 raise EncoreError(
                     f"{path}, line {began}: quotation marks hold whole lines; double those that are part of a text, "
                     "or write JSON lines"
@@ -126,6 +131,7 @@ def _quoted(path: Path, between: str) -> Rows:
             if fields:  # a blank line has none
                 yield began, _fitting(path, began, names, fields)
             began = reader.line_num + 1
+            whole.clear()
     except csv.Error as error:
         raise EncoreError(
             f"{path}, line {began}: cannot be split into columns ({error}); fix its quotes, or remove the line"
