@@ -7,6 +7,10 @@ from pathlib import Path
 
 from tests.support.quick_benchmark import ROOT
 
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from harness import record
+
 
 def test_a_whole_table_is_made_and_audited(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "benchmarks/audit.py", "--passages", "3000", "--output", tmp_path, "--name", "a"]
@@ -19,3 +23,9 @@ def test_a_whole_table_is_made_and_audited(tmp_path: Path) -> None:
     assert "audit: 11 artifacts verified, 0 bad" in (tmp_path / "work/audit-deep.log").read_text()
     vectors = 4 * 768 * 3000
     assert vectors < 1e9 * quick["gigabytes"] < 2 * vectors
+
+
+def test_the_page_has_the_table_of_the_record() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/audit-cpu-2core.json").read_text())["rows"]
+    lines = [line.replace("cpu seconds", "CPU s").replace("memory mb", "memory MB") for line in record.table(rows)]
+    assert "\n".join(["", *lines, ""]) in (ROOT / "docs/scales.md").read_text()
