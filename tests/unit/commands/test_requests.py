@@ -67,7 +67,7 @@ def jobs(plan: Plan) -> dict[str, Artifact]:
     dense, sparse = (plan.run(system, seed, "msmarco-passage", train) for system, seed in ((model, 0), ("bm25", None)))
     mined = plan.model(plan.resolve.lineage(f"{model}+marco-hn"), 0)
     scores = plan.scores(f"{model}@hnsw", 0, "msmarco-passage", "test")
-    found = {made.stage.partition(".")[0]: made for made in upstream([mined, scores])}
+    found = {made.stage.partition(".")[0]: made for made in upstream([mined, scores, sparse])}
     collection, tokens = dense.inputs["collection"], dense.inputs["tokens"]
     return found | {"search": dense, "lucene_search": sparse, "collection": collection, "tokens": tokens}
 
