@@ -69,6 +69,7 @@ class FinishedRun:
         report = audit.audit(plan, str(CONFIG))
         if {finding.place for finding in report.findings}.isdisjoint(until):
             recompute.remake_products(plan.catalogue, report)
+            recompute.remake_page(report)
         if {finding.place for finding in report.findings}.isdisjoint(until):
             recompute.recompute_report(plan, report)
         return report

@@ -62,7 +62,7 @@ class Difference:
     mean: float
     components: tuple[Component, ...]
     seeds: int
-    least_p: float = 0.0  # where nothing varies: of reversing the signs of clusters by chance
+    least_p: float = 0.0  # where nothing varies: that of a sign-flip test over clusters
 
     @property
     def error(self) -> float:

@@ -181,6 +181,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         report = AuditReport()
         plan = SimpleNamespace(catalogue=None)
         recompute.remake_products(plan.catalogue, report)
+        recompute.remake_page(report)
         recompute.recompute_report(plan, report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])
         assert {finding.place for finding in report.findings} <= {str(REPORT)}
@@ -222,7 +223,7 @@ def test_a_deep_audit_takes_no_flag_that_it_would_ignore(other: dict[str, Any]) 
 def test_findings_are_printed_before_anything_is_made_again(
     results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def crash(*arguments: Any, page: bool) -> None:
+    def crash(*arguments: Any) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)

@@ -34,7 +34,7 @@ def answer(arguments: argparse.Namespace) -> int:
         EncoreError: the folder has no results, or is to be pruned; or flags do not go together.
     """
     from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
-    from encore.commands.audit.recompute import recompute_report, remake_products
+    from encore.commands.audit.recompute import recompute_report, remake_page, remake_products
     from encore.commands.plan import plan_of
     from encore.errors import EncoreError
     from encore.storage.root import compare_root
@@ -56,8 +56,9 @@ def answer(arguments: argparse.Namespace) -> int:
         plan, this = plan_of(arguments), called(arguments.config)
         report = audit(plan, this, arguments.tables)
         report.print_new()  # before anything else is tried
-        remake_products(plan.catalogue, report, page=not arguments.tables)
+        remake_products(plan.catalogue, report)
         if not arguments.tables:
+            remake_page(report)
             recompute_report(plan, report)
         report.print_new()
         if arguments.prune:

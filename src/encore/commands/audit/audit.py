@@ -25,7 +25,7 @@ from encore.commands.audit.findings import (
 from encore.commands.audit.left_out import OtherRuns, added_files, reason_of, run_of_page
 from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
 from encore.commands.audit.progress import Progress
-from encore.commands.audit.recompute import remake_products
+from encore.commands.audit.recompute import remake_page, remake_products
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -140,6 +140,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         check_product(None, REPORT, report)
         report.findings += added_files(report)
         remake_products(catalogue, report)
+        remake_page(report)
         if queries is not None:
             from encore.commands.audit.deep import check_deeply
 

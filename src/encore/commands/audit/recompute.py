@@ -45,18 +45,18 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
             report.notes.append("results/report/index.html does not show all that is made; run snakemake for it again")
 
 
-def remake_products(catalogue: Catalogue, report: AuditReport, *, page: bool = True) -> None:
-    """Add to an audit's report what tables, figures, claims and the page show that does not come out again.
-
-    Args:
-        page: whether the page is among what is looked at.
-    """
+def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
+    """Add to an audit's report what tables, figures and claims show that does not come out again."""
     bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     for product in report.products:
         if product.name not in bad_products:
             with _found(product.place, report):
                 recompute_product(catalogue, product, report)
-    if page and _is_in_order(REPORT, report):
+
+
+def remake_page(report: AuditReport) -> None:
+    """Add to an audit's report what the page shows that does not come out again."""
+    if _is_in_order(REPORT, report):
         with _found(REPORT, report):
             recompute_page(report)
 

@@ -111,7 +111,7 @@ def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder
 
 
 def _behind(names: Iterable[str], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Those datasets of the other run's own that are named, with what they are derived from."""
+    """The datasets that the other run's file adds and that are among the names, with those they derive from."""
     found: dict[str, Any] = {}
     left = [*names]
     while left:

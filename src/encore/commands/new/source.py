@@ -136,20 +136,12 @@ def beir_source(
 
 
 def _counted(made: Collection, source: Source) -> Source:
-    """The same with the counts of a collection, some of whose training queries are held out to validate.
-
-    Raises:
-        EncoreError: of too few test queries nothing could be tested.
-    """
+    """The same with the counts of a collection, some of whose training queries are held out to validate."""
     counts = json.loads((made.folder / "statistics.json").read_text())
     _refuse_without_negatives(made, counts["passages"])
     tested = made.qrels("test") if source.given else {}
-    clusters = made.clusters() if tested else {}
-    if tested and not can_be_tested([clusters[query] for query in tested]):
-        raise EncoreError(
-            f"test queries: {len(tested)}, all or nearly all of one cluster, so no difference can be tested; judge "
-            "more queries (a query without a cluster is its own)"
-        )
+    if tested:
+        _refuse_one_cluster(made, tested)
     source.passages = counts["passages"]
     source.queries = {name: each["queries"] for name, each in counts["splits"].items()}
     source.grades = Counter(grade for judged in tested.values() for grade in judged.values())
@@ -180,8 +172,8 @@ def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
         return
     judged = made.qrels(TRAIN)
     if source.fields.pop("listed_negatives", False):
-        wrong = {(query, document) for query in judged for document, grade in judged[query].items() if grade > 0}
-        listed = {query for query, document, *_ in made.negatives(TRAIN) if (query, document) not in wrong}
+        positives = {(query, document) for query in judged for document, grade in judged[query].items() if grade > 0}
+        listed = {query for query, document, *_ in made.negatives(TRAIN) if (query, document) not in positives}
         listing = len(listed & judged.keys())
     else:
         listing = sum(min(grades.values()) <= 0 < max(grades.values()) for grades in judged.values())
@@ -202,6 +194,17 @@ def _refuse_without_negatives(made: Collection, passages: int) -> None:
         raise EncoreError(
             f"each training query judges all {passages} passages, so none can be its negative; give "
             "more passages, or evaluate models that learned elsewhere, with --zero-shot"
+        )
+
+
+def _refuse_one_cluster(made: Collection, tested: Iterable[str]) -> None:
+    """Nearly all test queries in one cluster, as a single one is, say nothing about the spread of a difference."""
+    clusters = made.clusters()
+    found = [clusters[query] for query in tested]
+    if not can_be_tested(found):
+        raise EncoreError(
+            f"test queries: {len(found)}, all or nearly all of one cluster, so no difference can be tested; judge more "
+            "queries (a query without a cluster is its own)"
         )
 
 

@@ -57,7 +57,7 @@ def _of_unseen(request: CellRequest, met: Mapping[Place, Met]) -> CellRequest:
     """A cell's request for the unseen queries; it reads nothing where nearly all are unseen, or too few."""
     about: dict[str, Any] = {"unseen": True, "reported": {}}
     if request.reads and not met[request.dataset, request.split].is_shown:
-        about |= {"reads": [], "absent": "nearly all of its queries are unseen, or too few"}
+        about |= {"reads": [], "absent": "training has met hardly any of its queries, or nearly all"}
     return request.model_copy(update=about)
 
 

@@ -132,7 +132,7 @@ def test_settings_of_several_splits_are_told_apart_by_themselves(tmp_path: Path)
     assert [column.id for column in made.columns] == ["rr", "rr-unseen"]
     first, *_ = made.rows
     assert (first.cells["rr"].ours is not None, first.cells["rr-unseen"].ours) == (True, None)
-    assert first.cells["rr-unseen"].reason == "nearly all of its queries are unseen, or too few"
+    assert first.cells["rr-unseen"].reason == "training has met hardly any of its queries, or nearly all"
     assert next(each for each in made.rows[1:] if each.id == "ict").cells["rr-unseen"].ours.judged == 20
     assert [note for note in made.footnotes if "training query" in note] == [
         "RR@10: of 40 queries of Python documentation, split test, 20 have a relevant document that also answers a "
