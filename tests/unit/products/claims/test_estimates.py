@@ -1,6 +1,7 @@
 """Claims on runs: what a contrast of cells is estimated at, and the verdict that follows."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_on_runs
 from encore.products.claims.verdict import Evidence, of_inequalities
+from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
 from encore.products.tables.sources.base import CellValues
 from tests.support.small_claims import QUERIES, claim
@@ -196,6 +198,26 @@ def test_a_claim_without_its_premise():
         r"0 of \d comparisons of the premise hold, \d needed; the weakest is p/t / .*b / .*, c: -0\.\d+ \(p ", unmet.why
     )
     assert verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.2}, premise=premise).verdict == "reproduced"
+
+
+def test_the_weakest_of_comparisons_without_an_error_is_the_lowest():
+    """As of costs, which one machine measured once."""
+    single = {name: CellValues([None], [mean]) for name, mean in (("a", 5.0), ("b", 1.0), ("c", 10.0))}
+    above = claim({"kind": "above", "rows": ["a"], "than": ["b", "c"], "columns": ["x"]})
+    cells = given({(name,): one for name, one in single.items()})
+    found = judge_on_runs(above, RunValues({"p/t": TABLE}, cells, no_number, False))
+    (tested,) = found.tested
+    assert [one.mean for one in tested.estimates] == [4.0, -5.0]
+    assert tested.weakest[1].mean == -5.0
+
+
+def test_queries_of_one_cluster_are_not_testable_here_and_other_claims_are_judged():
+    one = values(0.6)
+    same = [replace(each, clusters=["the same"] * len(QUERIES)) for each in one.queries.scored]
+    one = CellValues(one.seeds, one.means, one.ties, CellScores(one.seeds, same))
+    cells = given({("a",): one, ("b",): values(0.4, salt=1)})
+    found = judge_on_runs(claim(ABOVE), RunValues({"p/t": TABLE}, cells, no_number, False))
+    assert (found.verdict, "nearly all of its queries are one cluster" in found.why) == ("not testable here", True)
 
 
 def test_what_was_not_run_is_not_testable_here():

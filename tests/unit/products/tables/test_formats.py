@@ -1,5 +1,6 @@
 """A table as people see it: Markdown, the terminal, LaTeX, HTML, and the notes below."""
 
+import dataclasses
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +16,7 @@ from encore.products.tables.footnotes import PROXY_DATA
 from encore.products.tables.table import Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
-from tests.support.small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
+from tests.support.small_table import entries_of, notes_of, plan, row_of, table_of, with_costs, write_scores
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GOLDEN_DATA = GOLDEN / "small_table.json"
@@ -33,6 +34,34 @@ def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:
     assert "40 queries judged (BM25 answered 38)" in text
     assert "does not confirm a paper" in text
     assert "A note of the plan." in text
+
+
+def test_rows_of_one_label_are_told_apart_by_setting_where_one_answered_fewer(tmp_path: Path) -> None:
+    table = plan(tmp_path, seeds=1)
+    fewer = write_scores(tmp_path / "fewer", 0.1, 5, answered=20)
+    cells = {
+        name: {**cell, "reads": [{"seed": None, "folder": fewer}]}
+        for name, cell in row_of(table, "bm25")["cells"].items()
+    }
+    table["rows"].append({**row_of(table, "bm25"), "setting": "Other", "cells": cells})
+    assert "BM25 [BM25 negatives] answered 38, BM25 [Other] answered 20" in " ".join(table_of(table).footnotes)
+
+
+def test_a_column_whose_queries_are_one_cluster_is_shown_and_not_tested(tmp_path: Path) -> None:
+    table = plan(tmp_path, seeds=2)
+    for folder in {read["folder"] for row in table["rows"] for cell in row["cells"].values() for read in cell["reads"]}:
+        found = scores.read_scores(Path(folder))
+        graded = found["graded", "nDCG@10"]
+        found["graded", "nDCG@10"] = dataclasses.replace(graded, clusters=["one"] * len(graded.clusters))
+        scores.write_scores(Path(folder), found)
+        outputs = {scores.FILE: describe(Path(folder) / scores.FILE)}
+        write_json(Path(folder) / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
+    made = table_of(table)
+    row = next(each for each in made.rows if each.id == "ict")
+    assert row.cells["rr"].comparisons.keys() == {"none", "control", "mlm"}
+    assert (row.cells["ndcg"].ours is not None, row.cells["ndcg"].comparisons) == (True, {})
+    note = "nDCG@10: nearly all queries of Python documentation, split graded are one cluster, so nothing is tested."
+    assert note in made.footnotes
 
 
 def test_the_terminal_sees_no_markup_and_the_same_columns(tmp_path: Path) -> None:

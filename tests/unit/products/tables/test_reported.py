@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from encore.errors import EncoreError
-from encore.products.tables import formats
+from encore.products.claims.contrasts import Address
+from encore.products.claims.run_claims import _printed
+from encore.products.tables import formats, layout
 from tests.support.small_table import entries_of, lines_of, notes_of, plan, row_of, table_of, with_costs
 
 
@@ -52,6 +54,21 @@ def test_a_mean_of_fewer_columns_is_not_compared_with_the_papers_of_all(tmp_path
     table["columns"][0]["partial"] = True
     printed = next(row for row in table_of(table).rows if row.id == "ict").cells["rr"].printed
     assert (printed.value, printed.difference, printed.difference_text) == (0.555, None, "")
+
+
+@pytest.mark.parametrize(("partial", "expected"), [(False, 0.7), (True, 0.555)])
+def test_a_claim_compares_a_mean_of_fewer_columns_with_what_the_paper_prints_in_the_same(
+    tmp_path: Path, partial: bool, expected: float
+) -> None:
+    table = with_printed(tmp_path, ".555")
+    with (tmp_path / "reported.csv").open("a") as file:
+        file.write("ICT,marco,Mean,.7\n")
+    table["columns"].append({"id": "mean", "label": "Mean", "source": "mean_of", "mean_of": ["rr"], "partial": partial})
+    for row in table["rows"]:
+        printed = {"row_label": "ICT", "dataset": "marco", "metric": "Mean"} if row["id"] == "ict" else {}
+        row["cells"]["mean"] = {"reported": printed}
+    found = _printed({"t": layout.Layout.model_validate(table)})
+    assert found[Address("t", "BM25 negatives", "ict", "mean")] == pytest.approx(expected)
 
 
 def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
