@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,26 @@ def test_the_head_that_all_are_asked_with_is_that_of_their_start():
 
 def test_a_map_says_on_how_many_queries_its_models_were_trained_here():
     assert "Training queries: COSTA on 40; SEED on 40." in figure_plan(make(), "costa/figure3")["notes"]
+
+
+def test_a_level_is_left_out_of_a_panel_that_its_dataset_lacks_and_a_note_says_so():
+    whole = load_plan(ROOT / "config/paper.yaml")
+    passages = whole.catalogue.datasets["msmarco-passage"]
+    without = passages.model_copy(
+        update={
+            "splits": {name: split for name, split in passages.splits.items() if name != "graded"},
+            "absent": {"graded": "nobody judged it"},
+        }
+    )
+    catalogue = replace(whole.catalogue, datasets=whole.catalogue.datasets | {"msmarco-passage": without})
+    before, after = (figure_plan(plan, "costa/figure4") for plan in (whole, Plan(whole.config, catalogue)))
+    points = [[point["measured"] for point in each["rows"][-1]["points"]] for each in (before, after)]
+    assert points == [[0, 1, 2, 3], [0, 1]], "two panels are of graded judgments"
+    notes = sorted(set(after["notes"]) - set(before["notes"]))
+    assert len(notes) == 2
+    assert all(
+        note.startswith("BM25: ") and note.endswith(" is not testable here: nobody judged it.") for note in notes
+    )
 
 
 def test_a_level_can_be_of_another_dataset_with_the_same_queries():
