@@ -50,8 +50,8 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
     "demo": "The demo",
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
-README_COLUMNS = ("r10-1", "r10-80")  # of real/reqa
-README_TABLE = ("<!-- real/reqa -->", "<!-- end of real/reqa -->")  # the lines of README.md around its table
+README_ROWS = ("bm25", "control", "mlm", "ict", "bow", "cpdae", "costa", "retromae")  # of the league
+README_TABLE = ("<!-- league -->", "<!-- end of league -->")  # the lines of README.md around its table
 PARTS = {  # of a table as data, as docs/table-data.md names them
     "The table": table.Table,
     "In `columns`": grid.Column,
@@ -214,22 +214,17 @@ def loss_differences(one: Record, other: Record) -> dict[str, float]:
     return (ends[1] / ends[0] - 1).dropna().groupby("step").mean().to_dict()
 
 
-def excerpt(real: Record) -> str:
-    """The README's table, as Markdown: R@10 of each row of ``real/reqa`` with few labels and with many.
+def excerpt(league: Record) -> str:
+    """The README's table, as Markdown: MRR@10, its gain over the control, and R@100 of some rows of the league.
 
-    A gain over the control is bold if it is significant after Holm's correction.
+    A gain is bold if it is significant after Holm's correction.
     """
-    cells = real.data("tables/real/reqa").set_index(["row", "column"])
-    lines = [
-        "| system | R@10, 1 % of the labels | gain [95 %] | R@10, 80 % | gain [95 %] |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    for row, label in dict.fromkeys(zip(cells.index.get_level_values("row"), cells["label"], strict=True)):
-        words = [label]
-        for column in README_COLUMNS:
-            cell = cells.loc[(row, column)]
-            words += [f"{cell.reproduced:.3f}", "" if pd.isna(cell.interval_low) else _gain(cell)]
-        lines.append(f"| {' | '.join(words)} |")
+    cells = league.data("tables/league").set_index(["row", "column"])
+    lines = ["| system | MRR@10 | gain [95 %] | R@100 |", "| --- | ---: | ---: | ---: |"]
+    for row in README_ROWS:
+        first, deeper = cells.loc[(row, "rr10")], cells.loc[(row, "r100")]
+        gain = "" if pd.isna(first.interval_low) else _gain(first)
+        lines.append(f"| {first.label} | {first.reproduced:.3f} | {gain} | {deeper.reproduced:.3f} |")
     return "\n".join(lines)
 
 
@@ -347,7 +342,7 @@ def rendered() -> dict[Path, str]:
     )
     readme = DOCS.parent / "README.md"
     before, _, rest = readme.read_text().partition(README_TABLE[0])
-    shown = f"{README_TABLE[0]}\n\n{excerpt(records()['real'])}\n\n{README_TABLE[1]}"
+    shown = f"{README_TABLE[0]}\n\n{excerpt(records()['league'])}\n\n{README_TABLE[1]}"
     trust = DOCS / "trust.md"
     above, _, below = trust.read_text().partition(TRIALS[0])
     counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"

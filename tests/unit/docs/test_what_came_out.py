@@ -1,0 +1,193 @@
+"""What the README says of the league, and what the page says is wrong with the record of real text."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from encore.config.validation import read_yaml
+from encore.products.catalogue import load_plan
+from tests.support.results_pages import PROGRAM
+
+ROOT = Path(__file__).parents[3]
+RECORDS = PROGRAM.records()
+REAL, TWO_TOWER, LEAGUE = (RECORDS[name] for name in ("real", "real-two-tower", "league"))
+ROWS = list(PROGRAM.README_ROWS)
+
+
+def section(page: str, heading: str) -> str:
+    return (ROOT / page).read_text().partition(heading)[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module")
+def readme():
+    return section("README.md", "## What comes out")
+
+
+@pytest.fixture(scope="module")
+def league():
+    """The league's cells under MRR@10, by row."""
+    return LEAGUE.data("tables/league").query("column == 'rr10'").set_index("row")
+
+
+def last_step(plan, lineage):
+    return plan.resolve.step(plan.resolve.lineage(lineage).steps[-1])
+
+
+def test_the_readme_has_eight_rows_of_the_league(readme, league):
+    """Each number as the record's CSV has it; bold is a gain that holds, which is one over no pre-training too."""
+    found = readme.partition(PROGRAM.README_TABLE[0])[2].partition(PROGRAM.README_TABLE[1])[0]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.strip().splitlines()[2:]]
+    assert [line[0] for line in lines] == list(league.label[ROWS])
+    assert len(lines) == 8
+    deeper = LEAGUE.data("tables/league").query("column == 'r100'").set_index("row").reproduced
+    for (_, rr, gain, recall), (row, cell) in zip(lines, league.loc[ROWS].iterrows(), strict=True):
+        assert (float(rr), float(recall)) == pytest.approx((cell.reproduced, deeper[row]), abs=5.1e-4)
+        assert gain.startswith("**") == (cell.verdict == "holds here"), row
+        told = [float(number.replace("−", "-")) for number in re.findall(r"[+−][\d.]+", gain)]
+        expected = [cell.delta_control, cell.interval_low, cell.interval_high] if pd.notna(cell.verdict) else []
+        assert told == pytest.approx(expected, abs=5.1e-4), row
+
+
+def test_the_readme_says_what_the_league_found(readme, league):
+    text = " ".join(readme.split())
+    tested = league.dropna(subset="verdict")
+    told = re.search(r"With (\w+) seeds and ([\d,]+) test queries.*? over \[(\d+) pre-trainings", text).groups()
+    assert told == ("ten", f"{league.queries_judged['bow']:,}", str(len(tested)))
+    assert set(tested.seeds) == {10}
+    assert (league.reproduced.drop("bm25") < league.reproduced["bm25"] / 2).all(), "far below BM25"
+
+    gains = tested[tested.verdict == "holds here"]
+    assert f"{len(gains)} of the {len(tested)} gain significantly" in text
+    assert (gains.delta_control > 0).all()
+    assert (gains[["p_holm_control", "p_holm_none"]] < 0.05).all(axis=None)
+    assert league.interval_low["none"] < 0 < league.interval_high["none"], "no pre-training and the control are alike"
+    assert "cpdae" not in gains.index
+    assert tested.delta_control.idxmax() == "bow"
+    assert set(tested[(tested.delta_mlm > 0) & (tested.p_holm_mlm < 0.05)].index) == {"bow"}
+    once = LEAGUE.without("league", "rr10", "retromae").query("comparator == 'mlm'")
+    assert list(once.label) == ["ICT + MLM (COSTA's)"]
+    assert tested.reproduced[["ict", "bfs", "wlp", "ict-bfs-wlp"]].idxmax() == "ict", "the two-tower paper's best here"
+
+    rivals = tested.loc[["simcse", "prop", "bprop", "seed", "condenser", "cocondenser", "simlm", "retromae"]]
+    assert rivals.reproduced.idxmax() == "retromae", "the best of other papers"
+    above = (rivals.delta_costa > 0) & (rivals.p_holm_costa < 0.05)
+    assert set(above[above].index) == {"retromae", "simlm"}
+    same = rivals.loc[["seed", "condenser", "cocondenser"]]
+    assert (same.p_holm_costa > 0.05).all(), "not distinguishable from COSTA"
+    assert "+condenser" not in league.system["cocondenser"], "it starts without Condenser"
+
+
+def test_the_readme_says_what_another_pooling_does_to_gains():
+    """Over no pre-training of the same pooling."""
+    cells = RECORDS["ten-seeds"].data("tables/pooling").query("column == 'rr10' and setting == 'Mean of all states'")
+    cells = cells.set_index("row").dropna(subset="p_holm_none")
+    assert set(cells.index) == {"mlm", "ict", "bow", "costa"}
+    significant = cells[cells.p_holm_none < 0.05]
+    assert significant.delta_none.gt(0).to_dict() == {"ict": True, "bow": True, "costa": False}
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_the_rows_of_the_league_fine_tune_at_one_rate():
+    """As the README says of what it shows; the random start, which it does not show, has its own."""
+    plan = load_plan(Path(LEAGUE.run["config"]))
+    systems = {row.id: row.system for row in plan.catalogue.tables["league"].rows if row.system != "bm25"}
+    rates = {row: last_step(plan, system).learning_rate for row, system in systems.items()}
+    assert {row for row, rate in rates.items() if rate != rates["control"]} == {"random"}
+
+
+@pytest.fixture(scope="module")
+def head():
+    """What is above the first table of the record of real text."""
+    return " ".join(section("docs/results.md", "## Real text, from").partition("\n|")[0].split())
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_the_page_has_the_rates_and_steps_that_spoil_the_record_of_real_text(head):
+    plan = load_plan(Path(REAL.run["config"]))
+    rows = {row.id: row for row in plan.catalogue.tables["real/reqa"].rows if row.id != "bm25"}
+    objectives = {name for name, row in rows.items() if row.role == "objective"}
+    assert set(rows) - objectives == {"none", "control"}
+    steps = {name: last_step(plan, row.system.format(share=80, longer=540)) for name, row in rows.items()}
+    assert {steps[name].learning_rate for name in objectives} == {5e-4}
+    assert "No further pre-training fine-tunes at 1.5e-3, the control at 2.9e-4, and every objective at 5e-4" in head
+    assert (steps["none"].learning_rate, steps["control"].learning_rate) == (1.5e-3, 2.9e-4)
+
+    fields = plan.catalogue.datasets["squad-reqa"]
+    (questions,) = re.findall(r"of ([\d,]+) queries repeat", REAL.table("real/reqa", notes=True))
+    learned = {share: round(int(questions.replace(",", "")) * share / 100) for share in fields.ratios}
+    held = {share: round(count * fields.valid_share / 100) for share, count in learned.items()}
+    assert held[1] == 10, "Ten questions validate"
+    assert {steps[name].steps for name in rows if name != "control"} == {160}
+    epochs = {name: step.steps * step.batch / (learned[80] - held[80]) for name, step in steps.items()}
+    told = re.search(r"for 160 steps, ([\d.]+) of an epoch, and the control for 540, ([\d.]+) epochs", head).groups()
+    assert told == (f"{epochs['none']:.2f}", f"{epochs['control']:.1f}")
+
+    before = {name: plan.resolve.lineage(rows[name].system.format(share=1)).steps[0] for name in objectives}
+    counts = {name: plan.resolve.step(step).steps for name, step in before.items()}
+    assert f"{min(counts.values())} to {max(counts.values())} steps, further MLM {counts['mlm']}," in head
+
+
+def test_the_page_compares_the_rerun_with_what_the_record_has(head):
+    cells = REAL.data("tables/real/reqa").set_index(["row", "column"])
+    few, many = (f"{cells.delta_none['mlm', column]:+.3f}" for column in ("r10-1", "r10-80"))
+    assert f"the record has {few}, and +0.005 with 80 % (seed 1), where it has {many}." in head
+
+
+def test_models_after_short_pre_trainings_are_nearly_one_model():
+    """Under every seed but the last further MLM, BoW prediction and COSTA are within .004."""
+    each = REAL.data("per_seed").query("table == 'reqa' and column == 'r10-80' and row in ['mlm', 'bow', 'costa']")
+    ranges = each.groupby("seed").value.agg(lambda values: values.max() - values.min())
+    assert len(ranges) == 5
+    assert (ranges < 0.004).sum() == 4
+
+
+def test_the_page_names_the_claims_that_compare_with_the_rows_of_other_rates(head):
+    """All tests that read ``none`` or ``control``, but for those that compare them with BM25 alone (C137, C143)."""
+    named = re.search(r"say nothing about pre-training: ([^.]*)\.", head)[1]
+    found = set()
+    for first, _, last in re.findall(r"C(\d+)( to C(\d+))?", named):
+        found |= {f"C{number}" for number in range(int(first), int(last or first) + 1)}
+    resting = {
+        name
+        for name, entry in read_yaml(ROOT / "config/papers/real/claims.yaml").items()
+        for test in entry["tests"]
+        if {"none", "control"} & {*test.get("rows", []), *_listed(test.get("than"))} and not _of_bm25(test)
+    }
+    assert found == resting
+
+
+def _listed(names):
+    return [names] if isinstance(names, str) else names or []
+
+
+def _of_bm25(test):
+    return ["bm25"] in (test.get("rows"), test.get("than"))
+
+
+@pytest.mark.usefixtures("at_the_root")
+def test_the_two_tower_papers_rows_fine_tune_at_one_rate():
+    plan = load_plan(Path(TWO_TOWER.run["config"]))
+    systems = {
+        system
+        for number in (3, 4, 5, 6)
+        for system in TWO_TOWER.data(f"tables/two_tower/table{number}").dropna(subset="system").system
+        if "+" in system
+    }
+    assert len(systems) > 10
+    assert {last_step(plan, system).learning_rate for system in systems} == {5e-4}
+    assert "All rows fine-tune at one rate, 5e-4" in section("docs/results.md", "## Real text, the two-tower")
+
+
+@pytest.mark.parametrize(
+    ("record", "heading"), [(REAL, "## Real text, from"), (TWO_TOWER, "## Real text, the two-tower")]
+)
+def test_the_page_explains_claims_that_fail_on_real_text(record, heading):
+    judged = PROGRAM.claims_of(record)[0].set_index("id").verdict
+    failed = set(judged[judged == "fails here"].index)
+    explained = set(
+        re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", section("docs/results.md", heading))))
+    )
+    assert failed
+    assert explained >= failed
