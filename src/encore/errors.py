@@ -6,8 +6,8 @@ SHOWN = 80  # characters of an unexpected text that a message repeats
 class EncoreError(Exception):
     """Bad input or a damaged artifact, in one line: what is wrong, where, and how to fix it.
 
-    Programs catch it at the top, print ``error: <message>`` and exit with 1; anything else is a bug and keeps its
-    traceback.
+    Every public function may raise it, so docstrings do not say so. Programs catch it at the top, print
+    ``error: <message>`` and exit with 1; anything else is a bug and keeps its traceback.
     """
 
 

@@ -51,11 +51,7 @@ def is_ours(snakefile: Path) -> bool:
 
 
 def refuse(path: Path) -> None:
-    """Refuse what is no run's file, or has code in it.
-
-    Raises:
-        EncoreError: with the file and, where there is one, the line.
-    """
+    """Refuse what is no run's file, or has code in it."""
     from encore.config.validation import read_yaml
     from encore.errors import EncoreError
 
@@ -75,9 +71,6 @@ def refuse_executor(executor: str | None, profile: Path | None) -> None:
     """Refuse an executor, or that of a profile, which is not installed or has no files that its jobs share.
 
     It also refuses an unknown form of the line ``gpu:`` in SLURM's profile, which says how a GPU is requested.
-
-    Raises:
-        EncoreError: with what to install or to take instead.
     """
     from encore.errors import EncoreError
 

@@ -83,11 +83,7 @@ class ChainLink:
 
 
 def table_named(plan: Plan, table: str) -> str:
-    """The name of a table that a person means by its name or by one of its files.
-
-    Raises:
-        EncoreError: there is no such table.
-    """
+    """The name of a table that a person means by its name or by one of its files."""
     name = table.removeprefix("./").removeprefix(TABLES)
     name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
     if name not in plan.catalogue.tables:
@@ -100,9 +96,6 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
 
     Args:
         table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
-
-    Raises:
-        EncoreError: there is no such table, row or column, or the row is not in the setting.
     """
     name = table_named(plan, table)
     content = table_plan(plan, name)

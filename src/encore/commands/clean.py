@@ -21,11 +21,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Print each folder that goes with its bytes, and remove them under ``--yes``.
-
-    Raises:
-        EncoreError: there are no results here, or a run is at work in them.
-    """
+    """Print each folder that goes with its bytes, and remove them under ``--yes``."""
     if not RESULTS.is_dir():
         raise EncoreError("there is no results/ here; run encore from the root of the repository")
     if arguments.yes and any(LOCKS.glob("*.lock")):

@@ -30,12 +30,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Read all files and print how close the runs are: in order, and by each measure over the judged queries.
-
-    Raises:
-        EncoreError: a file is damaged, judgments contradict each other or are of no query that the runs answer, a
-            measure is unknown, or the runs have nothing in common.
-    """
+    """Read all files and print how close the runs are: in order, and by each measure over the judged queries."""
     grades: Grades = {}
     for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
         is_entered(judgment, grades)

@@ -19,11 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Convert, and say what was taken for what.
-
-    Raises:
-        EncoreError: as ``convert``; then nothing is written.
-    """
+    """Convert, and say what was taken for what."""
     said = convert(arguments.source, arguments.folder, drop=arguments.drop)
     print("\n".join([f"{arguments.folder} is written.", *said, "Now:"]))
     print(f"  {encore('new', 'NAME', '--beir', str(arguments.folder), run='')}")

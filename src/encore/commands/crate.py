@@ -71,10 +71,6 @@ def write_crate(title: str, run: Path, own: Sequence[Path], folder: Path) -> int
         title: of the run.
         run: the run's file, within the repository.
         own: the manifests of the run's products.
-
-    Raises:
-        EncoreError: the run's file is elsewhere, the folder exists or is within ``results/``, nothing of the run is
-            made, a file behind it is missing, or the disk is full; nothing is left then.
     """
     products, run = product_manifests(), Path(os.path.relpath(run))
     if ".." in run.parts:

@@ -36,11 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """What a cell was computed from: scores, run, index, models, negatives, corpus.
-
-    Raises:
-        EncoreError: there is no such table, cell, claim, figure, line or point.
-    """
+    """What a cell was computed from: scores, run, index, models, negatives, corpus."""
     plan = plan_of(arguments)
     if _is_claims(arguments.table):
         told = [claim(plan, arguments.row)]

@@ -18,11 +18,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Write one run to standard output, or any number below a folder.
-
-    Raises:
-        EncoreError: a folder holds no run or a damaged one, several have nowhere to go, or nothing can be put there.
-    """
+    """Write one run to standard output, or any number below a folder."""
     if arguments.output is None and len(arguments.runs) > 1:
         raise EncoreError(f"{len(arguments.runs)} runs cannot share standard output; name a folder with --output")
     for run in arguments.runs:

@@ -24,11 +24,7 @@ def answer(arguments: argparse.Namespace) -> int:
 
 
 def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
-    """What each row with a model spent, read from the manifests of its models.
-
-    Raises:
-        EncoreError: a model is not trained yet.
-    """
+    """What each row with a model spent, read from the manifests of its models."""
     found = []
     for row in table_plan(plan, table)["rows"]:
         spent = {system: spent_on(models_behind(own)) for system, own in trained_scores(row, plan.made).items()}

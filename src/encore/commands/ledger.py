@@ -75,21 +75,13 @@ class Entry:
 
 
 def read(folder: Path) -> list[Entry]:
-    """Every entry of every ledger below ``folder``, in the order of papers and lines, with braces written out.
-
-    Raises:
-        EncoreError: an entry is malformed, has no place or no reason; one line with the ledger and the field.
-    """
+    """Every entry of every ledger below ``folder``, in the order of papers and lines, with braces written out."""
     paths = sorted((folder / "papers").glob("*/ledger.yaml"))
     return [entry for path in paths for value in _written(path) for entry in _entries(value, path)]
 
 
 def check(catalogue: Catalogue, folder: Path) -> None:
-    """Refuse a value without a source, and a source of what is not there.
-
-    Raises:
-        EncoreError: the first mistake, in one line: which field, and where to write what.
-    """
+    """Refuse a value without a source, and a source of what is not there."""
     configured = values(catalogue)
     cited = sources(read(folder), set(configured))
     for name in needed(catalogue):
@@ -98,11 +90,7 @@ def check(catalogue: Catalogue, folder: Path) -> None:
 
 
 def changed_source(before: Catalogue, after: Catalogue, folder: Path) -> str:
-    """What to rewrite after a change: the first field whose source is given for another value; empty for none.
-
-    Raises:
-        EncoreError: the ledger of the second catalogue would be refused.
-    """
+    """What to rewrite after a change: the first field whose source is given for another value; empty for none."""
     check(after, folder)
     old, new = values(before), values(after)
     for name, entry in sources(read(folder), set(new)).items():
@@ -157,11 +145,7 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
 
 
 def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
-    """The entry of each place; entries with names override those with stars.
-
-    Raises:
-        EncoreError: an entry is about nothing, or two are about the same.
-    """
+    """The entry of each place; entries with names override those with stars."""
     cited: dict[str, Entry] = {}
     general: dict[str, Entry] = {}
     for entry in entries:
@@ -181,11 +165,7 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
 
 
 def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
-    """The ledgers for people: a line for each field with its value, in columns.
-
-    Raises:
-        EncoreError: an entry is about fields of different values, or the default run is wrong.
-    """
+    """The ledgers for people: a line for each field with its value, in columns."""
     configured = values(catalogue)
     run: dict[str, Any] = {}
     if any(entry.field.startswith(RUN) for entry in entries):

@@ -7,11 +7,7 @@ from encore.products.catalogue import load_plan
 
 
 def plan_of(arguments: argparse.Namespace) -> Plan:
-    """The plan of ``--config`` with every declared table in it.
-
-    Raises:
-        EncoreError: the configuration is wrong.
-    """
+    """The plan of ``--config`` with every declared table in it."""
     from encore.products.claims.plan import refuse_unknown_claims
     from encore.products.tables.plan import table_plan
 

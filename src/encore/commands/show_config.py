@@ -34,9 +34,6 @@ def config_text(plan: Plan, text: str, folder: Path) -> str:
     Args:
         text: the lineage, with or without an index.
         folder: of the catalogue, whose ledgers say where its values come from.
-
-    Raises:
-        EncoreError: something in the lineage is unknown or wrong.
     """
     resolve, (name, index) = plan.resolve, split_index(text)
     lineage = resolve.lineage(name)

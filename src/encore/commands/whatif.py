@@ -121,11 +121,7 @@ def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
 
 
 def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tuple[Path, Path]:
-    """Copy a catalogue and a run's file into ``folder`` with the changes made; returns both places.
-
-    Raises:
-        EncoreError: a change is not ``path=value``, or its place does not exist.
-    """
+    """Copy a catalogue and a run's file into ``folder`` with the changes made; returns both places."""
     copied = folder / catalogue.name
     shutil.copytree(catalogue, copied)
     own = folder / run.name
@@ -190,11 +186,7 @@ def _pairs(node: Any, change: str) -> list[Any]:
 
 
 def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> PlanChange:
-    """Compare two plans; ``forecasts`` are theirs, of all that they declare.
-
-    Raises:
-        EncoreError: a claim, or a table of the first plan, is wrong.
-    """
+    """Compare two plans; ``forecasts`` are theirs, of all that they declare."""
     old, new = forecasts
     missing = {job.artifact.folder for job in old.missing if job.rule not in BY_RULE}
     added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in BY_RULE]

@@ -60,11 +60,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def chosen(names: Collection[str], where: str) -> list[str]:
-    """Which of a checkpoint's files are read: its configuration, its weights, what makes its vocabulary, and its use.
-
-    Raises:
-        EncoreError: the configuration, the weights or the vocabulary is missing.
-    """
+    """Which of a checkpoint's files are read: its configuration, its weights, what makes its vocabulary, and its use."""
     weights = next((name for name in WEIGHTS if name in names), None)
     shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]
@@ -80,11 +76,7 @@ def chosen(names: Collection[str], where: str) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """The identity of a user's folder: the digests of what is read of it; one that is not there yet counts by its name.
-
-    Raises:
-        EncoreError: it is there and lacks a file.
-    """
+    """The identity of a user's folder: the digests of what is read of it; one that is not there yet counts by its name."""
     if not folder.is_dir():
         return {"absent": folder.name}
     return remembered_contents({name: folder / name for name in chosen(names_in(folder), str(folder))})
@@ -95,9 +87,6 @@ def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:
 
     Args:
         pinned: the sha256 of files by name.
-
-    Raises:
-        EncoreError: one is missing or has another digest.
     """
     for name, digest in pinned.items():
         if not (folder / name).is_file():
@@ -110,11 +99,7 @@ def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:
 
 
 def given(spec: dict[str, Any], fetched: Path | None, own: Path | None) -> Path | None:
-    """The folder of a checkpoint that a job was given: fetched, or the user's own; None if there is neither.
-
-    Raises:
-        EncoreError: the user's is not the one that ``spec`` was planned with, or a file is not the pinned one.
-    """
+    """The folder of a checkpoint that a job was given: fetched, or the user's own; None if there is neither."""
     if own is not None and content(own) != spec.get("content"):
         raise EncoreError(
             f"{own} is not what was planned with: it has changed since, or is missing; run snakemake again"
@@ -129,9 +114,6 @@ def inside(folder: Path) -> Path:
     """The folder with the model: the given one, or the only one below it, as an archive may have packed it.
 
     The folders of a checkpoint's modules, such as ``1_Pooling``, are part of it.
-
-    Raises:
-        EncoreError: there is none, or more than one.
     """
     if (folder / CONFIG).is_file():
         return folder

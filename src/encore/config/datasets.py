@@ -276,11 +276,7 @@ class CollectionFields(Strict):
         return self.model_copy(update={name: getattr(base, name) for name in unsaid})
 
     def check_files(self) -> None:
-        """Check in seconds, before any job, what can be known of the user's files.
-
-        Raises:
-            EncoreError: something is wrong with them; with file and line.
-        """
+        """Check in seconds, before any job, what can be known of the user's files."""
 
     def known_size(self) -> KnownSize:
         """What is published of its size, or can be counted in its files within seconds."""
@@ -299,8 +295,5 @@ class CollectionFields(Strict):
         """All that decides the collection's content but its language: the spec that its digest is taken of.
 
         Measures do not.
-
-        Raises:
-            EncoreError: a file of the user's is missing that planning needs.
         """
         raise NotImplementedError

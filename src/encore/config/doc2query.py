@@ -29,11 +29,7 @@ class Published(Expansion):
     )
 
     def content(self) -> str:
-        """The file's identity, whatever it is called.
-
-        Raises:
-            EncoreError: it is missing.
-        """
+        """The file's identity, whatever it is called."""
         if not Path(self.path).is_file():
             raise EncoreError(
                 f"{self.path} is missing: the predicted queries; download them there, or replace this entry "

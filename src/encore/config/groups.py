@@ -18,11 +18,7 @@ def is_group(key: str) -> bool:
 
 
 def alternatives(key: str) -> list[str]:
-    """A key with its braces written out, in their order; stars stay.
-
-    Raises:
-        EncoreError: these are more than anybody means.
-    """
+    """A key with its braces written out, in their order; stars stay."""
     parts = [part.split(",") if n % 2 else [part] for n, part in enumerate(_BRACES.split(key))]  # in braces or not
     if prod(map(len, parts)) > MOST:
         raise EncoreError(f"{quoted(key)} matches more than {MOST} names; write fewer braces")

@@ -51,11 +51,7 @@ class Lineage:
 
 
 def split_index(text: str) -> tuple[str, StepName | None]:
-    """A system's name as its lineage and the index it is searched in, None for exact search.
-
-    Raises:
-        EncoreError: what follows the @ is not `index` or `index~key=value`, or has another spelling.
-    """
+    """A system's name as its lineage and the index it is searched in, None for exact search."""
     lineage, at, index = text.partition("@")
     if not at:
         return text, None
@@ -69,11 +65,7 @@ def split_index(text: str) -> tuple[str, StepName | None]:
 
 @cache  # a plan reads each of its names about fifty times
 def parse(text: str) -> Lineage:
-    """Read a lineage in its one spelling.
-
-    Raises:
-        EncoreError: the text is not a lineage, or has another spelling; the message has the right one.
-    """
+    """Read a lineage in its one spelling."""
     backbone, *steps = text.split("+")
     for part in steps:
         if not _STEP.fullmatch(part):

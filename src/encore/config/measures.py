@@ -27,11 +27,7 @@ class Measure:
 
 
 def parse_measure(expression: str) -> Measure:
-    """The measure that an expression names, in ir-measures' spelling: ``R(rel=3)@100``.
-
-    Raises:
-        EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
-    """
+    """The measure that an expression names, in ir-measures' spelling: ``R(rel=3)@100``."""
     match = _EXPRESSION.fullmatch(expression)
     if not match:
         raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")

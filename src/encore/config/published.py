@@ -65,11 +65,7 @@ class Said(NamedTuple):
 
 
 def said_by(folder: Path) -> Said:
-    """What the files of a checkpoint say.
-
-    Raises:
-        EncoreError: no encoder that can be read, or vectors that Encore cannot express, with file and cause.
-    """
+    """What the files of a checkpoint say."""
     found = Said({}, {})
 
     def add(file: str, say: Callable[[Path], Mapping[str, Any]]) -> None:
@@ -103,11 +99,7 @@ def _of_usual_kinds(path: Path) -> Iterator[None]:
 
 
 def completed(backbone: Backbone) -> Backbone:
-    """A backbone with what the user's folder that it starts from says, where its entry leaves it open.
-
-    Raises:
-        EncoreError: the entry contradicts its checkpoint, or that cannot be read.
-    """
+    """A backbone with what the user's folder that it starts from says, where its entry leaves it open."""
     folder = Path(backbone.checkpoint or "")
     if backbone.checkpoint is None or not (folder / CONFIG).is_file():
         return backbone
@@ -119,11 +111,7 @@ def completed(backbone: Backbone) -> Backbone:
 
 
 def check_use(backbone: Backbone, folder: Path) -> Said:
-    """What a checkpoint says, known to be what a whole backbone says.
-
-    Raises:
-        EncoreError: it is something else; the message has the lines to write.
-    """
+    """What a checkpoint says, known to be what a whole backbone says."""
     said = said_by(folder)
     if lacking := [theirs[0] for ours, theirs in SHAPE.items() if ours not in said.values]:
         raise EncoreError(f"{folder / CONFIG} does not say {lacking[0]}; name a Hugging Face checkpoint of an encoder")
@@ -132,11 +120,7 @@ def check_use(backbone: Backbone, folder: Path) -> Said:
 
 
 def bert_config(folder: Path) -> dict[str, Any]:
-    """The ``config.json`` of a checkpoint, SEED-Encoder's in BERT's terms.
-
-    Raises:
-        EncoreError: it is missing or no JSON.
-    """
+    """The ``config.json`` of a checkpoint, SEED-Encoder's in BERT's terms."""
     config = read_json(folder / CONFIG)
     if not is_seed_encoder(config):
         return config
@@ -145,11 +129,7 @@ def bert_config(folder: Path) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A file of a checkpoint.
-
-    Raises:
-        EncoreError: it is missing, or no JSON object.
-    """
+    """A file of a checkpoint."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing; name a Hugging Face checkpoint")
     return read_object(path, FETCH_AGAIN)

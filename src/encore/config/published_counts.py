@@ -44,9 +44,6 @@ def read_published_counts(path: Path, steps: Mapping[str, str], sources: Collect
 
     Args:
         steps: the kind of every step.
-
-    Raises:
-        EncoreError: an entry is malformed, or about something unknown; in one line.
     """
     content = load_yaml(path)
     if not isinstance(content, list):

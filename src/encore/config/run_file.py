@@ -13,11 +13,7 @@ SHOWN_WITH_TABLES = ("figures", "lineages", "references")  # what else a run mak
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
-    """A run's configuration, from its file or from what Snakemake has already read of it.
-
-    Raises:
-        EncoreError: a file is no YAML, has a key twice, or anything in it is wrong; one line with file and place.
-    """
+    """A run's configuration, from its file or from what Snakemake has already read of it."""
     config = checked(RunConfig, run_content(path, given), str(path))
     config._file = str(path)
     return config
@@ -28,9 +24,6 @@ def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, An
 
     Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one. A run with
     its own ``tables`` makes no figure, lineage or comparison that it does not name itself.
-
-    Raises:
-        EncoreError: a file is no YAML, has a key twice, extends what cannot be extended, or the other run is wrong.
     """
     content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
     own = dict(content if given is None else given)

@@ -28,11 +28,7 @@ UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and py
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping.
-
-    Raises:
-        EncoreError: it is missing, cannot be read, is not YAML, no mapping, or has a key twice; with its line.
-    """
+    """A YAML mapping."""
     content = load_yaml(path)
     if not isinstance(content, dict):
         raise EncoreError(f"{path} must hold a mapping of names")
@@ -44,10 +40,6 @@ def load_yaml(path: Path, called: str = "") -> Any:
 
     Args:
         called: what messages call the file, if not by its path.
-
-    Raises:
-        EncoreError: it is missing, cannot be read, is not YAML, has a key twice, or aliases that make it endless or
-            huge; with its line.
     """
     name = called or str(path)
     try:

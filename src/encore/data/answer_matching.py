@@ -39,11 +39,7 @@ def contains(passage: str, answers: Iterable[str]) -> bool:
 
 
 def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) -> dict[str, set[str]]:
-    """Of each question's documents those whose text (not title) has an answer to it.
-
-    Raises:
-        EncoreError: the collection has no answers, or none to one of the questions, or not one of the documents.
-    """
+    """Of each question's documents those whose text (not title) has an answer to it."""
     known = collection.answers()
     if unanswered := sorted(query for query in retrieved if query not in known):
         raise EncoreError(f"{len(unanswered)} questions have no answers, such as {unanswered[0]!r}; give them some")

@@ -38,11 +38,7 @@ def article(name: str, title: str, sections: Iterable[tuple[str, Sequence[str]]]
 
 
 def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
-    """Write the articles, checking that their links point to sections, and count them; no file when there are none.
-
-    Raises:
-        EncoreError: an id occurs twice, or a link leads to an article or a section that does not exist.
-    """
+    """Write the articles, checking that their links point to sections, and count them; no file when there are none."""
     counts = Counter(dict.fromkeys(COUNTED, 0))
     write_jsonl(path, _checked(articles, counts))
     if not counts["articles"]:
@@ -60,9 +56,6 @@ def write_article_collection(
 
     Args:
         processes: that pack the articles; the bytes are the same for any number.
-
-    Raises:
-        EncoreError: there is no article, an id occurs twice, a link leads to nothing, or a text is no UTF-8.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, counts = folder / "articles.jsonl.gz", Counter(dict.fromkeys(COUNTED, 0))

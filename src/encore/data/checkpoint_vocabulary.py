@@ -17,11 +17,7 @@ SAMPLE = "a text, and another"
 
 
 def save_checkpoint_tokenizer(checkpoint: Path, folder: Path) -> Tokenizer:
-    """Write the tokenizer of a checkpoint's folder with the special tokens that it names; returns the tokenizer.
-
-    Raises:
-        EncoreError: as of ``load_checkpoint_tokenizer``; or texts are not read between [CLS] and [SEP].
-    """
+    """Write the tokenizer of a checkpoint's folder with the special tokens that it names; returns the tokenizer."""
     tokenizer = load_checkpoint_tokenizer(checkpoint)
     seed = is_seed_encoder(read_object(checkpoint / CONFIG, FETCH_AGAIN))
     names = vocabulary.BERTS if seed else vocabulary.special_names(checkpoint)
@@ -41,9 +37,6 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
 
     Of a ``vocab.txt`` alone ``tokenizer_config.json`` says whether texts are lower-cased; they are without it, as in
     BERT's own tokenizer.
-
-    Raises:
-        EncoreError: no tokenizer, pieces that are not different, or a file that is no JSON.
     """
     config = read_object(folder / CONFIG, FETCH_AGAIN)
     if is_seed_encoder(config):

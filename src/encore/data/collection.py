@@ -96,21 +96,13 @@ class Collection:
         return not (self.folder / QUESTIONS / f"{split}.txt").is_file()
 
     def query_ids(self, split: str) -> list[str]:
-        """Ids of a split's queries: those that are judged, or whose answers judge.
-
-        Raises:
-            EncoreError: the collection has no such split.
-        """
+        """Ids of a split's queries: those that are judged, or whose answers judge."""
         if self.is_judged(split):
             return list(self.qrels(split))
         return (self.folder / QUESTIONS / f"{split}.txt").read_text(encoding="utf-8").split()
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
-        """Grades by document and query of one split, in file order.
-
-        Raises:
-            EncoreError: the collection has no such split.
-        """
+        """Grades by document and query of one split, in file order."""
         path = self.folder / "qrels" / f"{split}.tsv"
         if not path.is_file():
             raise EncoreError(f"{self.folder} has no split {split!r}; it has {', '.join(self.splits()) or 'none'}")
@@ -123,11 +115,7 @@ class Collection:
         return judged
 
     def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
-        """Query, document and rank of the negatives that were published with a split's questions, in file order.
-
-        Raises:
-            EncoreError: there are none.
-        """
+        """Query, document and rank of the negatives that were published with a split's questions, in file order."""
         path = self.folder / NEGATIVES / f"{split}.tsv.gz"
         if not path.is_file():
             raise EncoreError(f"{self.folder} lists no negatives of {split}; let the step draw BM25's")
@@ -138,11 +126,7 @@ class Collection:
                 yield query, document, int(rank)
 
     def answers(self) -> dict[str, list[str]]:
-        """Right answers, as strings, by the id of the query that asks for them.
-
-        Raises:
-            EncoreError: the collection's queries are not questions.
-        """
+        """Right answers, as strings, by the id of the query that asks for them."""
         path = self.folder / ANSWERS
         if not path.is_file():
             raise EncoreError(
@@ -215,11 +199,6 @@ def write_collection(
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
     is judged by their answers. ``negatives`` are passages listed as negatives, with a rank in place of the grade.
     ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so.
-
-    Raises:
-        EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
-            or name a query or document that does not exist, a query that trains validates or is tested, or one that
-            validates is tested, answers are given for no query, twice or are none, or there are no documents at all.
     """
     form.write(folder)
     documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
@@ -308,9 +287,6 @@ def refuse_shared(queries_by_split: Mapping[str, Iterable[str]], judgments: Mapp
     Args:
         queries_by_split: the queries of each split.
         judgments: by split; those that are still there tell the place.
-
-    Raises:
-        EncoreError: a query does.
     """
     used = {split: set(queries) for split, queries in queries_by_split.items() if role_of(split) in USES}
     for split, queries in queries_by_split.items():

@@ -69,9 +69,6 @@ class Judging:
 
         Always ``queries`` and ``judgments``; and if there are any, judgments ``repeated``, ``of_empty_documents``,
         ``of_unknown_queries`` and ``of_unknown_documents``, and ``queries_without_relevant`` (no grade above 0).
-
-        Raises:
-            EncoreError: judgments contradict each other, are of what does not exist, or of all none is left.
         """
         grades: Grades = {}
         left_out: Counter[str] = Counter()
@@ -87,11 +84,7 @@ class Judging:
         return grades, counts | {name: count for name, count in others.items() if count}
 
     def known(self, listed: Iterable[Judgment], left_out: Counter[str]) -> Iterator[Judgment]:
-        """Judgments of queries and documents that exist; others are counted.
-
-        Raises:
-            EncoreError: a query or document does not exist, and such judgments are refused.
-        """
+        """Judgments of queries and documents that exist; others are counted."""
         for each in listed:
             if reason := self._left_out(each):
                 left_out[reason] += 1
@@ -120,9 +113,6 @@ def whole_grade(grade: str, before: str = "") -> int:
 
     Args:
         before: the place, for the message.
-
-    Raises:
-        EncoreError: it says none.
     """
     if (whole := _GRADE.fullmatch(grade)) is None:
         raise EncoreError(f"{before}grade {quoted(grade)} is not a whole number; give one, such as 1")
@@ -144,11 +134,7 @@ def highest_graded(judged: Mapping[str, int]) -> set[str]:
 
 
 def is_entered(judgment: Judgment, grades: Grades) -> bool:
-    """Enter a judgment; true if it was there before.
-
-    Raises:
-        EncoreError: it was there with another grade.
-    """
+    """Enter a judgment; true if it was there before."""
     given = grades.setdefault(judgment.query, {})
     if judgment.document not in given:
         given[judgment.document] = judgment.grade

@@ -16,9 +16,6 @@ def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], sp
     Args:
         grades: the grades that are kept, and as which; all as they are without any.
         left_out: counts the judgments of other grades, by split.
-
-    Raises:
-        EncoreError: with file and line: neither form, a grade that is no whole number; or no judgment, or none above 0.
     """
     judgment, is_relevant = None, False
     for judgment in lines(path):
@@ -35,11 +32,7 @@ def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], sp
 
 
 def read_negatives(path: Path) -> Iterator[Judgment]:
-    """The passages that a file of ``query-id``, ``corpus-id`` and ``rank`` lists, with their rank as grade.
-
-    Raises:
-        EncoreError: with file and line, a line is not of this form.
-    """
+    """The passages that a file of ``query-id``, ``corpus-id`` and ``rank`` lists, with their rank as grade."""
     for number, line in numbered_records(path):
         place, fields = f"{path}, line {number}", line.split("\t")
         if number == 1 and line != NEGATIVES_HEADER:
@@ -50,11 +43,7 @@ def read_negatives(path: Path) -> Iterator[Judgment]:
 
 
 def lines(path: Path) -> Iterator[Judgment]:
-    """The judgments of a file, as they are.
-
-    Raises:
-        EncoreError: with file and line: neither form, or a grade that is no whole number.
-    """
+    """The judgments of a file, as they are."""
     trec = False
     for number, line in numbered_records(path):
         place = f"{path}, line {number}"

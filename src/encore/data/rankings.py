@@ -37,9 +37,6 @@ def rank(documents: Sequence[str], scores: ArrayLike, depth: int | None = None) 
     """Order documents by descending float32 score, equal scores by descending document id as trec_eval does, and cut.
 
     Ids compare by code point, which is the order of their UTF-8 bytes.
-
-    Raises:
-        EncoreError: a score is not a finite number or a document occurs twice.
     """
     rounded = _float32(scores)
     if not np.isfinite(rounded).all():
@@ -69,11 +66,7 @@ class RunMatrices(Mapping[str, Ranking]):
 
     @classmethod
     def of(cls, run: Run) -> "RunMatrices":
-        """Any run, put into the order of ``rank``; queries without an answer are left out.
-
-        Raises:
-            EncoreError: a document's id cannot be a column of a run, or as ``rank``.
-        """
+        """Any run, put into the order of ``rank``; queries without an answer are left out."""
         if isinstance(run, RunMatrices):
             return run
         answered = {query: ranking for query, ranking in run.items() if len(ranking)}
@@ -101,9 +94,6 @@ class RunMatrices(Mapping[str, Ranking]):
             queries, documents: different ids; no query is without a line.
             of_query, of_document: which of them each line is of [lines].
             scores: [lines].
-
-        Raises:
-            EncoreError: a document's id cannot be a column of a run, or as ``rank``.
         """
         check_columns(documents, "document id")
         rounded = _float32(scores)
@@ -227,11 +217,7 @@ class RunMatrices(Mapping[str, Ranking]):
         return RunMatrices.arranged(self.queries, names.tolist(), query, documents, self.scores[query, column])
 
     def check(self) -> None:
-        """What a damaged file would break.
-
-        Raises:
-            EncoreError: shapes or kinds differ, a row is of no document, a score is no number, or an order is wrong.
-        """
+        """What a damaged file would break."""
         rows, scores = self.rows, self.scores
         if rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(self.queries):
             raise EncoreError(

@@ -42,9 +42,6 @@ def write_run(folder: Path, run: Run, header: Mapping[str, Any]) -> None:
 
     Args:
         header: of ``describe``.
-
-    Raises:
-        EncoreError: an id is empty or has blanks, or as ``rank``.
     """
     matrices = RunMatrices.of(run)
     check_columns(matrices.queries, "query id")
@@ -62,11 +59,7 @@ def write_run(folder: Path, run: Run, header: Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> RunMatrices:
-    """The run in a folder that ``write_run`` filled.
-
-    Raises:
-        EncoreError: the file is missing or damaged.
-    """
+    """The run in a folder that ``write_run`` filled."""
     found = _read(folder, "queries", "documents", "rows", "scores")
     try:
         run = RunMatrices(list(DocIds(found["queries"])), DocIds(found["documents"]), found["rows"], found["scores"])
@@ -77,11 +70,7 @@ def read_run(folder: Path) -> RunMatrices:
 
 
 def read_header(folder: Path) -> dict[str, Any]:
-    """The ir_metadata of a run that ``write_run`` wrote.
-
-    Raises:
-        EncoreError: the file is missing or damaged.
-    """
+    """The ir_metadata of a run that ``write_run`` wrote."""
     header: dict[str, Any] = yaml.safe_load(_read(folder, "ir_metadata")["ir_metadata"].tobytes().decode())
     return header
 

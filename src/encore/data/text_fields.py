@@ -54,11 +54,7 @@ class Form:
 
     @classmethod
     def read(cls, folder: Path) -> "Form":
-        """The form of a collection's documents.
-
-        Raises:
-            EncoreError: the file is damaged.
-        """
+        """The form of a collection's documents."""
         path = folder / NAME
         if not path.is_file():
             return cls()

@@ -36,11 +36,7 @@ TOLD, UNKNOWN = 0.01, 0.3  # shares of [UNK] in the tokens of texts: what is cou
 
 
 class Sequences:
-    """Token sequences of a store, without special tokens; opened, not read.
-
-    Raises:
-        EncoreError: a file is missing, or the ids were cut short.
-    """
+    """Token sequences of a store, without special tokens; opened, not read."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -64,11 +60,7 @@ class Sequences:
 
     @cached_property
     def names(self) -> DocIds:
-        """The texts' own ids, in order; opened, not read.
-
-        Raises:
-            EncoreError: these texts have none.
-        """
+        """The texts' own ids, in order; opened, not read."""
         path = self.folder / f"{self.name}.names.txt"
         if not path.is_file():
             raise EncoreError(f"{path} is missing: {self.name} have no ids, or the store is incomplete")
@@ -94,11 +86,7 @@ class TokenStore:
 
     @cached_property
     def queries(self) -> Sequences:
-        """Token sequences of the queries.
-
-        Raises:
-            EncoreError: a file is missing, or the ids were cut short.
-        """
+        """Token sequences of the queries."""
         return Sequences(self.folder, "queries")
 
     @cached_property
@@ -154,10 +142,6 @@ def write_store(
 
     Args:
         prompts: what is put before each text of ``queries`` and of ``passages``, as part of it.
-
-    Raises:
-        EncoreError: a link leads to an article or a section that does not exist, or the vocabulary does not know
-            ``UNKNOWN`` of the texts' tokens.
     """
     vocabulary.copy_tokenizer(tokenizer_folder, folder / "tokenizer")
     writer = _Writer(folder, processes)
@@ -180,11 +164,7 @@ def write_store(
 
 
 def unknown_shares(store: TokenStore) -> dict[str, Any]:
-    """The share of [UNK] in a store's tokens, where it is above ``TOLD``.
-
-    Raises:
-        EncoreError: it is above ``UNKNOWN``.
-    """
+    """The share of [UNK] in a store's tokens, where it is above ``TOLD``."""
     found = {}
     for name in ("passages", "queries", "sentences"):
         ids: Any = getattr(store, name).ids

@@ -37,9 +37,6 @@ def write_trec(path: Path, run: Run, header: Mapping[str, Any]) -> None:
     """Write a run as gzipped TREC lines, queries in their order; ``header["tag"]`` is the last column.
 
     Equal runs and headers give equal bytes.
-
-    Raises:
-        EncoreError: an id or the tag is empty or has blanks, a query id starts like a comment; or as ``rank`` does.
     """
     tag = checked_column(str(header["tag"]), "tag")
     try:
@@ -65,9 +62,6 @@ def read_trec(path: Path) -> RunMatrices:
     """Read a TREC run, gzipped or not, ours or another program's, into the order of ``rank``.
 
     Comment lines (``# …``) are read past, as other programs write their ir_metadata so.
-
-    Raises:
-        EncoreError: the file is missing or damaged, or a line is not six columns with a score.
     """
     try:
         table = _read_at_once(path)
@@ -88,7 +82,6 @@ def read_lines(lines: BufferedReader, queries: Sequence[str]) -> RunMatrices:
 
     Raises:
         pa.ArrowInvalid: a line is not six columns with a score.
-        EncoreError: as ``rank`` does.
     """
     return _arranged(_table(lines), queries) if lines.peek(1) else RunMatrices.of({})
 

@@ -15,11 +15,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def file(folder: Path, endings: Sequence[str]) -> Path:
-    """The one file of a source that ends so.
-
-    Raises:
-        EncoreError: there is none, or more than one.
-    """
+    """The one file of a source that ends so."""
     found = [path for path in files(folder) if path.name.endswith(tuple(endings))]
     if len(found) != 1:
         names = ", ".join(path.name for path in files(folder)) or "nothing"
@@ -30,11 +26,7 @@ def file(folder: Path, endings: Sequence[str]) -> Path:
 
 
 def score_files(source: str) -> dict[str, Path]:
-    """A file itself, or all files of scores in a folder, by name.
-
-    Raises:
-        EncoreError: there is none.
-    """
+    """A file itself, or all files of scores in a folder, by name."""
     path = Path(source)
     if path.is_dir():
         found = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(ENDINGS)}

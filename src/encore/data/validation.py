@@ -71,12 +71,7 @@ def place_of(rows: Iterable[Row], number: int, what: str) -> str:
 
 
 def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
-    """Write documents or queries and return their ids; ``what`` they are, for messages about rows without a file.
-
-    Raises:
-        EncoreError: an id is repeated, empty, too long, or holds white space or control characters, or a query's starts
-            with #; a row has no text, or one that is no UTF-8. No file is left then.
-    """
+    """Write documents or queries and return their ids; ``what`` they are, for messages about rows without a file."""
     ids = Ids()
     write_jsonl(path, _checked(rows, ids, what))
     suspects = ids.close()

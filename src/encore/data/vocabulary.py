@@ -51,9 +51,6 @@ def train(texts: Iterable[str], size: int, language: str = ENGLISH) -> list[str]
     Args:
         texts: read twice, for their characters and for their words; so no iterator, which ends once.
         language: of the texts, which says how they are normalised and how many characters are kept.
-
-    Raises:
-        EncoreError: ``size`` is too small for the characters of the texts.
     """
     if isinstance(texts, Iterator):
         raise TypeError("texts are read twice; give what can be iterated again")
@@ -149,11 +146,7 @@ def copy_tokenizer(source: Path, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a folder.
-
-    Raises:
-        EncoreError: the folder holds no tokenizer.
-    """
+    """The tokenizer of a folder."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise EncoreError(f"{path} is missing; name a folder with a Hugging Face tokenizer")
@@ -169,11 +162,7 @@ def is_wordpiece(tokenizer: Tokenizer) -> bool:
 
 
 def special_names(folder: Path) -> dict[str, str]:
-    """The special tokens of a folder by their roles, BERT's where it names none.
-
-    Raises:
-        EncoreError: a file is no JSON.
-    """
+    """The special tokens of a folder by their roles, BERT's where it names none."""
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", CONFIG):
         said = read_object(folder / name, FETCH_AGAIN)
@@ -183,11 +172,7 @@ def special_names(folder: Path) -> dict[str, str]:
 
 
 def special_tokens(tokenizer: Tokenizer, folder: Path) -> SpecialTokens:
-    """Ids of the five special tokens that the folder names.
-
-    Raises:
-        EncoreError: the vocabulary lacks one.
-    """
+    """Ids of the five special tokens that the folder names."""
     numbers: dict[str, int] = tokenizer.get_vocab()
     named = special_names(folder)
     for role, usual in BERTS.items():

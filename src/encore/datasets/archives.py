@@ -45,22 +45,14 @@ class FolderFields(CollectionFields):
         return MadeFrom(path=None if self.embedded else self.path)
 
     def content(self, *folders: str) -> dict[str, Any]:
-        """The part of a spec that identifies what is read.
-
-        Raises:
-            EncoreError: it is missing.
-        """
+        """The part of a spec that identifies what is read."""
         found: dict[str, Any] = {"content": _digests(_located(self.path), folders)}
         return found | ({"path": self.path} if self.embedded else {})
 
 
 @contextmanager
 def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Iterator[Path]:
-    """The folder that holds ``folders``: that of the source, or a temporary one to which its archive is unpacked.
-
-    Raises:
-        EncoreError: the source is missing or not the planned one; or an archive is damaged or lacks a folder.
-    """
+    """The folder that holds ``folders``: that of the source, or a temporary one to which its archive is unpacked."""
     source = _located(spec["path"]) if "path" in spec else inputs.needed_source()
     refuse_changed(source, _digests(source, folders), spec["content"])
     if source.is_dir():
@@ -75,11 +67,7 @@ def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Itera
 
 
 def checked_rows(path: Path, model: type[M]) -> Iterator[tuple[int, dict[str, Any], M]]:
-    """Numbered rows of a file of JSON lines, as they are there and as the model reads them.
-
-    Raises:
-        EncoreError: a row is not what the model says; with its line and the first wrong field.
-    """
+    """Numbered rows of a file of JSON lines, as they are there and as the model reads them."""
     for number, row in numbered_objects(path):
         try:
             yield number, row, model.model_validate(row)

@@ -99,9 +99,6 @@ class BeirFields(JudgedFields):
         With ``listed_negatives`` also ``negatives of`` each split that has some.
 
         Without splits there are passages alone, to pre-train on.
-
-        Raises:
-            EncoreError: one is missing.
         """
         return _paths(Path(self.path), self._files(), self.listed_negatives)
 
@@ -127,12 +124,7 @@ class BeirFields(JudgedFields):
         }
 
     def check_files(self) -> None:
-        """Check the first document, and all judgments.
-
-        Raises:
-            EncoreError: with file and line: there is no document, judgments or listed negatives cannot be read, no
-                query would be left to train on, or one that trains is tested.
-        """
+        """Check the first document, and all judgments."""
         spec, paths = self.resolve(), self.paths()
         if next(numbered_objects(paths["corpus"]), None) is None:
             raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
@@ -157,12 +149,7 @@ class BeirFields(JudgedFields):
 
 
 def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
-            text, repeats an id, or judges what does not exist; or no document has a field that ``segments`` names.
-    """
+    """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts."""
     source = inputs.needed_source()
     paths = _paths(source, spec["files"], "listed_negatives" in spec)
     refuse_changed(source, contents(paths), spec["content"])
@@ -216,11 +203,7 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
 def _negatives(
     spec: Mapping[str, Any], paths: Mapping[str, Path], qrels: Mapping[str, list[Judgment]]
 ) -> dict[str, Iterable[Judgment]]:
-    """The passages that each training split lists as negatives: in its file, in its judgments, or both.
-
-    Raises:
-        EncoreError: a training split lists no negatives.
-    """
+    """The passages that each training split lists as negatives: in its file, in its judgments, or both."""
     found: dict[str, Iterable[Judgment]] = {}
     for split in (each for each in spec["files"] if "listed_negatives" in spec and role_of(each) == "train"):
         path = paths.get(_listed(split))
@@ -271,11 +254,7 @@ def _existing(path: Path) -> Path:
 
 
 def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
-    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, each of which is a text; empty fields left out.
-
-    Raises:
-        EncoreError: with file and line, a row is none of these.
-    """
+    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, each of which is a text; empty fields left out."""
     texts = ("_id", "title", "text", *others)
     for number, read in numbered_objects(path):
         row = {key: value for key, value in read.items() if value is not None or key in ("_id", "text")}
@@ -299,11 +278,7 @@ def _documents(path: Path, others: tuple[str, ...], unseen: set[str]) -> Iterato
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Row]]:
-    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text if present.
-
-    Raises:
-        EncoreError: a cluster is neither a text nor a whole number.
-    """
+    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text if present."""
     for number, row in _rows(path):
         metadata = row.get("metadata")
         cluster = metadata.get("cluster") if isinstance(metadata, dict) else None

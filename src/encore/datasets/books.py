@@ -56,9 +56,6 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
     """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
 
     One article is held at a time.
-
-    Raises:
-        EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
     """
     own, sources = inputs.source, inputs.sources
     if own is not None:

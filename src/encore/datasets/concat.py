@@ -37,11 +37,7 @@ class ConcatFields(ArticlesFields):
 
 
 def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the parts one after another; returns the counts of all. One article is held at a time.
-
-    Raises:
-        EncoreError: other parts than ``spec`` names, or one without articles, of which objectives read nothing.
-    """
+    """Write the parts one after another; returns the counts of all. One article is held at a time."""
     if [path.name.rpartition("-")[0] for path in inputs.parts] != spec["of"]:
         raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec['of'])}")
     named = named_parts(spec["of"], map(Collection, inputs.parts))
@@ -49,11 +45,7 @@ def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
 
 
 def named_parts(names: Iterable[str], parts: Iterable[Collection]) -> dict[str, Collection]:
-    """The collections that are read as one, by name.
-
-    Raises:
-        EncoreError: one of them has no articles, of which objectives read nothing, or documents of other fields.
-    """
+    """The collections that are read as one, by name."""
     named = dict(zip(names, parts, strict=True))
     for name, part in named.items():
         if not part.has_articles():

@@ -97,10 +97,6 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
 
     Questions are numbered in the order of their file: ``train-0``, ``test-0``. A question whose file lists no positive
     passage has no judgments, so it is in no split. Empty passages are left out and counted.
-
-    Raises:
-        EncoreError: a file is missing or not the planned one, a line of it is wrong, or it holds other counts than
-            are expected.
     """
     files = [spec["passages"], *(split["file"] for split in spec["splits"].values())]
     paths = source_files.located(dict.fromkeys(files), inputs.source, inputs.sources, spec)
@@ -163,11 +159,7 @@ def _documents(corpus: Path, counts: Counter[str]) -> Iterator[tuple[int, Row]]:
 
 
 def passages(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows of a corpus, with their lines; those without text or title too.
-
-    Raises:
-        EncoreError: with its line, a row has not three columns, or the header is another.
-    """
+    """Rows of a corpus, with their lines; those without text or title too."""
     for number, row in columns(path):
         if number == 1:
             if row != HEADER:
@@ -181,11 +173,7 @@ def passages(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def with_answers(path: Path) -> Iterator[DprQuestion]:
-    """Rows ``question<TAB>['answer', …]``, the answers as a Python list.
-
-    Raises:
-        EncoreError: with its line, a row is not that.
-    """
+    """Rows ``question<TAB>['answer', …]``, the answers as a Python list."""
     for number, row in columns(path):
         place = f"{path}, line {number}"
         if len(row) != 2:
@@ -203,9 +191,6 @@ def with_passages(path: Path) -> Iterator[DprQuestion]:
     """Elements ``{"question", "answers", "positive_ctxs", "hard_negative_ctxs", …}`` of a JSON array.
 
     A passage that is listed twice counts where it comes first, positives before negatives.
-
-    Raises:
-        EncoreError: with its number, an element is not that.
     """
     for number, element in enumerate(elements(path), 1):
         place = f"{path}, element {number}"
@@ -246,11 +231,7 @@ def _id(passage: dict[str, Any]) -> str:
 
 
 def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows with their lines. Every line is read for itself, so that one with a quote too many cannot swallow others.
-
-    Raises:
-        EncoreError: with its line, a quote is not closed or is followed by something, or a column is absurdly long.
-    """
+    """Rows with their lines. Every line is read for itself, so that one with a quote too many cannot swallow others."""
     for number, line in numbered_lines(path):
         try:
             yield number, next(csv.reader([line], delimiter="\t", strict=True), [])
@@ -261,12 +242,7 @@ def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def elements(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of an array in UTF-8, one after another; a packed file is unpacked.
-
-    Raises:
-        EncoreError: with the number of the element, from 1: something is no UTF-8, no JSON or no object, is nested too
-            deeply, or the file is cut short or continues after the array.
-    """
+    """The objects of an array in UTF-8, one after another; a packed file is unpacked."""
     number = 1
     with opened(path) as file:
         try:

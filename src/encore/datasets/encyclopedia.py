@@ -63,12 +63,7 @@ class _Article(BaseModel):
 
 
 def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, a resolved ``EncyclopediaFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: the file is missing or not the planned one; or, with its line, a row is no JSON, no UTF-8 or no
-            article, or repeats an id.
-    """
+    """Write the collection that ``spec``, a resolved ``EncyclopediaFields``, describes; returns its counts."""
     source = inputs.needed_source()
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")

@@ -89,10 +89,6 @@ def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
     """Write the collection that ``spec``, a resolved ``IrDatasetsFields``, describes; returns its counts.
 
     Documents that say nothing are left out with their judgments, and counted.
-
-    Raises:
-        EncoreError: something was not fetched, is not as many as published, lacks a field, or is refused by
-            ``write_collection``.
     """
     load = offline(inputs.needed_data_root())
     form, counts = Form.of_spec(spec), dict[str, int]()

@@ -28,10 +28,6 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
     Args:
         collections: the folders of the parts, whose names are those of the datasets with a digest behind.
         stores: their token stores.
-
-    Raises:
-        EncoreError: another number of stores, stores of different tokenizers, a part that cannot be joined, or too
-            many unknown tokens.
     """
     names = [path.name.rpartition("-")[0] for path in collections]
     named_parts(names, map(Collection, collections))

@@ -88,11 +88,7 @@ def names() -> list[str]:
 
 
 def load_kind(kind: str) -> Kind:
-    """A kind by its name.
-
-    Raises:
-        EncoreError: there is no such kind; names the nearest.
-    """
+    """A kind by its name."""
     module = modules().get(kind)
     found: Kind | None = getattr(import_module(module), "KIND", None) if module else None
     if found is None:
@@ -120,9 +116,6 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
         spec: the resolved fields, with their ``impl`` and the names of what the collection is built from.
         folder: where it is written.
         inputs: fields of ``BuildInputs``.
-
-    Raises:
-        EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
     """
     counts = load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))
     if "language" in spec:

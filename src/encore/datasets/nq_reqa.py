@@ -27,11 +27,7 @@ Token = tuple[str, bool]  # what it says, and whether a blank follows; tags say 
 
 
 def nq_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[SourceParagraph]:
-    """A paragraph for each row that counts, in order; reasons for leaving rows out go to ``counts``.
-
-    Raises:
-        EncoreError: with its line, a row is no JSON or not of either form.
-    """
+    """A paragraph for each row that counts, in order; reasons for leaving rows out go to ``counts``."""
     for path in paths:
         for number, row in numbered_objects(path):
             counts["rows"] += 1

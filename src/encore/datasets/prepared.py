@@ -78,11 +78,7 @@ class PreparedFields(FolderFields):
 
 
 def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, a resolved ``PreparedFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: the source is missing, damaged or not the planned one, or a row or judgment is wrong.
-    """
+    """Write the collection that ``spec``, a resolved ``PreparedFields``, describes; returns its counts."""
     with opened(spec, inputs, spec["folder"]) as place:
         source = place / spec["folder"]
         given = Collection(source)

@@ -55,12 +55,7 @@ class _Row(BaseModel):
 
 
 def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, resolved ``PreparedReqaFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
-            distractors.
-    """
+    """Write the collection that ``spec``, resolved ``PreparedReqaFields``, describes; returns its counts."""
     known = {name: spec[name] for name in PreparedReqaFields.model_fields if name in spec}
     fields = PreparedReqaFields.model_validate({"path": str(inputs.source), **known})
     with opened(spec, inputs, *fields.folders) as place:

@@ -31,11 +31,7 @@ def sources(places: Iterable[str]) -> list[str]:
 
 
 def identity(places: Iterable[str], own: str | None) -> dict[str, Any]:
-    """What a spec says of the user's files: their digests. Files of sources are identified by the source's folder.
-
-    Raises:
-        EncoreError: such a file is missing, or the dataset has no ``path``.
-    """
+    """What a spec says of the user's files: their digests. Files of sources are identified by the source's folder."""
     paths = {place: _own(place, own) for place in places if not _split(place)[0]}
     return {"content": remembered_contents(paths)} if paths else {}
 
@@ -48,9 +44,6 @@ def located(
     Args:
         fetched: the folder of each source, by name.
         spec: the collection's, which has the digests of the user's files.
-
-    Raises:
-        EncoreError: a file is missing, or is another than was planned with.
     """
     found = {}
     for place in places:
@@ -105,9 +98,6 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
     """Training judgments as those that stay and those of the ``queries`` held out for validation.
 
     For collections that have no judgments to validate with, or report on the only ones.
-
-    Raises:
-        EncoreError: there are not more training queries than that.
     """
     judged = dict.fromkeys(judgment.query for judgment in qrels[source])
     if queries >= len(judged):

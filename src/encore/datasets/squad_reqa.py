@@ -41,11 +41,7 @@ class SquadReqaFields(PublishedReqaFields):
 
 
 def squad_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[SourceParagraph]:
-    """The paragraphs of all files, in order.
-
-    Raises:
-        EncoreError: a file is no JSON (with its line), or not of SQuAD's form (with the place in it).
-    """
+    """The paragraphs of all files, in order."""
     for path in paths:
         for number, article in enumerate(_articles(path)):
             for place, paragraph in enumerate(_list(article, "paragraphs", f"{path}, article {number}")):

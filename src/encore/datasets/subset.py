@@ -88,12 +88,7 @@ class SubsetFields(CollectionFields):
 
 
 def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the part of another collection that ``spec``, resolved ``SubsetFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: the other one is missing, lacks a split or articles, has fewer than requested, or more judged
-            documents.
-    """
+    """Write the part of another collection that ``spec``, resolved ``SubsetFields``, describes; returns its counts."""
     base = inputs.needed_base()
     if spec["articles"]:
         pages = {*_some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles")}

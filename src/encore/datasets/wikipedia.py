@@ -64,11 +64,7 @@ class WikipediaFields(ArticlesFields):
 
 
 def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
-    """
+    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts."""
     from encore.datasets.mediawiki.build import write_articles
 
     source, content = inputs.needed_source(), spec["content"]

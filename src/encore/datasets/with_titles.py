@@ -44,11 +44,7 @@ class WithTitlesFields(FormFields):
 
 
 def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write another collection with the titles of a source; returns its counts. Texts are streamed, titles are held.
-
-    Raises:
-        EncoreError: a line of titles is none or repeats an id (with its number), or no passage gets a title.
-    """
+    """Write another collection with the titles of a source; returns its counts. Texts are streamed, titles are held."""
     base, sources = inputs.needed_base(), inputs.sources
     if spec["titles"] not in sources:
         raise EncoreError(f"the source {spec['titles']} is missing; give its folder with --sources")

@@ -41,10 +41,6 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
 
     Returns:
         The number of queries that trec_eval judged, summed over splits.
-
-    Raises:
-        EncoreError: a value differs by more than 1e-9, a query is scored without a judgment or judged without a score,
-            or the run has a document twice.
     """
     whole = whole or _size(run) <= SMALL
     splits = [split for split in sorted(spec["splits"]) if split not in spec.get("judged_by_answers", ())]

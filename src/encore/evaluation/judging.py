@@ -27,9 +27,6 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     With ``spec["scored_by_passages"]`` passages are retrieved, and their documents are judged.
     With ``spec["ignore_identical_ids"]`` a document that has the query's id counts as not retrieved; those below it
     move up.
-
-    Raises:
-        EncoreError: a measure is unknown, the run answers no query of a split, or the evaluators disagree.
     """
     clusters = collection.clusters()
     run = RunMatrices.of(run)

@@ -93,9 +93,6 @@ def measure_values(measure: Measure, place: JudgedRanks) -> Floats:
     nDCG = sum grade/log2(rank + 1) over the ranking, by the same sum over the ideal one. Sources: RR, Voorhees (TREC-8
     1999); AP, Buckley & Voorhees (SIGIR 2000); nDCG, Järvelin & Kekäläinen (ACM TOIS 20(4), 2002) with the gains and
     discounts of trec_eval; Success@k is DPR's top-k accuracy (Karpukhin et al. 2020).
-
-    Raises:
-        EncoreError: the measure is none of these.
     """
     counted = (place.grades >= measure.rel) & _within(place.ranks, measure.cutoff)
     query, ranks = place.query[counted], place.ranks[counted]

@@ -51,9 +51,6 @@ def order(ours: Run, theirs: Run, depth: int) -> RankAgreement:
 
     The package takes rankings of one length (a shorter one would overlap less with itself), so each query's are cut to
     the shorter one.
-
-    Raises:
-        EncoreError: the runs share no query, or no document for any of them.
     """
     from repro_eval.measure.document_order import KTU, RBO
 
@@ -80,9 +77,6 @@ def closeness(
 
     Args:
         baselines: of ours and of theirs.
-
-    Raises:
-        EncoreError: fewer than two queries are judged.
     """
     if len(grades) < 2:
         raise EncoreError("the judgments are about fewer than 2 queries, too few to compare runs on; name others")

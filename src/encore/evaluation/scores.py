@@ -70,11 +70,7 @@ def write_scores(folder: Path, scores: Scores) -> None:
 
 
 def read_scores(folder: Path) -> Scores:
-    """Read a folder's scores.
-
-    Raises:
-        EncoreError: the file is missing or is not a table of scores.
-    """
+    """Read a folder's scores."""
     path = folder / FILE
     try:
         table = pq.read_table(path, schema=_SCHEMA)

@@ -131,9 +131,6 @@ def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
     Args:
         differences: [queries, seeds], of paired seeds.
         clusters: [queries], the cluster that each query belongs to.
-
-    Raises:
-        EncoreError: fewer than two clusters, so that nothing is known about the spread.
     """
     return summed([(differences, clusters)])
 
@@ -146,10 +143,6 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
 
     Args:
         parts: of each the differences [queries, seeds], of the same seeds, and its queries' clusters [queries].
-
-    Raises:
-        EncoreError: a part has fewer than two clusters, or nearly all queries in one, so that nothing is known about
-            the spread.
     """
     mean, of_clusters, effective = 0.0, 0.0, np.inf
     of_seeds: Floats = np.zeros(parts[0][0].shape[1])
@@ -180,9 +173,6 @@ def paired_t(differences: Floats) -> float:
 
     Args:
         differences: [queries], the mean over seeds or one seed's.
-
-    Raises:
-        EncoreError: fewer than two queries.
     """
     count = len(differences)
     if count < 2:

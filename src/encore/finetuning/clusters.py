@@ -23,9 +23,6 @@ def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int
         encoder: whose vectors of queries are clustered; on a processor they are the same for all that train together.
         rows: of the queries in the store, [n].
         length: tokens that a query is cut to.
-
-    Raises:
-        EncoreError: there are fewer queries than clusters.
     """
     import faiss
 

@@ -256,11 +256,7 @@ TASKS: dict[str, type[Distillation]] = {
 def distillation(
     step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
 ) -> Distillation:
-    """The task of a step that has teachers; ``teacher_outputs`` are the folders of their scores or vectors.
-
-    Raises:
-        EncoreError: there are none.
-    """
+    """The task of a step that has teachers; ``teacher_outputs`` are the folders of their scores or vectors."""
     if not teacher_outputs:
         raise EncoreError(f"loss {step.loss} learns from teachers, and there are none; name some in `teachers`")
     task = TASKS[step.loss]

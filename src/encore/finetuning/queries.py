@@ -48,10 +48,6 @@ def judged_queries(
     Args:
         positives: documents that are right for a query besides those of its highest grade.
         excluded: documents that are no negatives of a query though unjudged, neither drawn nor in a batch.
-
-    Raises:
-        EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
-            store.
     """
     judgments = collection.qrels(split)
     enough = [name for name in topics(collection, split) if len(negatives.get(name, ())) >= least_negatives]

@@ -66,10 +66,6 @@ def finetune(
         index: gives the vectors of the store's passages [passages, D] that ``weights`` made, of that dimension; for
             ``negatives: index``.
         clusterer: the model whose vectors of queries give the clusters of batches, for a step with ``clusters``.
-
-    Raises:
-        EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
-            fit the token store, a vocabulary of another model, a loss that is not finite.
     """
     step = checked(FinetuneStep, spec["step"], "fine-tuning step")
     store, judged = TokenStore(tokens), Collection(collection)
@@ -172,9 +168,6 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
     Args:
         heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
             they are drawn from the seed.
-
-    Raises:
-        EncoreError: the encoder has a projector of another kind.
     """
     present = encoder.config.projector
     if kind in ("none", present):

@@ -63,9 +63,6 @@ def validation_pool(
 
     Args:
         excluded: documents that are not negatives of a query, besides the judged ones (``negatives/excluded.py``).
-
-    Raises:
-        EncoreError: the validation role judges nothing relevant, or names what the token store does not have.
     """
     judgments = collection.qrels(step.valid_split)
     names = topics(collection, step.valid_split, queries=step.validation_queries)

@@ -32,9 +32,6 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     """A checkpoint's tensors, whatever the prefix of its encoder.
 
     Some checkpoints have more embeddings than pieces, up to a round number; only those of the ``vocabulary`` are kept.
-
-    Raises:
-        EncoreError: a damaged file, no encoder in it, or several.
     """
     stored, stored_config = _stored(folder), read_json(folder / CONFIG)
     if is_seed_encoder(stored_config):
@@ -65,11 +62,7 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
 
 
 def refuse_misfit(given: dict[str, Tensor], wanted: dict[str, Tensor], source: Path) -> None:
-    """Refuse weights of a checkpoint that are not those of the encoder that its configuration describes.
-
-    Raises:
-        EncoreError: one is missing, unknown, or of another shape.
-    """
+    """Refuse weights of a checkpoint that are not those of the encoder that its configuration describes."""
     reasons = {
         "lacks": [name for name in wanted if name not in given],
         "has the unknown": [name for name in given if name not in wanted],
@@ -100,11 +93,7 @@ def _stored(folder: Path) -> dict[str, Tensor]:
 
 
 def read_pickle(path: Path) -> dict[str, Tensor]:
-    """Tensors by name of a ``pytorch_model.bin``; one that would run code is refused.
-
-    Raises:
-        EncoreError: it is missing, damaged, or holds more than weights.
-    """
+    """Tensors by name of a ``pytorch_model.bin``; one that would run code is refused."""
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
         found = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}

@@ -43,11 +43,7 @@ class BowMlp(Encoder):
         return math.sqrt(self.config.hidden)
 
     def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
-        """Refuse: a bag of words has no states of tokens.
-
-        Raises:
-            EncoreError: always.
-        """
+        """Refuse: a bag of words has no states of tokens."""
         raise EncoreError(
             "a bag of words (architecture bow-mlp) has no states of tokens, which this step learns from; "
             "pre-train it with ict, bfs, wlp or ict-bfs-wlp"

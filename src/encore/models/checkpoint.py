@@ -68,11 +68,7 @@ def save_model(
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """The encoder of a model folder, on the CPU, in training mode as new modules are.
-
-    Raises:
-        EncoreError: a file is missing or damaged, or the weights do not fit the shape.
-    """
+    """The encoder of a model folder, on the CPU, in training mode as new modules are."""
     config = load_config(folder)
     if config.architecture == "transformers":
         published = open_published(folder, config)
@@ -155,11 +151,7 @@ def owner(name: str) -> str:
 
 
 def fill_weights(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
-    """Give an encoder its weights.
-
-    Raises:
-        EncoreError: one is missing, unknown, or of another shape.
-    """
+    """Give an encoder its weights."""
     try:
         encoder.load_state_dict(tensors, assign=True)
     except RuntimeError as error:
@@ -177,11 +169,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors by name.
-
-    Raises:
-        EncoreError: the file is missing or damaged, or its list of tensors is longer than any model's.
-    """
+    """Tensors by name."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing; make the model again")
     try:

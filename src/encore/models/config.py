@@ -95,11 +95,7 @@ class EncoderConfig:
 
 
 def read_shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
-    """The shape that a backbone describes, with a tokenizer's pieces.
-
-    Raises:
-        EncoreError: not the tokenizer of such an encoder, or markers of unlike numbers of its pieces.
-    """
+    """The shape that a backbone describes, with a tokenizer's pieces."""
     tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
     if backbone.architecture == "bert" and not vocabulary.is_wordpiece(tokenizer):
         raise EncoreError(

@@ -25,11 +25,7 @@ BLOCK = 1024  # texts whose vectors are copied from a GPU at once
 
 
 def load_for_tokens(model: Path, store: TokenStore) -> Encoder:
-    """Open a model for the texts of a token store.
-
-    Raises:
-        EncoreError: the store's ids are those of another vocabulary, or the model folder is damaged.
-    """
+    """Open a model for the texts of a token store."""
     encoder = checkpoint.load_encoder(model)
     if encoder.config.vocabulary != store.vocabulary:
         raise EncoreError(
@@ -46,9 +42,6 @@ def embed_texts(
 
     Returns:
         float32 [len(rows), dimension], in the order of ``rows``.
-
-    Raises:
-        EncoreError: a vector is not finite, or one text alone is too large for memory.
     """
     found = np.empty((len(rows), encoder.dimension), dtype=np.float32)
     order = np.argsort(sequences.lengths[rows], kind="stable")
@@ -75,9 +68,6 @@ def embed_blocks(
 
     Returns:
         float32 [rows of the block, dimension] for each block.
-
-    Raises:
-        EncoreError: a vector is not finite, or one text alone is too large for memory.
     """
     device = next(encoder.parameters()).device
     at_once = at_once or MicroBatch(PASS[device.type])

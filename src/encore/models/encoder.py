@@ -196,9 +196,6 @@ class Encoder(nn.Module):
 
         Returns:
             [B, L, H]; states at padding mean nothing.
-
-        Raises:
-            EncoreError: the texts are longer than the encoder has positions.
         """
         texts, embedded = self._embedded(ids, mask, segments)
         return texts.spread(self.encoder(embedded, texts.visible))
@@ -208,9 +205,6 @@ class Encoder(nn.Module):
 
         Args:
             early: the number of layers before the early states; half of the layers, rounded down, if None.
-
-        Raises:
-            EncoreError: the encoder has fewer layers, or the texts are too long.
         """
         early = self.config.layers // 2 if early is None else early
         if early > self.config.layers:

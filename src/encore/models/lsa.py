@@ -18,11 +18,7 @@ POWERS = 4  # products with X^T X that sharpen the spectrum
 
 
 def piece_counts(store: TokenStore) -> sparse.csr_matrix:
-    """float64 [sections, vocabulary]: how often the body of each section has each piece.
-
-    Raises:
-        EncoreError: the store holds no sentences.
-    """
+    """float64 [sections, vocabulary]: how often the body of each section has each piece."""
     if not len(store.sentences.ids):
         raise EncoreError(f"{store.folder} holds no sentences to compute embeddings from; take another collection")
     begins = store.sentences.offsets[store.sections]

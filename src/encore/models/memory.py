@@ -63,9 +63,6 @@ class MicroBatch:
 
         Args:
             sizes: tokens of each example, [n].
-
-        Raises:
-            EncoreError: one example alone is too large.
         """
         while True:
             try:

@@ -45,9 +45,6 @@ def start_model(
         tokens: token store of the texts for ``start: lsa``.
         checkpoint: folder of its files for ``start: checkpoint``.
         pretrained: folder of the model for ``start: lineage``.
-
-    Raises:
-        EncoreError: the backbone asks for something that is missing.
     """
     if backbone.start == "lineage":
         encoder, head = from_model(backbone, tokenizer_folder, pretrained)
@@ -93,11 +90,7 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
 
 
 def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, source: Path) -> Started:
-    """A checkpoint's weights, with a random head if the backbone has one and it has none; says what it uses.
-
-    Raises:
-        EncoreError: it is not what the backbone says, or of another vocabulary.
-    """
+    """A checkpoint's weights, with a random head if the backbone has one and it has none; says what it uses."""
     said = published.check_use(backbone, source)
     for name, file in said.files.items():
         print(f"{source / file}: {name}: {getattr(backbone, name)}", flush=True)
@@ -137,11 +130,7 @@ def _dense(source: Path, file: str) -> dict[str, Tensor]:
 
 
 def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -> Started:
-    """A trained model's weights and heads, read, pooled and compared as the backbone says.
-
-    Raises:
-        EncoreError: the model is missing.
-    """
+    """A trained model's weights and heads, read, pooled and compared as the backbone says."""
     if model is None:
         raise EncoreError("a backbone with `start: lineage` needs its model; give --pretrained")
     own = read_shape(backbone, tokenizer_folder)

@@ -51,11 +51,7 @@ class TransformersEncoder(Encoder):
 
 
 def open_published(folder: Path, config: EncoderConfig) -> TransformersEncoder:
-    """The encoder in a folder of Hugging Face's files; its projector and head are still random.
-
-    Raises:
-        EncoreError: Transformers cannot load it, or a weight is missing.
-    """
+    """The encoder in a folder of Hugging Face's files; its projector and head are still random."""
     from transformers import AutoModel
     from transformers.utils import logging
 

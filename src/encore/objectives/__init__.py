@@ -21,11 +21,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> type[Objective[Any]]:
-    """The class of an objective.
-
-    Raises:
-        EncoreError: the objective is unknown; names the nearest.
-    """
+    """The class of an objective."""
     objective = _class(name) if name in _modules() else None
     if objective is None:
         raise EncoreError(f"objective {name!r} is unknown{nearest(name, names())}")
@@ -33,11 +29,7 @@ def load(name: str) -> type[Objective[Any]]:
 
 
 def fields(step: dict[str, Any]) -> PretrainStep:
-    """A pre-training step with the fields of its objective, checked, its defaults filled in.
-
-    Raises:
-        EncoreError: an unknown objective, an unknown field, or a value out of range.
-    """
+    """A pre-training step with the fields of its objective, checked, its defaults filled in."""
     objective = load(str(step.get("objective")))
     return checked(objective.Fields, step, f"objective {step['objective']}")
 

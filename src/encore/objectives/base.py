@@ -55,9 +55,6 @@ class Objective(Task, Generic[F]):
 
     Subclasses set ``Fields`` (their configuration) and ``impl`` (bumped when the numbers that they make change), and
     implement ``heads`` and the methods of ``Task``; their file names the class ``OBJECTIVE``.
-
-    Raises:
-        EncoreError: the store lacks what the objective needs (sections, links), or holds no usable text.
     """
 
     Fields: ClassVar[type[PretrainStep]]

@@ -42,11 +42,7 @@ class BpropSets(ContrastFields, WordSets):
     reads_attention: ClassVar[bool] = True
 
     def statistics(self, attention: Path | None) -> "Attended":
-        """The collection's attention to its words.
-
-        Raises:
-            EncoreError: no folder of a model's attention is named.
-        """
+        """The collection's attention to its words."""
         if attention is None:
             raise EncoreError("the word sets of bprop need a model's attention to the texts; name its folder")
         return Attended(self, Attention(attention))
@@ -79,11 +75,7 @@ class Attended:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
     def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """The attention of each text of a block to its words: that of the first piece or the sum over pieces, float64.
-
-        Raises:
-            EncoreError: the attention is to other texts.
-        """
+        """The attention of each text of a block to its words: that of the first piece or the sum over pieces, float64."""
         ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place
         flat = self._attention.of(block.number).astype(np.float64)

@@ -45,11 +45,7 @@ class Idf(Preparation, PackingFields):
     def write(
         self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1
     ) -> dict[str, Any]:
-        """Write ``idf.npy``, float32 [V].
-
-        Raises:
-            EncoreError: no piece is rarer than the texts are many, as in a collection of one or two texts.
-        """
+        """Write ``idf.npy``, float32 [V]."""
         chunks, usable = text_chunks(store, self.length, self)
         blocks, frequency = Blocks(chunks, usable), np.zeros(store.vocabulary, dtype=np.int64)
 

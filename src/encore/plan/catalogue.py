@@ -58,9 +58,6 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
         folder: the catalogue's folder.
         read_table: checks an entry of a paper's ``tables.yaml``.
         read_figure: the same for ``figures.yaml``.
-
-    Raises:
-        EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
     entries = {section: _entries(folder / f"{section}.yaml", read) for section, read in READERS.items()}
     check_starts(entries["backbones"], entries["steps"], f"{folder}/backbones.yaml")
@@ -74,11 +71,7 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
 
 
 def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the backbones and sources that a run has of its own.
-
-    Raises:
-        EncoreError: an entry is wrong, or has the name of one of the catalogue.
-    """
+    """The catalogue with the backbones and sources that a run has of its own."""
     for section in ("backbones", "sources"):
         if taken := sorted(getattr(config, section).keys() & getattr(catalogue, section).keys()):
             raise EncoreError(config.at(f"{section}.{taken[0]}: the catalogue has one of that name; choose another"))
@@ -156,12 +149,7 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any], T]) -> dict[str, T
 
 
 def check_starts(backbones: dict[str, Backbone], steps: dict[str, dict[str, Any]], file: str) -> None:
-    """Check the lineage of every backbone with ``start: lineage``.
-
-    Raises:
-        EncoreError: it is not a lineage of known pre-training steps, its backbone has another shape, or it leads
-            back to the backbone itself; one line with file and entry.
-    """
+    """Check the lineage of every backbone with ``start: lineage``."""
     for name, backbone in backbones.items():
         if backbone.start == "lineage":
             _check_start(name, backbones, steps, f"{file}: {name}: lineage")

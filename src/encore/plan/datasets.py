@@ -61,10 +61,7 @@ class Datasets(dict[str, Dataset]):
     """Every dataset of a run by its own name, as its scale has it."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
-        """
-        Raises:
-            EncoreError: an entry of the run is wrong, or has the name of one of the catalogue.
-        """
+        """"""
         self._config, self._catalogue = config, catalogue
         for name in config.datasets:
             if name in catalogue.datasets:
@@ -78,21 +75,13 @@ class Datasets(dict[str, Dataset]):
         super().__init__({name: Dataset(name, fields, self) for name, fields in _inheriting(entries).items()})
 
     def own(self, name: str) -> Dataset:
-        """A dataset by its own name, whether or not another one replaces it at this scale.
-
-        Raises:
-            EncoreError: there is none of this name.
-        """
+        """A dataset by its own name, whether or not another one replaces it at this scale."""
         if name not in self:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self)}")
         return self[name]
 
     def named(self, name: str) -> Dataset:
-        """The dataset that has a name at this scale: the one that replaces it, or itself.
-
-        Raises:
-            EncoreError: there is none of this name.
-        """
+        """The dataset that has a name at this scale: the one that replaces it, or itself."""
         replacement = self._config.scale.datasets.get(name, name)
         if replacement not in self:
             raise EncoreError(

@@ -50,11 +50,7 @@ def systems(resolve: Resolver, kind: str) -> str:
 
 
 def plan_named(plan: Planner, folder: str) -> None:
-    """Plan what a folder's name identifies: a source, a dataset, a model by its lineage, or a system's artifacts.
-
-    Raises:
-        EncoreError: the name holds a lineage that is wrong, or that is another model under this configuration.
-    """
+    """Plan what a folder's name identifies: a source, a dataset, a model by its lineage, or a system's artifacts."""
     _, kind, name = folder.split("/")[:3] if folder.count("/") >= 2 else ("", "", "")
     _plan_texts(plan, kind, name.rpartition("-")[0])
     owner = _OWNER.fullmatch(name)
@@ -118,11 +114,7 @@ def misspelt(plan: Planner, name: str) -> str | None:
 
 
 def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
-    """Refuse to begin where something has to be put in place by hand, and is not there or cannot be used.
-
-    Raises:
-        EncoreError: something is missing, and how to get it; or is damaged, with file and line.
-    """
+    """Refuse to begin where something has to be put in place by hand, and is not there or cannot be used."""
     for artifact in (each for each in needed if not Path(each.manifest).is_file()):
         if not artifact.stage.startswith("collection."):
             if artifact.source and not Path(artifact.source).exists():

@@ -47,11 +47,7 @@ class Index:
         return self._found[folder]
 
     def find(self, folder: str) -> Artifact:
-        """The artifact in a folder.
-
-        Raises:
-            EncoreError: no plan had it.
-        """
+        """The artifact in a folder."""
         found = self.get(folder)
         if found is None:
             raise EncoreError(f"{INDEX} has no {folder}; run snakemake, which plans and writes it")

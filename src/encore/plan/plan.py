@@ -32,11 +32,7 @@ class Plan(Planner):
     inspect_vectors, masked_loss, pairs = inspections.of_vectors, inspections.masked_loss, inspections.pairs
 
     def find(self, folder: str) -> Artifact:
-        """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.
-
-        Raises:
-            EncoreError: nothing in this run's configuration makes it; the message names the nearest one.
-        """
+        """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan."""
         if folder not in self.made:
             folders.plan_named(self, folder)
         if folder not in self.made and (earlier := index.read().get(folder)):

@@ -67,11 +67,7 @@ class Planner:
     impl = staticmethod(impl)  # the declared version of a stage
 
     def model(self, lineage: Lineage, seed: int) -> Artifact:
-        """The model that a lineage ends with, under one seed.
-
-        Raises:
-            EncoreError: it would be made from itself.
-        """
+        """The model that a lineage ends with, under one seed."""
         key = (str(lineage), seed)
         if key in self._begun:
             raise EncoreError(f"{lineage} waits for a model that is made from it; name another lineage in its steps")

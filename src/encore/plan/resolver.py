@@ -23,10 +23,7 @@ class Resolver:
     """What names mean: a run's configuration over the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
-        """
-        Raises:
-            EncoreError: the run names what there is not, or makes something wrong; with its file.
-        """
+        """"""
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
         self._backbones: dict[str, Backbone] = {}
@@ -85,11 +82,7 @@ class Resolver:
         return self.catalogue.doc2query[self.doc2query_name(name)]
 
     def lineage(self, text: str) -> Lineage:
-        """Read a lineage, with the backbone that replaces the named one, and check every name in it.
-
-        Raises:
-            EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
-        """
+        """Read a lineage, with the backbone that replaces the named one, and check every name in it."""
         read = self._started(naming.parse(text))
         if reason := self.config.scale.absent.get(read.backbone):
             raise EncoreError(f"lineage {text!r} is not testable here: {reason} (`absent` of the run's `scale:`)")
@@ -165,9 +158,6 @@ class Resolver:
         """An entry of backbones.yaml at this scale, with what the user's folder behind it says (``published.py``).
 
         What starts from a lineage has the shape of the backbone that this starts from, where it leaves that open.
-
-        Raises:
-            EncoreError: the entry contradicts its checkpoint.
         """
         if name not in self._backbones:
             entry = self.catalogue.backbones[name]
@@ -234,11 +224,7 @@ class Resolver:
         return self._scaled("systems", name)
 
     def figure(self, name: str) -> Any:
-        """An entry of a paper's figures.yaml, as the scale has it.
-
-        Raises:
-            EncoreError: a field is unknown or wrong, or tries to change the kind.
-        """
+        """An entry of a paper's figures.yaml, as the scale has it."""
         return self._scaled("figures", name)
 
     def _scaled(self, section: str, name: str) -> Any:
@@ -248,11 +234,7 @@ class Resolver:
         return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.{section}: {name}")
 
     def index_type(self, named: StepName) -> IndexType:
-        """The fields of an index type: catalogue, then scale, then the name's overrides.
-
-        Raises:
-            EncoreError: an unknown type or field, or an override that changes nothing.
-        """
+        """The fields of an index type: catalogue, then scale, then the name's overrides."""
         scaled = _merged(self.index_layers(StepName(named.name)))
         known_type: IndexType = index_types.read_index_type(scaled)
         for key, value in named.values().items():
@@ -265,11 +247,7 @@ class Resolver:
             return index_types.read_index_type({**scaled, **named.values()})
 
     def index_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
-        """The fields of an index type by the place that sets them; a later place overrides an earlier one.
-
-        Raises:
-            EncoreError: an unknown type.
-        """
+        """The fields of an index type by the place that sets them; a later place overrides an earlier one."""
         known, name = self.catalogue.indexes, named.name
         if name not in known:
             raise EncoreError(f"unknown index {name!r}, not in config/indexes.yaml{nearest(name, known)}")
@@ -278,11 +256,7 @@ class Resolver:
         return {"config/indexes.yaml": known[name], at: scaled, "the lineage's name": named.values()}
 
     def step_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
-        """The fields of a step by the place that sets them; a later place overrides an earlier one.
-
-        Raises:
-            EncoreError: an unknown step.
-        """
+        """The fields of a step by the place that sets them; a later place overrides an earlier one."""
         name, scale = named.name, self.config.scale
         if name not in self.catalogue.steps:
             raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")

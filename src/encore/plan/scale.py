@@ -16,9 +16,6 @@ def with_single_names(config: RunConfig, catalogue: Catalogue) -> RunConfig:
 
     All entries that name something apply to it, its own after those of groups. A star under ``absent`` leaves out what
     the run has a replacement for. Names that nothing has stay, and are refused later.
-
-    Raises:
-        EncoreError: two groups give one thing different values.
     """
     scale = config.scale
     named = ("steps", "systems", "indexes", "figures")
@@ -58,9 +55,6 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
 
     Args:
         datasets: those of the catalogue and of the run.
-
-    Raises:
-        EncoreError: a name is unknown.
     """
     scale, shards, anywhere = config.scale, config.execution.shards, mentioned(catalogue)
     named: list[tuple[str, Iterable[str], Collection[str]]] = [

@@ -122,11 +122,7 @@ def write_trials(path: Path, trials: Iterable[Trial]) -> None:
 
 
 def read_trials(path: Path) -> list[Trial]:
-    """Read recorded trials.
-
-    Raises:
-        EncoreError: the file is missing, or a line is not a trial.
-    """
+    """Read recorded trials."""
     try:
         return [_trial(path, number, line) for number, line in enumerate(read_rows(path), 2)]
     except FileNotFoundError as error:

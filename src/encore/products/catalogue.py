@@ -18,18 +18,11 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
     Args:
         run: the run's file, relative to the repository's root.
         given: its content where it was read already.
-
-    Raises:
-        EncoreError: anything in the configuration is wrong; one line with file, place and fix.
     """
     config = read_run(run, given)
     return Plan(config, with_entries_of(config, load_catalogue()))
 
 
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
-    """Everything that can be named.
-
-    Raises:
-        EncoreError: a file is missing or wrong; one line with file, place and fix.
-    """
+    """Everything that can be named."""
     return read_catalogue(folder, Table.model_validate, read_entry)

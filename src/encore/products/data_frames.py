@@ -20,9 +20,6 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
     Args:
         path: any file of the table, such as ``results/tables/table1.csv``; its JSON file next to it is read.
-
-    Raises:
-        EncoreError: the JSON file is missing, or is not a table of this version.
     """
     return tidy_frame(read_cells(Path(path).with_suffix(".json")))
 
@@ -32,9 +29,6 @@ def read_run(path: str | Path) -> pd.DataFrame:
 
     Args:
         path: a folder below ``results/runs``, or a TREC run of any program, gzipped or not.
-
-    Raises:
-        EncoreError: the run is missing or damaged.
     """
     place = Path(path)
     run = runs.read_run(place) if place.is_dir() else trec_runs.read_trec(place)
@@ -58,9 +52,6 @@ def read_scores(path: str | Path) -> pd.DataFrame:
 
     Args:
         path: a folder below ``results/scores``.
-
-    Raises:
-        EncoreError: the file is missing or damaged.
     """
     folder = Path(path)
     scores.read_scores(folder)  # refuses damage with a message

@@ -119,11 +119,7 @@ class ProductKind:
         return None
 
     def slice(self, plan: Plan, name: str) -> Slice:
-        """The slice of the plan that a product is built from.
-
-        Raises:
-            EncoreError: the product cannot be built by this configuration.
-        """
+        """The slice of the plan that a product is built from."""
         content = self.planned(plan, name)
         if not self.exists(content):
             stem = self.named(self.stem, name).removeprefix("results/")

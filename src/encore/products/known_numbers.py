@@ -11,11 +11,7 @@ CHECKS = "checks"
 
 
 def checks_plan(plan: Plan) -> dict[str, Any]:
-    """Each known number of the run, with the scores that it is compared with.
-
-    Raises:
-        EncoreError: it is of a split or a measure that its dataset does not have.
-    """
+    """Each known number of the run, with the scores that it is compared with."""
     rows = [_row(plan, number, check) for number, check in enumerate(plan.config.checks)]
     return {"name": CHECKS, "title": plan.config.title, "proxy_data": plan.config.proxy_data, "rows": rows}
 

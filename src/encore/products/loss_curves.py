@@ -84,11 +84,7 @@ class LossCurves:
 
 
 def read_loss_curves(steps: StepsSlice) -> list[LossCurves]:
-    """The curves of every step.
-
-    Raises:
-        EncoreError: a file is missing, is no table of numbers, or has other rows than that of another seed.
-    """
+    """The curves of every step."""
     return [_curves(step) for step in steps.rows]
 
 
@@ -117,11 +113,7 @@ def _curves(step: StepModels) -> LossCurves:
 
 
 def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
-    """The names of the columns and the rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out.
-
-    Raises:
-        EncoreError: the file is missing or no table of finite numbers.
-    """
+    """The names of the columns and the rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")
     header, *lines = (line.split("\t") for line in path.read_text().splitlines() or [""])

@@ -44,9 +44,6 @@ def make_product(stage: str, plan: Path, spec: dict[str, Any] | None, outputs: S
         plan: its slice of the plan, ``results/plan/<name>.json``.
         spec: the name and the digest that the slice must have, or None.
         outputs: its files, the manifest last.
-
-    Raises:
-        EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
     """
     builder, (*files, record) = load_builder(stage), outputs
     product, content = slices.read(plan, builder.typed)

@@ -100,9 +100,6 @@ def read(path: Path, typed: Callable[[Any], P]) -> tuple[P, Any]:
     Args:
         path: of the file.
         typed: gives its content types: ``Layout.model_validate`` for a table.
-
-    Raises:
-        EncoreError: the file is missing or is not such a slice.
     """
     try:
         content = json.loads(path.read_text())

@@ -126,11 +126,7 @@ def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
 
 
 def find(plan: Plan, folder: str) -> Artifact:
-    """The artifact in a folder: named by it, declared by the configuration, or in the index of an earlier plan.
-
-    Raises:
-        EncoreError: nothing of this configuration makes it.
-    """
+    """The artifact in a folder: named by it, declared by the configuration, or in the index of an earlier plan."""
     try:
         return plan.find(folder)
     except EncoreError:
@@ -176,11 +172,7 @@ def declared_reads(plan: Plan) -> Iterator[Artifact]:
 
 
 def check_target(plan: Plan, target: str) -> None:
-    """Refuse a target that nothing makes.
-
-    Raises:
-        EncoreError: it is not a product that this configuration can have, nor one of its artifacts.
-    """
+    """Refuse a target that nothing makes."""
     path = PurePosixPath(os.path.relpath(target))
     if found := kind_of(plan, target):
         kind, name = found
@@ -207,11 +199,7 @@ def check_target(plan: Plan, target: str) -> None:
 
 
 def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:
-    """The files that names or paths mean: of a table's name the table, and its figure if it has one.
-
-    Raises:
-        EncoreError: nothing has the name, or nothing makes the file.
-    """
+    """The files that names or paths mean: of a table's name the table, and its figure if it has one."""
     found: dict[str, None] = {}
     for name in names:
         if name and Path(os.path.relpath(name)).parts[:1] == ("results",):

@@ -130,11 +130,7 @@ class Shard:
 
 
 def open_shard(folder: Path) -> Shard:
-    """Open what ``encode.write_shard`` wrote.
-
-    Raises:
-        EncoreError: a file is missing or not an index, or vectors and documents differ in number.
-    """
+    """Open what ``encode.write_shard`` wrote."""
     try:
         index = faiss.read_index(str(folder / "index"), faiss.IO_FLAG_MMAP_IFC)
         documents = DocIds.open(folder / "docid")
@@ -146,11 +142,7 @@ def open_shard(folder: Path) -> Shard:
 
 
 def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: int) -> list[Shard]:
-    """Open the shards that together hold a collection, and check that they do.
-
-    Raises:
-        EncoreError: a shard is damaged or of another dimension; a document is missing, there twice, or unknown.
-    """
+    """Open the shards that together hold a collection, and check that they do."""
     shards = [open_shard(folder) for folder in folders]
     for folder, shard in zip(folders, shards, strict=True):
         if shard.index.d != dimension:

@@ -37,11 +37,7 @@ class CollectionShard:
 
     @classmethod
     def parse(cls, name: str) -> "CollectionShard":
-        """Read ``<number>-of-<count>``, both of three digits or more, numbers from 0.
-
-        Raises:
-            EncoreError: it is not such a name.
-        """
+        """Read ``<number>-of-<count>``, both of three digits or more, numbers from 0."""
         match = NAME.fullmatch(name)
         if match is None or int(match[1]) >= int(match[2]):
             raise EncoreError(f"shard {name!r} is not a name like 000-of-001, 000-of-003 or 002-of-003; use one")
@@ -110,9 +106,6 @@ def write_shard(
         blocks: float32 [any number, dimension], a vector for each of the documents in all; those still to be written.
         written: the header and the blocks before these, or nothing; its file becomes ``index``.
         precision: in which they are stored, ``fp32`` or ``fp16``.
-
-    Raises:
-        EncoreError: a number is too large for the precision.
     """
     kind = np.dtype(STORED[precision])
     largest = float(np.finfo(kind).max)

@@ -64,11 +64,7 @@ def make_index(
 
 
 def gather(folders: Sequence[Path]) -> list[Shard]:
-    """Open all shards of a collection, in the collection's order.
-
-    Raises:
-        EncoreError: a shard is missing, there twice, of another division, or damaged.
-    """
+    """Open all shards of a collection, in the collection's order."""
     parts = sorted(
         ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
     )
@@ -85,9 +81,6 @@ def build_index(fields: IndexType, parts: Sequence[np.ndarray], state: Path) -> 
     Args:
         parts: float32 or float16 [passages, dimension] each.
         state: the file of a graph that is not done; its name says what it is made from.
-
-    Raises:
-        EncoreError: the type cannot hold them, or they are too few for it.
     """
     count, dimension = sum(map(len, parts)), parts[0].shape[1]
     fields.check(dimension)

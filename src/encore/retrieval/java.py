@@ -37,11 +37,7 @@ _INSTALL = "install the locked dependencies again (`make env`)"
 
 
 def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
-    """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it printed.
-
-    Raises:
-        EncoreError: Java or the jar is missing, or the program complained; with the last line of its complaint.
-    """
+    """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it printed."""
     with _log() as log, _started(_command(program, arguments, memory_mb), log) as process:
         return _output(process, log)
 
@@ -51,9 +47,6 @@ def output_of(program: str, arguments: Sequence[str], memory_mb: int) -> Iterato
     """Run an Anserini class and give its ``-output`` to be read; a failure of Java replaces the error that it causes.
 
     It comes through a pipe: on a full disk Anserini would write half a file and say nothing.
-
-    Raises:
-        EncoreError: as ``run``, when all was read or could not be.
     """
     command = _command(program, arguments, memory_mb)
     reading, writing = os.pipe()

@@ -27,10 +27,6 @@ def vectors_of(shards: Sequence[Path], planned: Planned) -> Iterator[None]:
     Args:
         shards: folders that ``encode`` made.
         planned: reads which folders the plan makes, each with its ``inputs``.
-
-    Raises:
-        EncoreError: vectors that had been removed come out otherwise when they are encoded again; or the variable that
-            says whether vectors are kept is neither 0 nor 1.
     """
     keeps = environment.number(environment.KEEP_VECTORS)
     for shard in shards:

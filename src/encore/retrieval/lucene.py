@@ -43,9 +43,6 @@ def build_lucene_index(
     ``language`` is that of the texts, by its code. Equal documents give equal bytes, in whatever order they come: they
     are sorted by descending id, so that among equal scores Lucene, which goes by position, cuts where ``rankings.rank``
     would. That takes some hundred megabytes, and for a while twice the space of the texts on the disk.
-
-    Raises:
-        EncoreError: an id has blanks, Lucene left documents out, the disk is full, or as ``java.run``.
     """
     with _scratch(output) as scratch:
         (scratch / "corpus").mkdir()
@@ -85,10 +82,6 @@ def search_bm25(
         k1: saturates term frequency.
         b: weighs document length, 0 to 1.
         depth: hits that are kept of a query.
-
-    Raises:
-        EncoreError: the index is missing, a query has more than 1024 different terms (Lucene's limit), or as
-            ``java.run``.
     """
     if not (index / INDEX).is_dir():
         raise EncoreError(f"{index / INDEX} is missing; run the command that makes the index again")
@@ -186,9 +179,6 @@ def make_reproducible(index: Path) -> None:
 
     A ``.si`` file (Lucene90SegmentInfoFormat) holds the time, the machine, and two lists in an order that Java draws in
     each process. Everything else that Lucene writes is a function of the documents and the seed.
-
-    Raises:
-        EncoreError: the file is not laid out as expected.
     """
     (index / "write.lock").unlink(missing_ok=True)
     for path in index.glob("*.si"):

@@ -48,11 +48,7 @@ def ordered(corpus: list[str], relevant: Iterable[str], run: Run, spec: dict[str
 
 
 def members(folder: Path, size: str | int | float) -> set[str]:
-    """The passages of the collection at a size: ``start``, a number of passages, or a share of all below 1.
-
-    Raises:
-        EncoreError: it is smaller than what it starts from, or larger than all there is.
-    """
+    """The passages of the collection at a size: ``start``, a number of passages, or a share of all below 1."""
     with open_text(folder / START) as first, open_text(folder / REST) as others:
         start, rest = first.read().splitlines(), others.read().splitlines()
     total = len(start) + len(rest)

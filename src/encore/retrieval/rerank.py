@@ -50,11 +50,7 @@ def answer_reranked(
 def rerank(
     run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], state: Path | None = None
 ) -> tuple[Run, int]:
-    """The run in its new order, and how many pairs were scored.
-
-    Raises:
-        EncoreError: the run names a query or a document that the token store does not have.
-    """
+    """The run in its new order, and how many pairs were scored."""
     depth = spec["reranked"]
     queries = store.queries.names.find(run)
     passages = store.passages.names.find(its for found in run.values() for its in found.documents[:depth])
@@ -78,9 +74,6 @@ def above(best: Ranking, found: Ranking, depth: int) -> Ranking:
     """The reranked documents, and below them the others of the first stage, in their order and with their ties.
 
     The rest's scores are whole numbers that fall by one wherever the first stage's fall.
-
-    Raises:
-        EncoreError: scores are so large that float32 has no numbers for the ranks below.
     """
     rest = found.scores[len(best) :]
     if not len(rest) or not len(best):

@@ -36,11 +36,7 @@ SUMMED, UNDERFLOW = 2.0**-22, 2.0**-100  # errors of a sum's term: of the produc
 
 
 def search_in(products: str, shards: Sequence[np.ndarray], device: torch.device) -> "Fp32Search | RoundedSearch":
-    """A search of shards [passages, dimension] each, by products in ``fp32``, ``tf32`` or ``fp16``.
-
-    Raises:
-        EncoreError: another precision.
-    """
+    """A search of shards [passages, dimension] each, by products in ``fp32``, ``tf32`` or ``fp16``."""
     if products == "fp32":
         return Fp32Search(shards, device)
     if products not in ROUND:

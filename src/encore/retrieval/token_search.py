@@ -34,9 +34,6 @@ def answer_by_tokens(spec: dict[str, Any], model: Path, tokens: Path, collection
 
     Args:
         spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``numerics``, and ``system``, the name of the run.
-
-    Raises:
-        EncoreError: the model has no vectors of tokens.
     """
     store, numerics = TokenStore(tokens), spec["numerics"]
     names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])

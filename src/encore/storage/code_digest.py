@@ -66,9 +66,6 @@ class Code:
         """Names of a stage's program and of all modules of Encore that it imports, directly or not, in order.
 
         A variant (``pretrain.<objective>``, ``collection.<kind>``) has its module too, which the program loads by name.
-
-        Raises:
-            EncoreError: the stage is not in ``stages.yaml``.
         """
         kind, _, variant = stage.partition(".")
         declared = self._stage(stage if stage in self.stages else kind)

@@ -39,11 +39,7 @@ def neutral(text: str) -> str:
 
 
 def read_rows(path: Path, *needed: str) -> list[dict[str, str]]:
-    """The rows of a CSV file, each by the names of its header, with texts as they were before ``neutral``.
-
-    Raises:
-        EncoreError: a needed column is missing.
-    """
+    """The rows of a CSV file, each by the names of its header, with texts as they were before ``neutral``."""
     with path.open(newline="", encoding="utf-8") as file:
         lines = csv.DictReader(file)
         if missing := [name for name in needed if name not in (lines.fieldnames or ())]:

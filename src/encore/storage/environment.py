@@ -21,11 +21,7 @@ def text(name: str) -> str:
 
 
 def number(name: str) -> int:
-    """The number that a variable of the environment holds, or what it counts as where it is unset or empty.
-
-    Raises:
-        EncoreError: it holds something else.
-    """
+    """The number that a variable of the environment holds, or what it counts as where it is unset or empty."""
     default, least, greatest = NUMBERS[name]
     said = text(name) or str(default)
     value = int(said) if said.isdecimal() and len(said) < 9 else -1

@@ -94,11 +94,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
-    """Give a folder to write to, which gets its name at the end; after an error nothing is left.
-
-    Raises:
-        EncoreError: there is something of that name already.
-    """
+    """Give a folder to write to, which gets its name at the end; after an error nothing is left."""
     if folder.exists():
         raise EncoreError(f"{folder} is there already; take it as it is, or remove it")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -232,9 +228,6 @@ def read_object(path: Path, fix: str) -> dict[str, Any]:
 
     Args:
         fix: what to do where it holds something else.
-
-    Raises:
-        EncoreError: it does.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

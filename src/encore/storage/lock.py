@@ -21,9 +21,6 @@ def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing.
 
     The lock is a POSIX lock, which network file systems support; on one without, nothing is locked.
-
-    Raises:
-        EncoreError: another job has held it for ``patience`` seconds, ``PATIENCE`` if none are given; it is named.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK

@@ -54,9 +54,6 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
 
     ``inputs`` are folders of other artifacts. The dictionary given to the body takes facts for ``run.json`` (final
     loss, rates); under the key ``"results"`` it takes deterministic ones for the manifest (counts, operations spent).
-
-    Raises:
-        EncoreError: an input was altered, cut short or lost since it was made; or another job is making ``output``.
     """
     started = time.time()
     for folder in inputs:
@@ -107,11 +104,7 @@ def described(*folders: Path) -> list[dict[str, Any]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """An artifact's manifest.
-
-    Raises:
-        EncoreError: it is missing, or is not a manifest.
-    """
+    """An artifact's manifest."""
     path = folder / MANIFEST
     if not path.is_file():
         raise EncoreError(
@@ -161,11 +154,7 @@ def _repair() -> str:
 
 
 def verify(folder: Path, files: Sequence[str] | None = None) -> None:
-    """Compare the files of an artifact with its manifest: all, or those that will be read.
-
-    Raises:
-        EncoreError: naming the first file that differs, and how.
-    """
+    """Compare the files of an artifact with its manifest: all, or those that will be read."""
     for reason in problems(folder, files):
         raise EncoreError(f"{reason}; {_repair()}")
 

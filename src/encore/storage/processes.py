@@ -52,9 +52,6 @@ def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: 
 
     Args:
         ahead: parts handed out for each process.
-
-    Raises:
-        EncoreError: one of the processes was killed, as the kernel does when memory is short.
     """
     waiting: deque[Future[R]] = deque()
     pool = ProcessPoolExecutor(processes, mp_context=_FORK, initializer=_begin, initargs=(os.getpid(), work))

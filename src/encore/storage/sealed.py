@@ -17,22 +17,14 @@ _BLOCK = struct.Struct(f"<Q{_LENGTH}s")  # in a file of seals: bytes of a block,
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file and its seal, whole or not at all.
-
-    Raises:
-        EncoreError: it cannot be written.
-    """
+    """Write a file and its seal, whole or not at all."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content)
         file.write(_seal(path, content))
 
 
 def read(path: Path) -> memoryview:
-    """The content of a file that is as it was written, under the name that it was written under.
-
-    Raises:
-        EncoreError: it is not, or is missing.
-    """
+    """The content of a file that is as it was written, under the name that it was written under."""
     try:
         whole = memoryview(path.read_bytes())
     except OSError as error:
@@ -78,9 +70,6 @@ class SealedBlocks:
 
         Args:
             made_from: all that decides the bytes.
-
-        Raises:
-            EncoreError: it cannot be written.
         """
         self.path, self._seals = path, path.with_name(f"{path.name}.seals")
         self.count, self._digest = 0, hashlib.sha256(f"{made_from}\n".encode())
@@ -111,11 +100,7 @@ class SealedBlocks:
         return size
 
     def append(self, block: bytes | memoryview) -> None:
-        """Write a block, then its seal.
-
-        Raises:
-            EncoreError: it cannot be written.
-        """
+        """Write a block, then its seal."""
         with writing(self.path):
             with self.path.open("ab") as file:
                 file.write(block)
@@ -125,10 +110,6 @@ class SealedBlocks:
         self.count += 1
 
     def move(self, path: Path) -> None:
-        """Give the file its last name; its seals stay for the caller to remove.
-
-        Raises:
-            EncoreError: it cannot be written there.
-        """
+        """Give the file its last name; its seals stay for the caller to remove."""
         with replacing(path) as temporary:
             shutil.move(self.path, temporary)

@@ -27,11 +27,7 @@ class TsvBlock(NamedTuple):
 
 
 def read_tsv(path: Path, names: Sequence[str]) -> Iterator[TsvBlock]:
-    """The lines of a file, each of which has a value for every name; quotes mean nothing.
-
-    Raises:
-        EncoreError: a line has other columns or an empty one, or is not UTF-8, with its number; the file is cut short.
-    """
+    """The lines of a file, each of which has a value for every name; quotes mean nothing."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing; put it there, or run the command that makes it again")
     bad: list[int] = []

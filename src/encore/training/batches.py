@@ -91,9 +91,6 @@ class BatchMaker:
         Args:
             micro_batch: the size of their parts; of batches that are made ahead it may be an earlier one.
             workers: processes that make them ahead; without any, each is made when it is needed.
-
-        Raises:
-            EncoreError: a worker was killed.
         """
         if workers == 0:
             return (self.make(draw, micro_batch.size) for draw in self.draws(start))

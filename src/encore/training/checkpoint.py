@@ -46,9 +46,6 @@ def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
     """The newest checkpoint that is as it was written, or None.
 
     A damaged one is removed, so that it does not count among those that are kept.
-
-    Raises:
-        EncoreError: the checkpoints are of another run.
     """
     for killed in folder.glob(".step-*.tmp"):  # while it was written; nobody writes before all have loaded
         killed.unlink(missing_ok=True)

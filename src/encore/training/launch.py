@@ -9,11 +9,7 @@ from encore.storage.processes import end_with_parent
 
 
 def rank() -> int:
-    """This process's number among all.
-
-    Raises:
-        EncoreError: there are not so many; a shell may have kept the number from another program.
-    """
+    """This process's number among all."""
     found, size = (environment.number(name) for name in (environment.RANK, environment.SIZE))
     if found >= size:
         raise EncoreError(

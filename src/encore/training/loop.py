@@ -67,10 +67,6 @@ def train(
         train_on: the numbers of the examples to train on, ascending; None for all.
         watched: the numbers of those that are held out: their losses are measured about ten times and change nothing.
         workers: processes that make batches ahead; they change nothing but time.
-
-    Raises:
-        EncoreError: the loss is not finite, one example alone is too large for memory, there are more processes than
-            examples in a batch, ``state`` belongs to another training, or a worker was killed.
     """
     device = machine.prepare(numerics)
     machine.leave_room(device)

@@ -23,10 +23,6 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
 
     Args:
         numerics: ``precision`` (fp32, tf32 or bf16), ``threads``, ``deterministic``.
-
-    Raises:
-        EncoreError: an unknown precision, one that the device does not compute in, more processes than GPUs, or a GPU
-            that SLURM gave and torch does not see.
     """
     precision = numerics.get("precision", "fp32")
     if precision not in PRECISIONS:

@@ -10,9 +10,6 @@ def total_steps(step: Step, examples: int) -> int:
     """Optimiser steps: the step's own number, or its epochs of the scale's size, or of the data's.
 
     An epoch is a pass over the examples, its last batch filled up.
-
-    Raises:
-        EncoreError: the step says neither ``steps`` nor ``epochs``.
     """
     if step.steps is not None:
         return step.steps

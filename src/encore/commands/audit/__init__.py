@@ -29,9 +29,6 @@ def answer(arguments: argparse.Namespace) -> int:
     """One line for each bad file, a summary, the root or what is wrong with it, and how much was not audited.
 
     1 where anything is bad, or where a product of the run itself is among what was not audited.
-
-    Raises:
-        EncoreError: the folder has no results, or is to be pruned; or flags do not go together.
     """
     from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
     from encore.commands.audit.recompute import recompute_report, remake_page, remake_products

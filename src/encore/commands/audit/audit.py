@@ -53,9 +53,6 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
         run: the run's file, as commands name it. A product is left to another run's audit only where its own manifest
             says that it was built from another plan.
         only: the names of the tables and figures that are looked at, with what they were made from; all without.
-
-    Raises:
-        EncoreError: one of these is unknown, or a record has no end.
     """
     refuse_endless_records()
     slices, report = _chosen(published_products(plan), only), AuditReport()
@@ -115,9 +112,6 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
 
     Returns:
         The audit's report, and what ``compare_root`` says.
-
-    Raises:
-        EncoreError: it has no product's manifest, or a record has no end.
     """
     catalogue, report = load_catalogue(CATALOGUE), AuditReport()
     with _inside(folder):
@@ -149,11 +143,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
 
 
 def refuse_endless_records() -> None:
-    """Refuse pipes, sockets and devices in the place of manifests and other records, which are read whole.
-
-    Raises:
-        EncoreError: one of them is none that ends.
-    """
+    """Refuse pipes, sockets and devices in the place of manifests and other records, which are read whole."""
     for path in RESULTS.rglob("*.json"):
         if path.name.endswith(RECORDS) and path.exists() and not path.is_file() and not path.is_dir():
             raise EncoreError(f"{path} is a pipe or a device and no file; remove it, then repeat")

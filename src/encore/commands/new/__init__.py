@@ -55,12 +55,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Look at the collection, write the run's file, and say what to type next.
-
-    Raises:
-        EncoreError: the name is taken or cannot be one, or the collection cannot be used; then no run's file is
-            written. What was made of files in another form stays, for `--beir`.
-    """
+    """Look at the collection, write the run's file, and say what to type next."""
     refuse_odd_name(arguments.name, "a dataset", DATASET)
     path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
     base = read_run(arguments.config)

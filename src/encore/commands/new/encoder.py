@@ -74,9 +74,6 @@ def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: 
         checkpoint: a folder, an archive, or an id of Hugging Face's hub.
         pinned: the sha256 of the archive, or of the weights.
         data_root: where fetched files are kept.
-
-    Raises:
-        EncoreError: it is nothing of these, cannot be read, or has another digest.
     """
     name, path = f"{run}-encoder".lower(), Path(checkpoint)
     with TemporaryDirectory() as place:

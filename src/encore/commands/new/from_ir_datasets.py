@@ -30,11 +30,7 @@ TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a docume
 
 
 def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
-    """What ir_datasets knows of a dataset, without downloading anything.
-
-    Raises:
-        EncoreError: the dataset is unknown, has no judgments, or has no field that is known as its text.
-    """
+    """What ir_datasets knows of a dataset, without downloading anything."""
     load = offline(data_root)
     whole = _loaded(load, name)
     if whole is None:

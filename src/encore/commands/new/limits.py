@@ -14,11 +14,7 @@ UNKNOWN = 0.3  # of the letters: with more, a store refuses its share of [UNK]
 
 
 def refuse_unnamed_language(source: Source, language: str | None) -> None:
-    """Nobody but the user knows a text's language, and what English rules do to another one is seen nowhere later.
-
-    Raises:
-        EncoreError: no language is named, and the letters are not those of English.
-    """
+    """Nobody but the user knows a text's language, and what English rules do to another one is seen nowhere later."""
     if language is None and source.foreign > UNKNOWN:
         raise EncoreError(
             f"{source.foreign:.0%} of the letters are not Latin; name the language of the texts, such as --language hi "
@@ -27,11 +23,7 @@ def refuse_unnamed_language(source: Source, language: str | None) -> None:
 
 
 def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[dict[str, Any], list[str]]:
-    """Fields of ``scale:`` that fit the first models to the texts, and what there is to say of these models.
-
-    Raises:
-        EncoreError: no query of the collection trains, and models of the other run cannot read its letters.
-    """
+    """Fields of ``scale:`` that fit the first models to the texts, and what there is to say of these models."""
     if not source.trains and source.foreign > UNKNOWN:
         raise EncoreError(
             f"{source.foreign:.0%} of the letters are not Latin, and the other run's models learn from Latin ones; add "

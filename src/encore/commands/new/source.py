@@ -94,9 +94,6 @@ def beir_source(
         zero_shot: nothing of it trains.
         pretrain: on its passages, which may be all that there is.
         drop: leave out empty texts, rows that are there again and judgments of what does not exist, unrefused.
-
-    Raises:
-        EncoreError: a file is missing, or anything in it is wrong, with file and line.
     """
     if not folder.is_dir():
         raise EncoreError(f"there is no folder {folder}; name another one, or make it of other files, with --from")
@@ -255,11 +252,7 @@ def language_field(language: str) -> dict[str, str]:
 
 
 def _judged_files(folder: Path) -> dict[str, str]:
-    """The file of each split's judgments: ``qrels/test.tsv``, also with ``.txt`` or packed, or ``qrels.test.tsv``.
-
-    Raises:
-        EncoreError: two files are of one split.
-    """
+    """The file of each split's judgments: ``qrels/test.tsv``, also with ``.txt`` or packed, or ``qrels.test.tsv``."""
     found: dict[str, str] = {}
     in_layout = any(folder.glob("corpus.jsonl*"))  # else its files are of another form
     for path in sorted((*folder.glob("qrels/*"), *(folder.glob("qrels.*") if in_layout else ()))):
@@ -289,11 +282,7 @@ def named_splits(found: list[str], where: str, kind: str, *, zero_shot: bool) ->
 
 
 def with_validation(source: Source) -> Source:
-    """The same with validation queries held out of training, if it has no judgments for them.
-
-    Raises:
-        EncoreError: too few queries train.
-    """
+    """The same with validation queries held out of training, if it has no judgments for them."""
     if not source.trains or "valid" in source.given:
         return source
     held_out = min(MOST, source.queries["train"] // 10)

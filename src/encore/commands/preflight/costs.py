@@ -155,11 +155,7 @@ class Machine(Strict):
 
 
 def find_machine(name: str | None, catalogue: Path = MACHINES) -> Machine:
-    """A machine by name; without a name the processor.
-
-    Raises:
-        EncoreError: the machine is unknown (suggests a similar name), or the file is damaged.
-    """
+    """A machine by name; without a name the processor."""
     known, wanted = read_yaml(catalogue), name or CPU
     if wanted not in known:
         near = nearest(wanted, known) or f"; known are {', '.join(known)}"

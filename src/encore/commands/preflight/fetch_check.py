@@ -46,11 +46,7 @@ class Answer:
 
 
 def fetch_check(plan: Plan, names: Iterable[str]) -> list[Answer]:
-    """Ask each address of what tables, figures and other targets fetch, or of all that the configuration declares.
-
-    Raises:
-        EncoreError: no rule makes what is named.
-    """
+    """Ask each address of what tables, figures and other targets fetch, or of all that the configuration declares."""
     needed = needed_by(plan, requested_targets(plan, names))
     fetched = [made for made in reversed(needed) if made.stage in FETCHED]
     found = {(each.file, each.url): each for made in fetched for each in _addresses(plan, made)}

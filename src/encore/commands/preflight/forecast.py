@@ -209,11 +209,7 @@ def disk_of(job: Needed) -> float:
 
 
 def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) -> Forecast:
-    """Estimate what tables, figures and other targets still need, or everything that the configuration declares.
-
-    Raises:
-        EncoreError: no rule makes what is named, or a file of the catalogue is wrong.
-    """
+    """Estimate what tables, figures and other targets still need, or everything that the configuration declares."""
     targets = requested_targets(plan, names)
     sizes = CollectionSizes(plan, read_stated())
     wanted = [read for reads in reads_of_targets(plan, targets).values() for read in reads]

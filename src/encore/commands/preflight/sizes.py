@@ -172,11 +172,7 @@ def _share(split: str) -> float | None:
 
 
 def read_stated(path: Path = SIZES) -> dict[str, Stated]:
-    """The catalogue's ``sizes.yaml``.
-
-    Raises:
-        EncoreError: it is missing, or an entry has a wrong field.
-    """
+    """The catalogue's ``sizes.yaml``."""
     return {name: checked(Stated, entry, f"{path}: {name}") for name, entry in read_yaml(path).items()}
 
 

@@ -87,20 +87,12 @@ class TuningGrid(Strict):
 
 
 def read_grid(path: Path) -> TuningGrid:
-    """A grid from its file.
-
-    Raises:
-        EncoreError: the file is missing or wrong; one line with file, place and fix.
-    """
+    """A grid from its file."""
     return checked(TuningGrid, read_yaml(path), str(path))
 
 
 def systems(grid: TuningGrid, plan: Plan) -> dict[str, str]:
-    """The lineage of every row that has trials, in the table's order.
-
-    Raises:
-        EncoreError: the table is unknown, a row of the setting has no trials, or trials name no row or no step of it.
-    """
+    """The lineage of every row that has trials, in the table's order."""
     rows, place = dict(grid.lineages), "lineages"
     if grid.table:
         rows, place = _rows_of(grid.table, grid, plan), f"table {grid.table!r}, setting {grid.setting!r}"

@@ -41,10 +41,6 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
     Args:
         run: the run's configuration, whose scale the trials are made at.
         build: makes manifests, given the configuration to use; none again that exists.
-
-    Raises:
-        EncoreError: the grid does not fit the run, asks for judgments of another role than `valid`, or a score is
-            missing.
     """
     plan = load_plan(run)
     lineages = systems(grid, plan)
@@ -101,11 +97,7 @@ def _extended(grid: TuningGrid, values: dict[str, list[Settings]], done: list[Tr
 
 
 def papers_values(plan: Plan, grid: TuningGrid) -> Values:
-    """The papers' own value of every tuned field.
-
-    Raises:
-        EncoreError: a step does not set such a field.
-    """
+    """The papers' own value of every tuned field."""
     papers: Values = {}
     for step, field in ((tuned.step, field) for tuned in grid.rows.values() for field in tuned.fields):
         known = plan.catalogue.steps[step]
@@ -128,12 +120,7 @@ def trial_lineage(plan: Plan, system: str, values: Values) -> Lineage:
 
 
 def validation_scores(plan: Plan, grid: TuningGrid, lineage: str) -> Artifact:
-    """The scores that a trial is chosen by; the only ones that this package asks for.
-
-    Raises:
-        EncoreError: the split, or another that is scored or searched with it, is not of role `valid`, or has not the
-            measure.
-    """
+    """The scores that a trial is chosen by; the only ones that this package asks for."""
     splits = plan.resolve.dataset(grid.dataset).fields.splits
     if grid.split not in splits:
         raise EncoreError(f"dataset {grid.dataset!r} has no split {grid.split!r}{nearest(grid.split, splits)}")

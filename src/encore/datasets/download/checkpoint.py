@@ -51,9 +51,6 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
 
     Args:
         revision: the commit; without it, the newest one when the first byte came.
-
-    Raises:
-        EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
     """
     place = checkpoints.folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)

@@ -38,10 +38,6 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
 
     Args:
         pause: seconds before the second try of a broken connection; each further one waits twice as long.
-
-    Raises:
-        EncoreError: the address does not answer or has moved, the file is short, too long or has another digest, or
-            the disk is full. What has come stays in the part, except where its digest is wrong.
     """
     with _explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +78,6 @@ def verify(remote: Remote, path: Path, url: str | None = None) -> None:
 
     Raises:
         WrongDigestError: its digest differs, or it is a web page, or empty where nothing says that it should be.
-        EncoreError: it is shorter.
     """
     with path.open("rb") as file:
         begins = file.read(512).lstrip().lower()

@@ -32,9 +32,6 @@ def fetch(ids: list[str], data_root: Path, terms: str) -> dict[str, Any]:
 
     Returns:
         The id of the first document, and the counts of queries and judgments by id.
-
-    Raises:
-        EncoreError: there is no such id, or a file cannot be had or is not the published one.
     """
     load = library(data_root / HOME, _resumed(data_root / HOME, terms))
     with explained(ids[0]):
@@ -64,11 +61,7 @@ def offline(data_root: Path) -> Callable[[str], Any]:
 
 
 def library(home: Path, stream: Stream) -> Callable[[str], Any]:
-    """The library's ``load``, with its files in ``data_root`` and downloads done in our way.
-
-    Raises:
-        EncoreError: it was opened with another home before.
-    """
+    """The library's ``load``, with its files in ``data_root`` and downloads done in our way."""
     home = home.resolve()
     os.environ |= {"IR_DATASETS_HOME": str(home), "IR_DATASETS_TMP": str(home / "tmp")}
     import ir_datasets

@@ -24,9 +24,6 @@ def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict
     """Fill ``folder`` with what the files of a source hold; returns the digest and the bytes of each file.
 
     A file that is in ``data_root/<name>/`` already is used, if its digest is right, without a download.
-
-    Raises:
-        EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.
     """
     print_terms(name, source.licence, source.terms)
     found = {remote.file: obtain(remote, data_root / name / remote.file, data_root) for remote in source.files}
@@ -92,9 +89,6 @@ def held_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
 
     Args:
         path: the file, verified against what is published; its path below ``data_root`` names it in the record.
-
-    Raises:
-        EncoreError: it is not the file that came first, or the record is damaged.
     """
     if remote.digest is not None:
         return remote.digest

@@ -41,10 +41,6 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
 
     Args:
         members: files and folders in the archive that are wanted, as the archive names them; all if none is named.
-
-    Raises:
-        EncoreError: it is no such archive, is damaged, lacks a member, holds anything but files and folders below its
-            own folder, unpacks to too much, or the disk is full.
     """
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -89,7 +85,6 @@ class _Bounded:
         """Read up to ``size`` bytes, and keep them as ``last``.
 
         Raises:
-            EncoreError: the archive unpacks to too much.
             tarfile.ReadError: more is requested than a header may hold.
         """
         if not 0 <= size <= LONGEST_HEADER:
@@ -99,11 +94,7 @@ class _Bounded:
         return self.last
 
     def seek(self, position: int) -> int:
-        """Move to a position of the unpacked bytes, if the archive may unpack to as many.
-
-        Raises:
-            EncoreError: the archive unpacks to too much.
-        """
+        """Move to a position of the unpacked bytes, if the archive may unpack to as many."""
         self._check(position)
         return self._unpacked.seek(position)
 

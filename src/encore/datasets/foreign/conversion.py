@@ -73,11 +73,7 @@ class Part:
 
 
 def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
-    """The files of a folder, or one file, that are understood; and why each other one is not, by name.
-
-    Raises:
-        EncoreError: there is no such file or folder, or one that its name says to be needed is not understood.
-    """
+    """The files of a folder, or one file, that are understood; and why each other one is not, by name."""
     if not source.exists():
         raise EncoreError(f"{source} is missing; name a file or a folder")
     there = source.rglob("*") if source.is_dir() else [source]
@@ -128,10 +124,6 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
 
     Args:
         drop: leave out passages without text and judgments of what does not exist, instead of refusing them.
-
-    Raises:
-        EncoreError: the folder is there already; there are no passages; or, with file and line, what
-            ``write_collection`` refuses.
     """
     parts, others = recognised(source)
     by_kind: dict[What, list[Part]] = {what: [part for part in parts if part.meaning.what == what] for what in NEEDED}
@@ -207,11 +199,7 @@ def _asked(part: Part, answers: dict[str, list[str]]) -> Iterator[tuple[int, Row
 
 
 def _judgments(by_kind: Mapping[What, Sequence[Part]]) -> dict[str, list[Judgment]]:
-    """Judgments by split; what a training row lists as relevant has grade 1.
-
-    Raises:
-        EncoreError: two files judge one split, and are not shards of one table.
-    """
+    """Judgments by split; what a training row lists as relevant has grade 1."""
     found: dict[str, list[Judgment]] = {}
     first: dict[str, Part] = {}
     for part in by_kind["judgments"]:

@@ -37,10 +37,6 @@ class Collection(collection.Collection):
         Args:
             qrels: judgments to test on, or those of each split: ``{"train": …, "test": …}``.
             folder: where it is written.
-
-        Raises:
-            EncoreError: the folder exists or cannot be written, a split has an odd name, a frame lacks a column, or a
-                row is refused, with its number from 1.
         """
         by_split = qrels if isinstance(qrels, Mapping) else {"test": qrels}
         texts, asked = _known(corpus, "corpus", "passages"), _known(queries, "queries", "queries")

@@ -44,11 +44,7 @@ class Form:
 
 
 def form_of(path: Path) -> Form | None:
-    """The form that a file begins like; None for an empty or unknown one.
-
-    Raises:
-        EncoreError: it cannot be unpacked.
-    """
+    """The form that a file begins like; None for an empty or unknown one."""
     try:
         with opened(path) as file:
             head = file.read(HEAD)

@@ -19,9 +19,6 @@ def write_articles(source: Path, folder: Path, processes: int) -> dict[str, Any]
     """Write the articles of a dump as a collection and return its counts.
 
     The dump is read once. What its pages say waits in a temporary file until all titles are known.
-
-    Raises:
-        EncoreError: the dump is damaged (with its line or block), or has no article.
     """
     folder.mkdir(parents=True, exist_ok=True)
     known = Extracted()

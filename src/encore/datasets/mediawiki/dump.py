@@ -57,11 +57,7 @@ class PageParser:
         return self._parser.CurrentLineNumber
 
     def feed(self, data: bytes, last: bool = False) -> list[Page]:
-        """The pages that end within ``data``; ``last`` says that nothing follows.
-
-        Raises:
-            EncoreError: naming the line: no XML, not UTF-8, cut short, no export, or a page without title or id.
-        """
+        """The pages that end within ``data``; ``last`` says that nothing follows."""
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
@@ -108,11 +104,7 @@ class PageParser:
 
 
 def parts(path: Path) -> Iterator["StreamBlock | list[Page]"]:
-    """What processes share, in file order: the streams of a multistream dump, or batches of the pages of any other.
-
-    Raises:
-        EncoreError: with file and line: the archive is damaged or cut short, or what ``PageParser.feed`` refuses.
-    """
+    """What processes share, in file order: the streams of a multistream dump, or batches of the pages of any other."""
     begin, size = 0, path.stat().st_size
     if "-multistream" in path.name and path.suffix == ".bz2" and size:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
@@ -137,11 +129,7 @@ class StreamBlock(NamedTuple):
 
 
 def read_pages(block: StreamBlock) -> list[Page]:
-    """The pages of a block.
-
-    Raises:
-        EncoreError: with the block's place: damaged or cut short.
-    """
+    """The pages of a block."""
     opened, closed = b"<mediawiki>" if block.begin else b"", b"" if block.last else b"</mediawiki>"
     place = f"{block.path}, block at byte {block.begin}"
     return list(_parsed(chain([opened], _unpacked(block), [closed]), place))

@@ -28,9 +28,6 @@ def write_reqa(
     Args:
         questions: what is asked; the passages that these are about are the candidates.
         others: passages that distractors are drawn from, where the fields ask for some.
-
-    Raises:
-        EncoreError: too few questions for the shares, or too few distractors.
     """
     questioned = list({each.passage.id: each.passage for each in questions}.values())  # in order of first mention
     added = distractors(others, questioned, fields.distractors, fields.salt)
@@ -60,9 +57,6 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> dict[str, lis
 
     A draw is an order by hash. The first ``ratio`` percent of it are for training, of which the first ``valid_share``
     percent validate; the rest is the test. Within a draw a larger share of training holds a smaller one.
-
-    Raises:
-        EncoreError: so few questions that a part would be empty.
     """
     known, splits = list(queries), dict[str, list[str]]()
     for draw in range(fields.draws):
@@ -107,9 +101,6 @@ def distractors(pool: Pool, gold: Iterable[Passage], count: int, salt: str) -> l
     The paper says neither how it sampled nor how it kept answers out. Here passages are taken in the order of a hash of
     their id, and one whose text is that of a passage that is asked about is passed over. Of a pool, however large, no
     more is held than what may be taken, and no more read into sentences.
-
-    Raises:
-        EncoreError: the pool has fewer sentences than that.
     """
     known = {_text(passage) for passage in gold}
     taken: list[tuple[int, Passage]] = []  # a heap, the last in order on top

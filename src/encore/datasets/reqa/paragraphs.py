@@ -28,11 +28,7 @@ _FUNCTION = "infer_sentence_breaks"
 
 
 def splitter(rules: Path | None) -> Spans:
-    """The sentences of a text by rules that were published as a file; by our own without one.
-
-    Raises:
-        EncoreError: the file has no such function.
-    """
+    """The sentences of a text by rules that were published as a file; by our own without one."""
     if rules is None:
         return sentences.spans
     try:

@@ -81,12 +81,7 @@ def published_kind(read: Reader, fields: type[PublishedReqaFields] = PublishedRe
 
 
 def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
-    """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts.
-
-    Raises:
-        EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
-            distractors.
-    """
+    """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts."""
     known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
     fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
     if fields.distractors and inputs.base is None:

@@ -27,9 +27,6 @@ def inspect_model(
         spec: ``kind``, its fields, and ``numerics``.
         head: the model whose vocabulary head is asked; without it, the model's own.
         run, collection: of a map, the run that candidates are taken from and what it searched.
-
-    Raises:
-        EncoreError: the tokens are of another vocabulary, no text fits, or the model lacks the head or decoder.
     """
     from encore.data.tokens import TokenStore
     from encore.evaluation.inspection import pieces, vectors

@@ -25,9 +25,6 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
 
     Args:
         spec: ``step``, fields of an MLM step that say how texts are masked, ``texts``, how many, and ``numerics``.
-
-    Raises:
-        EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
     """
     step, store = objectives.fields(spec["step"]), TokenStore(tokens)
     encoder = embed.load_for_tokens(model, store)

@@ -20,9 +20,6 @@ def count(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, Any]:
 
     Args:
         spec: ``step``, the fields of the step that decide which pairs there are.
-
-    Raises:
-        EncoreError: the collection has no such pairs.
     """
     step: Any = objectives.fields(spec["step"])
     objective: Any = objectives.load(step.objective)(step, TokenStore(tokens), None)

@@ -48,9 +48,6 @@ def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, 
 
     Args:
         spec: ``texts``, how many of the collection, ``sample``, which, ``length`` in tokens, ``ks``.
-
-    Raises:
-        EncoreError: no text has a piece.
     """
     rows = sample(len(store.passages), spec["texts"], spec["sample"])
     rows = rows[store.passages.lengths[rows] > 0]
@@ -110,9 +107,6 @@ def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, mode
     """The words of a text in order, each with the sum of its pieces' probabilities.
 
     Probabilities are the decoder's sigmoids divided by their sum over the vocabulary, as in the model's contrast.
-
-    Raises:
-        EncoreError: the model keeps no decoder.
     """
     ids = example(spec, store)[: spec["length"] - 2]
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)})
@@ -154,9 +148,6 @@ def example(spec: dict[str, Any], store: TokenStore) -> np.ndarray:
 
     Args:
         spec: ``text``; or ``shortest`` and ``longest`` in pieces, and ``sample``, which random order.
-
-    Raises:
-        EncoreError: no passage is of such a length, or the text has no piece.
     """
     if "text" in spec:
         tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)

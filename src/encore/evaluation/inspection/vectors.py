@@ -65,9 +65,6 @@ def measure_vectors(spec: dict[str, Any], encoder: Encoder, store: TokenStore) -
 
     Args:
         spec: ``texts``, how many of the collection, ``sample``, which, and ``length`` in tokens.
-
-    Raises:
-        EncoreError: fewer than two passages are long enough.
     """
     rows = sample(len(store.passages), spec["texts"], spec["sample"])
     rows = rows[store.passages.lengths[rows] >= FEWEST]
@@ -158,11 +155,7 @@ def map_candidates(
 
 
 def chosen(collection: Collection, split: str, sample: int) -> tuple[str, set[str]]:
-    """A query of a split with what is relevant to it: the first of a random order; no model has a say in it.
-
-    Raises:
-        EncoreError: the split has no query with a relevant document.
-    """
+    """A query of a split with what is relevant to it: the first of a random order; no model has a say in it."""
     judged = collection.qrels(split)
     relevant = {
         query: {name for name, grade in judged[query].items() if grade > 0} for query in topics(collection, split)

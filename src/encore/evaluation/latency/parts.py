@@ -193,11 +193,7 @@ def reranked(given: LatencyInputs) -> Measurement:
 
 
 def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], IndexSize]:
-    """The stages of the systems that a system combines, what each takes in all, and the size of their indexes.
-
-    Raises:
-        EncoreError: their queries are not the same.
-    """
+    """The stages of the systems that a system combines, what each takes in all, and the size of their indexes."""
     stages, totals, sizes = [], [], []
     for part in parts:
         record = json.loads((part / RECORD).read_text())

@@ -10,9 +10,6 @@ def answering(ranking: Ranking, collection: Collection, depth: int, first_rank: 
 
     Returns:
         For every ranked query such documents with their rank.
-
-    Raises:
-        EncoreError: the collection has no answers, or none to a ranked query, or not a ranked document.
     """
     ranks = {
         query: {document: rank for rank, document in enumerate(ranking[query][:depth], 1) if rank >= first_rank}

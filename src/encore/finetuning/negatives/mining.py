@@ -61,9 +61,6 @@ def mine(
 
     Returns:
         For each query its negatives with their rank (1 is the best), in rank order; and counts.
-
-    Raises:
-        EncoreError: a ranked query has no judgments (the run is of another split or collection).
     """
     negatives: Negatives = {}
     judged = answered = 0
@@ -153,11 +150,7 @@ def write_negatives(
 
 
 def read_negatives(folder: Path) -> Negatives:
-    """The negatives of each query that has some.
-
-    Raises:
-        EncoreError: the file is missing, cut short, or not such a file; with the line.
-    """
+    """The negatives of each query that has some."""
     return _read_pairs(folder / FILE)
 
 

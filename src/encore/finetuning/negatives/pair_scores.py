@@ -26,11 +26,7 @@ class PublishedScores:
 
     @classmethod
     def read(cls, path: Path, queries: Container[str]) -> "PublishedScores":
-        """Read a file ``scores[query][document] -> score``, plain or ``.gz``, and keep what is of the queries.
-
-        Raises:
-            EncoreError: it is not such a file, is damaged, or would make anything but numbers.
-        """
+        """Read a file ``scores[query][document] -> score``, plain or ``.gz``, and keep what is of the queries."""
         try:
             with opened(path) as file:
                 reader = _Reader(file, queries)

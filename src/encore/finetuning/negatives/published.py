@@ -23,9 +23,6 @@ def published(
 
     Args:
         excluded: documents that are not negatives of a query, besides the relevant ones.
-
-    Raises:
-        EncoreError: the collection lists none.
     """
     judged = collection.qrels(split)
     found: dict[str, dict[str, int]] = {query: {} for query in query_ids}

@@ -25,10 +25,6 @@ def from_systems(
 
     A line is an object ``{"qid", "pos": [...], "neg": {"<system>": [...]}}`` of lists of ``{"pid", "ce-score"}``, or of
     ids alone where ``scores`` has their scores. The rank of a negative is its place in the system's list.
-
-    Raises:
-        EncoreError: a line is not such an object or has an id without a score (with its number), or nothing in the file
-            is of this collection.
     """
     sampled: Negatives = {query: {} for query in sorted(wanted.queries)}
     judged = unknown = strange = lines = 0

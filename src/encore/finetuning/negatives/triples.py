@@ -36,9 +36,6 @@ def from_triples(
     """Draw at most ``keep`` negatives for each query (``NegativeSampler``); a file has no ranks, so all are 0.
 
     The file's positives are not read: the collection's judgments count.
-
-    Raises:
-        EncoreError: a line is not a triple (with its number), or nothing in the file is of this collection.
     """
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
     sampler = NegativeSampler(queries, documents, keep, seed)

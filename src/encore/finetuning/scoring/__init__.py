@@ -9,11 +9,7 @@ from encore.models import checkpoint, embed
 
 
 def open_scorer(model: Path, store: TokenStore) -> Scorer:
-    """Open a model folder by its kind of scorer: a vector a text, late interaction, or a cross-encoder.
-
-    Raises:
-        EncoreError: the store's ids are those of another vocabulary, or the folder is damaged.
-    """
+    """Open a model folder by its kind of scorer: a vector a text, late interaction, or a cross-encoder."""
     from encore.finetuning.scoring.cross_encoder import CrossEncoderScorer
     from encore.finetuning.scoring.late_interaction import LateInteractionScorer
     from encore.finetuning.scoring.vector import VectorScorer

@@ -69,9 +69,6 @@ class Scorer(ABC):
 
         Returns:
             float32 [n].
-
-        Raises:
-            EncoreError: ``state`` cannot be written, or one text alone is too large for memory.
         """
         order, found, done = self.order(queries, passages), np.empty(len(queries), dtype=np.float32), 0
         if state is not None:
@@ -127,11 +124,7 @@ def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice
 
 
 def with_weights(modules: nn.ModuleDict, heads: Mapping[str, Tensor]) -> nn.ModuleDict:
-    """Give modules the weights of the heads of the same names.
-
-    Raises:
-        EncoreError: one is missing or of another shape.
-    """
+    """Give modules the weights of the heads of the same names."""
     own = modules.state_dict()
     for name, tensor in own.items():
         if name not in heads or heads[name].shape != tensor.shape:

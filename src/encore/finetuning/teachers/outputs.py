@@ -34,11 +34,7 @@ class PairScores:
         self._scores = _array(folder / SCORES)
 
     def of(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
-        """Scores of the passages [B, P] of each of the queries [B], float32 [B, P].
-
-        Raises:
-            EncoreError: a pair was not scored.
-        """
+        """Scores of the passages [B, P] of each of the queries [B], float32 [B, P]."""
         wanted = queries[:, None] * self._count + passages
         places, known = self._found(wanted)
         if not known.all():
@@ -82,11 +78,7 @@ class TextVectors:
     """A teacher's vectors of some texts, one or several for each; opened, not read."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Open the vectors ``name``, which is ``queries`` or ``passages``.
-
-        Raises:
-            EncoreError: a file is missing or cut short.
-        """
+        """Open the vectors ``name``, which is ``queries`` or ``passages``."""
         self.folder, self.name = folder, name
         self.rows, self.offsets = (_array(folder / f"{name}.{part}.npy") for part in ("rows", "offsets"))
         described = _description(folder)
@@ -99,11 +91,7 @@ class TextVectors:
         self.longest = int(np.diff(self.offsets).max())
 
     def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors of the texts ``rows`` [*], padded to the longest text of all: [*, longest, D], and bool [*, longest].
-
-        Raises:
-            EncoreError: a text has none.
-        """
+        """Vectors of the texts ``rows`` [*], padded to the longest text of all: [*, longest, D], and bool [*, longest]."""
         flat = rows.ravel()
         places = np.searchsorted(self.rows, flat).clip(max=len(self.rows) - 1)
         if (self.rows[places] != flat).any():
@@ -125,9 +113,6 @@ def write_vectors(folder: Path, name: str, rows: np.ndarray, texts: Iterable[np.
 
     Args:
         kind: what a vector represents, a ``text`` or a ``token``.
-
-    Raises:
-        EncoreError: one is not finite.
     """
     offsets, dimension = [0], 0
     with replacing(folder / f"{name}.vectors.bin") as temporary, temporary.open("wb") as file:

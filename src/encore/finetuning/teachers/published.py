@@ -23,12 +23,7 @@ COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
 
 def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
-    """Write the triples of published files and the score of each of their pairs; returns counts.
-
-    Raises:
-        EncoreError: the files are not the planned ones; or, with file and line, a line is not a triple, a text is not
-            in the token store, a file has other triples than the first, or gives a pair another score than before.
-    """
+    """Write the triples of published files and the score of each of their pairs; returns counts."""
     paths = score_files(source)
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")

@@ -46,9 +46,6 @@ def write_teacher_outputs(
         model: the folder of the teacher, or of the run.
         mined: the folder of negatives; None where students bring none.
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
-
-    Raises:
-        EncoreError: the model is of another vocabulary or not of a kind that the form asks for.
     """
     store = TokenStore(tokens)
     sampled_negatives = mining.read_negatives(mined) if mined else {}

@@ -45,11 +45,7 @@ class Attention:
         return self._folder / f"attention-{block:06d}.f4"
 
     def of(self, block: int) -> np.ndarray:
-        """To each piece of the block's texts, one after another, float32.
-
-        Raises:
-            EncoreError: the block is missing, or was damaged since it was read.
-        """
+        """To each piece of the block's texts, one after another, float32."""
         return np.frombuffer(sealed.read(self.path(block)), dtype="<f4")
 
 
@@ -63,9 +59,6 @@ def attend(texts: AttendedTexts, store: TokenStore, weights: Path, output: Path,
 
     Returns:
         Counts for the manifest.
-
-    Raises:
-        EncoreError: there is no text, or there are more processes than GPUs.
     """
     from encore.training import distributed, machine
 

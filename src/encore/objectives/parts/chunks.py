@@ -145,9 +145,6 @@ def text_chunks(store: TokenStore, length: int, fields: PackingFields) -> tuple[
     """Chunks for objectives on single texts, and which of them have at least ``min_tokens`` pieces.
 
     A collection without articles gives its passages instead, each one a chunk.
-
-    Raises:
-        EncoreError: no text is long enough.
     """
     source, bounds = store.sentences, store.sections
     if len(source) == 0:

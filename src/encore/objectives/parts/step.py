@@ -50,10 +50,6 @@ def pretrain(
         prepared: what the objective's preparation wrote, where it has one.
         checkpoint_seconds: between two checkpoints.
         workers: processes that make batches ahead.
-
-    Raises:
-        EncoreError: lengths or modules that the model does not have, texts that the objective cannot use, a vocabulary
-            of another model, a loss that is not finite.
     """
     store = TokenStore(tokens)
     encoder = embed.load_for_tokens(weights, store)

@@ -73,11 +73,7 @@ class WordSets(Preparation, PackingFields, SetFields):
     def write(
         self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1
     ) -> dict[str, Any]:
-        """Draw the pairs of every document; see ``PreparedPairs`` for the files.
-
-        Raises:
-            EncoreError: no document is long enough and has words enough.
-        """
+        """Draw the pairs of every document; see ``PreparedPairs`` for the files."""
         chunks, usable = text_chunks(store, self.length, self)
         blocks, known = Blocks(chunks, usable), self.statistics(attention)
         processes = min(processes, len(blocks))

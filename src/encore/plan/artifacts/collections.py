@@ -19,11 +19,7 @@ FETCHED = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch
 
 
 def fetched_source(plan: Planner, name: str) -> Artifact:
-    """The unpacked files of an entry of ``sources.yaml``.
-
-    Raises:
-        EncoreError: there is no such entry.
-    """
+    """The unpacked files of an entry of ``sources.yaml``."""
     known = plan.catalogue.sources
     if name not in known:
         raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
@@ -60,9 +56,6 @@ def checkpoint_files(
 
     Args:
         pinned: the sha256 of some of them, by name.
-
-    Raises:
-        EncoreError: a file of the user's folder is another than the pinned one.
     """
     if name in plan.catalogue.sources:
         inputs = {"checkpoint": fetched_source(plan, name)}
@@ -89,11 +82,7 @@ def collection(plan: Planner, dataset: str) -> Artifact:
 
 
 def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> Artifact:
-    """A dataset by its own name: what it is made `of` is the named one, whatever replaces that at this scale.
-
-    Raises:
-        EncoreError: it is derived from itself, or from the passages of one that has articles only.
-    """
+    """A dataset by its own name: what it is made `of` is the named one, whatever replaces that at this scale."""
     if name in above:
         raise EncoreError(f"dataset {name!r} is derived from itself ({' of '.join([*above, name])}); fix `of`")
     if name in plan.collections:

@@ -44,11 +44,7 @@ def _predictions(plan: Planner, fields: Published) -> Given:
 
 
 def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
-    """The model that writes queries, trained on queries of role train alone.
-
-    Raises:
-        EncoreError: the split is another one.
-    """
+    """The model that writes queries, trained on queries of role train alone."""
     splits = plan.resolve.dataset(fields.collection).fields.splits
     if fields.train_split not in splits or role_of(fields.train_split) != "train":
         train = ", ".join(split for split in splits if role_of(split) == "train") or "none"

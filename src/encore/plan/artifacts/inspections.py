@@ -23,9 +23,6 @@ def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dic
     """A model's outputs on passages of a dataset: ``what`` has the ``kind`` of inspection and its fields.
 
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
-
-    Raises:
-        EncoreError: the dataset has no passages, and ``what`` names no text.
     """
     if plan.resolve.dataset(dataset).fields.only_articles and "text" not in what:
         raise EncoreError(
@@ -39,11 +36,7 @@ def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dic
 
 
 def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
-    """A query among the candidates of a model's own run over the ``split`` that ``what`` names.
-
-    Raises:
-        EncoreError: the dataset has no such split.
-    """
+    """A query among the candidates of a model's own run over the ``split`` that ``what`` names."""
     splits = plan.resolve.dataset(dataset).fields.splits
     if what["split"] not in splits:
         raise EncoreError(f"dataset {plan.resolve.dataset(dataset).name!r} has no split {what['split']!r}")
@@ -55,11 +48,7 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
 
 
 def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Artifact:
-    """How a model's vectors of passages of a dataset are distributed; the same passages for all models.
-
-    Raises:
-        EncoreError: the model is a bag of words, which has no states to pool.
-    """
+    """How a model's vectors of passages of a dataset are distributed; the same passages for all models."""
     backbone = plan.resolve.backbone(lineage)
     if backbone.architecture == "bow-mlp":
         raise EncoreError(f"{lineage}: a bag of words has no states to pool; leave the cell `not_applicable`")
@@ -68,11 +57,7 @@ def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Arti
 
 
 def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: str) -> Artifact:
-    """The MLM loss of a lineage's model on a dataset's passages, masked as a step masks.
-
-    Raises:
-        EncoreError: the step is not MLM, or the model is not a BERT that Encore itself runs.
-    """
+    """The MLM loss of a lineage's model on a dataset's passages, masked as a step masks."""
     how = plan.resolve.step(StepName(step))
     if getattr(how, "objective", None) != "mlm":
         raise EncoreError(f"{step!r} is not a step of MLM, so it does not define a masking; name one that is")
@@ -94,11 +79,7 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
 
 
 def pairs(plan: Planner, lineage: Lineage) -> Artifact:
-    """The pairs of an epoch of a lineage's last step.
-
-    Raises:
-        EncoreError: the step does not learn from pairs.
-    """
+    """The pairs of an epoch of a lineage's last step."""
     step = plan.resolve.step(lineage.steps[-1])
     if not isinstance(step, PretrainStep) or not issubclass(objectives.load(step.objective).Fields, PairFields):
         raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} has no pairs to learn from; name ict, bfs or wlp")

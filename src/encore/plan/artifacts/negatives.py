@@ -19,9 +19,6 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
 
     Args:
         parent: the lineage that the step follows, which mines unless the step names another.
-
-    Raises:
-        EncoreError: negatives cannot be had, or not without passages that contain an answer.
     """
     _refuse_answers_in_lists(plan, step)
     miner = step.mined_by or str(parent)
@@ -75,11 +72,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
 
 
 def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:
-    """The listed negatives that replace those of BM25's run for a step, if it has any.
-
-    Raises:
-        EncoreError: its further positives come from BM25's run, or the list is unavailable.
-    """
+    """The listed negatives that replace those of BM25's run for a step, if it has any."""
     used = plan.resolve.dataset(step.collection).fields.listed_negatives_used
     published = step.published_negatives or used == "always"
     if not (published or step.triples):

@@ -25,9 +25,6 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     """The measures of a system's run, for every split that shares the run's queries.
 
     ``seed`` is None for a system without chance in it.
-
-    Raises:
-        EncoreError: the system has learned from queries of that split, or may have.
     """
     fields, name = plan.resolve.dataset(dataset).fields, plan.resolve.dataset(dataset).name
     if not tested_fairly(plan, system, dataset, split):

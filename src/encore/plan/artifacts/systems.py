@@ -28,9 +28,6 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
     Args:
         system: an entry of systems.yaml, or a lineage, perhaps with the index that it is searched in.
         seed: None where the system has no chance in it.
-
-    Raises:
-        EncoreError: a lineage without a seed, or one whose model gives texts no single vector.
     """
     if system in plan.catalogue.systems:
         fields: Any = plan.resolve.system(system)

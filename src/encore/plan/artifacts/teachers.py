@@ -19,9 +19,6 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
     """The outputs of the teachers of a lineage's last step, by role; nothing where it has none.
 
     A student's temperature, rate or length is not part of it, so students that see the same passages share it.
-
-    Raises:
-        EncoreError: a teacher is unknown, of another vocabulary, descends from its own student, or scores no batch.
     """
     step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
@@ -38,11 +35,7 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
 
 
 def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
-    """The lineage that a step's teacher is.
-
-    Raises:
-        EncoreError: it is unknown, or made from the lineage that it would teach.
-    """
+    """The lineage that a step's teacher is."""
     place = f"step {lineage.steps[-1].name!r}, teachers"
     with explained(place):
         teacher = lineage.parent if name == PARENT else plan.resolve.lineage(name)

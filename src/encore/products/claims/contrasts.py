@@ -76,11 +76,7 @@ def above(higher: Address, lower: Address, or_equal: bool = False) -> Contrast:
 
 
 def check_address(address: Address, tables: Tables) -> None:
-    """Check that a table has a cell.
-
-    Raises:
-        EncoreError: the table, the column or the row is unknown; the message has the nearest known name.
-    """
+    """Check that a table has a cell."""
     table = table_of(address.table, tables)
     if address.column not in {column.id for column in table.columns}:
         near = nearest(address.column, [column.id for column in table.columns])
@@ -95,11 +91,7 @@ def check_address(address: Address, tables: Tables) -> None:
 
 
 def table_of(name: str, tables: Tables) -> Shape | Table:
-    """The rows and columns of a table, or of a figure with points.
-
-    Raises:
-        EncoreError: the table or figure is unknown.
-    """
+    """The rows and columns of a table, or of a figure with points."""
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")
     return tables[name]

@@ -25,9 +25,6 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
 
     Args:
         run: the run's file, as commands name it.
-
-    Raises:
-        EncoreError: the claim is unknown.
     """
     claims = read_claims(PAPERS)
     if name not in claims:

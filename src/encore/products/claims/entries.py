@@ -61,11 +61,7 @@ class ClaimTest(Strict):
         return count
 
     def contrasts(self, tables: Tables) -> list[Contrast]:
-        """Its inequalities.
-
-        Raises:
-            EncoreError: it names an unknown table, setting, row or column, compares nothing, or asks for too many.
-        """
+        """Its inequalities."""
         found = list(self._expanded(tables))
         for contrast in found:
             for address, _ in (*contrast.terms, *contrast.printed):
@@ -328,11 +324,7 @@ class Claim(Strict):
 
 
 def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
-    """Every claim with its paper, by id, in the order of the ids.
-
-    Raises:
-        EncoreError: a file is wrong, or two papers use one id.
-    """
+    """Every claim with its paper, by id, in the order of the ids."""
     claims: dict[str, tuple[str, Claim]] = {}
     for path in sorted(papers.glob(f"*/{FILE}")):
         for name, value in read_yaml(path).items():

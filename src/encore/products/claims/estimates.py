@@ -52,9 +52,6 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
         cells: the parts of a cell of ours; None for one that was not run.
         printed: what the paper prints in a cell, in the measure's own unit (0 to 1).
         shares: of a copied cell, the variance of a paired difference over that of both systems, from 0 to 1.
-
-    Raises:
-        EncoreError: two of its cells share no seed.
     """
     constant = -contrast.least
     for address, weight in contrast.printed:

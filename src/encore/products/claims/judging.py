@@ -97,11 +97,7 @@ class Judgement:
 
 
 def judge_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement:
-    """Judge a claim by what was run; ``verdict.py`` has the statistics and their sources.
-
-    Raises:
-        EncoreError: a test names what no table has, or rows share no seed.
-    """
+    """Judge a claim by what was run; ``verdict.py`` has the statistics and their sources."""
     if any(isinstance(test, entries.PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
     if stated := next((test for test in claim.tests if isinstance(test, entries.StatedTest)), None):
@@ -139,11 +135,7 @@ def _skipped(claim: entries.Claim, tested: Sequence[EvaluatedTest], runs: RunVal
 
 
 def judge_control_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement | None:
-    """Whether a gain survives the control; None where the claim names no test against it.
-
-    Raises:
-        EncoreError: as ``judge_on_runs``.
-    """
+    """Whether a gain survives the control; None where the claim names no test against it."""
     if not claim.control:
         return None
     return judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs)

@@ -27,9 +27,6 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
     """The claims that the run judges with the tables and figures that they are about, declared by it or not.
 
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
-
-    Raises:
-        EncoreError: a claim is wrong, or the run names an unknown one.
     """
     claims = chosen_claims(plan, entries.read_claims(PAPERS))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in entries.products_of(claim)))
@@ -82,11 +79,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
 
 
 def printed_plan(catalogue: Catalogue) -> dict[str, Any]:
-    """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again.
-
-    Raises:
-        EncoreError: a claim is wrong, or a table's printed numbers are missing.
-    """
+    """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again."""
     claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in entries.read_claims(PAPERS).items()}
     tables = catalogue.tables
     reported = (reported_path(PAPERS, name, table.reported) for name, table in tables.items() if table.reported)
@@ -131,21 +124,13 @@ def _checkpoints(plan: Plan, name: str, table: Mapping[str, Any] | None) -> dict
 
 
 def refuse_unknown_claims(plan: Plan) -> None:
-    """Refuse a run that names an unknown claim.
-
-    Raises:
-        EncoreError: as ``chosen_claims``.
-    """
+    """Refuse a run that names an unknown claim."""
     if plan.config.claims != "all":
         chosen_claims(plan, entries.read_claims(PAPERS))
 
 
 def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -> dict[str, tuple[str, entries.Claim]]:
-    """Those that the run judges, in their own order.
-
-    Raises:
-        EncoreError: it names an unknown one.
-    """
+    """Those that the run judges, in their own order."""
     wanted = plan.config.claims
     if wanted == "all":
         return {name: each for name, each in claims.items() if each[0] != entries.REAL}
@@ -192,11 +177,7 @@ def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
 
 
 def computed_from(plan: Plan, name: str) -> dict[Address, list[dict[str, Any]]]:
-    """What each cell of a table, or point of a figure, is computed from: requests, each with what it reads.
-
-    Raises:
-        EncoreError: this run cannot have it at all.
-    """
+    """What each cell of a table, or point of a figure, is computed from: requests, each with what it reads."""
     if name in plan.catalogue.figures:
         return {Address(name, *at): parts for at, parts in figure_cells(plan, name).items()}
     content = table_plan(plan, name)
@@ -205,11 +186,7 @@ def computed_from(plan: Plan, name: str) -> dict[Address, list[dict[str, Any]]]:
 
 
 def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
-    """Why cells of a table, or points of a figure, have no value here.
-
-    Raises:
-        EncoreError: this run cannot have it at all.
-    """
+    """Why cells of a table, or points of a figure, have no value here."""
     found = gaps(plan, name) if name in plan.catalogue.figures else _table_gaps(plan, name)
     return {Address(name, *at): why for at, why in found}
 

@@ -48,11 +48,7 @@ class Power:
     """Minimum detectable differences on the papers' test sets."""
 
     def __init__(self, papers: Path, tables: Mapping[str, Table], values: Mapping[Address, float]) -> None:
-        """``papers``: the folder of the papers, next to datasets.yaml; ``values``: the printed ones, by cell.
-
-        Raises:
-            EncoreError: a file is wrong.
-        """
+        """``papers``: the folder of the papers, next to datasets.yaml; ``values``: the printed ones, by cell."""
         self.tables, self.values = tables, values
         self.spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
         entries = read_yaml(papers.parent / DATASETS)

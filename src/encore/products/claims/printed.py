@@ -46,9 +46,6 @@ def judge_on_printed(
     Args:
         values: the printed numbers by cell, in the measures' own unit.
         marks: the markers of significance next to them.
-
-    Raises:
-        EncoreError: a test names what no table has.
     """
     judged = on_tables(tests)
     if not judged:

@@ -94,11 +94,7 @@ def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, fr
 
 
 def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
-    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts.
-
-    Raises:
-        EncoreError: a claim names what no table or figure has, with its file and id.
-    """
+    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts."""
     lines = judged_lines(papers, catalogue)
     write_rows(path, COLUMNS, lines)
     write_text(path.with_suffix(".md"), pages.of_printed(COLUMNS, lines))
@@ -107,11 +103,7 @@ def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, i
 
 
 def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
-    """The lines of the ledger, in the order of the ids.
-
-    Raises:
-        EncoreError: a claim names what no table or figure has, with its file and id.
-    """
+    """The lines of the ledger, in the order of the ids."""
     tables, shapes = catalogue.tables, all_shapes(catalogue)
     claims, values = read_claims(papers), printed_values(papers, tables)
     marks, judged = printed_marks(papers, tables), {}

@@ -91,11 +91,7 @@ class ClaimsSlice(Product):
 
 
 def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
-    """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts.
-
-    Raises:
-        EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
-    """
+    """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts."""
     gaps = {Address(*(gap[part] for part in Address._fields)): gap["why"] for gap in claims.missing}
     printed = _printed(claims.tables).get
     runs = RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))

@@ -90,11 +90,7 @@ def _expected(contrast: Contrast, power: Power) -> ExpectedDifference | None:
 
 
 def seeds_text(plan: Plan) -> str:
-    """Which claims a run's seeds can show, and how many seeds the others need.
-
-    Raises:
-        EncoreError: a claim is wrong.
-    """
+    """Which claims a run's seeds can show, and how many seeds the others need."""
     seeds = len(plan.config.seeds)
     few = f"\n  This run has {seeds}; a verdict needs {ENOUGH_SEEDS} or more." if seeds < ENOUGH_SEEDS else ""
     if plan.config.proxy_data:

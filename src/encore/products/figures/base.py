@@ -83,11 +83,7 @@ def available(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list
 
 
 def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[PanelEntry], list[str]]:
-    """The panels whose split this run's dataset has, and a sentence about each of the others.
-
-    Raises:
-        EncoreError: a split has no such measure, or all panels are absent.
-    """
+    """The panels whose split this run's dataset has, and a sentence about each of the others."""
     found, notes = [], []
     for panel in panels:
         if reason := plan.resolve.datasets.absence(dataset, panel.split):
@@ -148,11 +144,7 @@ class FigureKind:
     points: Callable[[dict[str, Any], PointAxes], Points] | None = None
 
     def write(self, folder: Path, figure: FigureSlice) -> None:
-        """Write ``<name>.png``, ``.svg`` and ``.csv``; equal inputs give equal bytes.
-
-        Raises:
-            EncoreError: there is nothing to draw, or what is drawn is missing or damaged.
-        """
+        """Write ``<name>.png``, ``.svg`` and ``.csv``; equal inputs give equal bytes."""
         if not figure.rows:
             raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
         with style.style():

@@ -33,20 +33,12 @@ def shapes(figures: dict[str, FigureEntry]) -> dict[str, Shape]:
 
 
 def figure_shape(plan: Plan, name: str) -> Shape:
-    """A figure's shape under this run.
-
-    Raises:
-        EncoreError: the run scales it wrongly.
-    """
+    """A figure's shape under this run."""
     return shape(plan.resolve.figure(name).axes(), plan.catalogue.figures[name].axes())
 
 
 def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]]]:
-    """What each point of a figure is the mean of, each part with what is requested of which folders, by seed.
-
-    Raises:
-        EncoreError: the figure has no points, or is unavailable under this run.
-    """
+    """What each point of a figure is the mean of, each part with what is requested of which folders, by seed."""
     content, axes = figure_plan(plan, name), plan.resolve.figure(name).axes()
     points = KINDS[content["kind"]].points
     if axes is None or points is None:
@@ -55,11 +47,7 @@ def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]
 
 
 def gaps(plan: Plan, name: str) -> Iterator[tuple[FigurePoint, str]]:
-    """The points of a figure that have no value here, each with the reason.
-
-    Raises:
-        EncoreError: as ``figure_cells``.
-    """
+    """The points of a figure that have no value here, each with the reason."""
     here, found, entry = figure_cells(plan, name).keys(), figure_shape(plan, name), plan.resolve.figure(name)
     splits, systems, _ = entry.axes()
     for row in found.rows:

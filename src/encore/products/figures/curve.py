@@ -129,11 +129,7 @@ LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages e
 
 
 def draw(figure: CurvesSlice) -> tuple[list[list[str]], Figure]:
-    """The lines of data and the page.
-
-    Raises:
-        EncoreError: what a point is computed from is missing.
-    """
+    """The lines of data and the page."""
     found = [
         _curve(line, panel)
         for panel in figure.panels

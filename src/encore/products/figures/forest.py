@@ -32,11 +32,7 @@ Arm = tuple[Row[Cell], Comparison]  # a line of the plot: a row, and its differe
 
 
 def draw_forest(folder: Path, table: Table) -> None:
-    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
-
-    Raises:
-        EncoreError: the table has no primary measure, or no objective that was compared with a control.
-    """
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes."""
     column = next((column for column in table.columns if column.primary), None)
     arms = [
         (row, gain)

@@ -59,11 +59,7 @@ class GrowthFigure(FigureEntry):
 
 
 def plan_growth(plan: Plan, figure: GrowthFigure) -> FigureContent:
-    """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted.
-
-    Raises:
-        EncoreError: a system is not a lineage that is searched exactly.
-    """
+    """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted."""
     panels, absent = measured(plan, figure.dataset, figure.panels)
     systems, notes = available(plan, figure.systems)
     rows = []

@@ -51,9 +51,6 @@ def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[i
         figure: the entry, with ``kind``, ``systems``, ``dataset`` and ``length``.
         what: the inspection's further fields.
         fields: what the drawing needs besides the rows.
-
-    Raises:
-        EncoreError: the dataset is absent, or a system has no vocabulary head.
     """
     if reason := plan.resolve.datasets.absence(figure.dataset):
         raise EncoreError(f"dataset {figure.dataset!r} is not there: {reason}")

@@ -27,11 +27,7 @@ HIGHEST = 1.25  # of the start; a loss that rises further leaves the panel
 
 
 def draw_learning(folder: Path, steps: StepsSlice, _: Path) -> str:
-    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
-
-    Raises:
-        EncoreError: the curve of a model is missing or malformed.
-    """
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes."""
     curves = loss_curves.read_loss_curves(steps)
     loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
     with style.style():

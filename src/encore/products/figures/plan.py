@@ -21,11 +21,7 @@ _known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
-    """The slice of a figure: ``rows``, each with its label and the folders that it reads, and its appearance.
-
-    Raises:
-        EncoreError: no such figure, or its entry, as the run scales it, names something unknown.
-    """
+    """The slice of a figure: ``rows``, each with its label and the folders that it reads, and its appearance."""
     known = _known.setdefault(plan, {})
     if name not in known:
         known[name] = _slice(plan, name)

@@ -48,9 +48,6 @@ def read_content(site: ReportSlice, runs: Runs) -> PageContent:
 
     Args:
         runs: gives the record of an artifact's job by its folder.
-
-    Raises:
-        EncoreError: a product that it shows is missing or damaged.
     """
     shown, drawn = tables.read_tables(site), figures.read_figures(site)
     folders = [folder for table in shown for folder in table.folders()]
@@ -160,7 +157,6 @@ def render_again(folder: Path) -> str:
     """The page of a folder rendered again, from its slice of the plan, the records of jobs next to it and ``results/``.
 
     Raises:
-        EncoreError: a product that it shows is missing or damaged.
         OSError: the manifest or the records are missing.
     """
     site = ReportSlice.model_validate(json.loads((folder / manifest.MANIFEST).read_text())["spec"])

@@ -104,11 +104,7 @@ class PrintedCount:
 
 
 def read_tables(site: ReportSlice) -> list[ShownTable]:
-    """Those that were made, in the configuration's order, then those of the catalogue that were not.
-
-    Raises:
-        EncoreError: a table or a file of printed numbers is missing or damaged.
-    """
+    """Those that were made, in the configuration's order, then those of the catalogue that were not."""
     shown = []
     for name in site.tables:
         record = json.loads((RESULTS / f"tables/{name}.manifest.json").read_text())

@@ -35,9 +35,6 @@ def show_table(folder: Path, name: str, *, bold: str = TERMINAL_BOLD, run: str =
     Args:
         bold: how a terminal sets bold; "{}" where it cannot.
         run: the run's file, as commands name it.
-
-    Raises:
-        EncoreError: the table has not been made.
     """
     if not (folder / f"{name}.json").is_file():
         make = snakemake(f"{folder / name}.csv", run=run)

@@ -69,11 +69,7 @@ def off_budget(rows: Sequence[RowFlops]) -> list[OffBudget]:
 
 
 def spent_on(models: Mapping[str, Sequence[str]]) -> tuple[float, float]:
-    """Floating-point operations of pre-training and of fine-tuning, from the manifests of each kind's models.
-
-    Raises:
-        EncoreError: a manifest is missing: the model was not trained yet, or was removed to free space.
-    """
+    """Floating-point operations of pre-training and of fine-tuning, from the manifests of each kind's models."""
     kinds = models["pretrain"], models["finetune"]
     first, second = (math.fsum(manifest.read_results(folder)["flops"] for folder in folders) for folders in kinds)
     return first, second

@@ -60,11 +60,7 @@ class CellScores:
 
 
 def read_cell(request: CellRequest) -> CellScores | None:
-    """Read a cell's scores; None for a row that was not run, or a split that the collection cannot have.
-
-    Raises:
-        EncoreError: scores lack the measure, or two seeds were judged on different queries.
-    """
+    """Read a cell's scores; None for a row that was not run, or a split that the collection cannot have."""
     if not request.reads:
         return None
     scored = [_one(Path(read.folder), request) for read in request.reads]
@@ -76,11 +72,7 @@ def read_cell(request: CellRequest) -> CellScores | None:
 
 
 def differences(ours: CellScores, theirs: CellScores, names: str, request: CellRequest) -> Floats:
-    """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each.
-
-    Raises:
-        EncoreError: the two share no seed, or were judged on different queries.
-    """
+    """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each."""
     _same_queries(ours.scored[0], theirs.scored[0], names, request)
     if theirs.seeds == [None]:
         pairs = [(place, 0) for place in range(len(ours.seeds))]

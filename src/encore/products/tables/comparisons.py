@@ -24,9 +24,6 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> dict[Addre
 
     Rows are compared query by query and seed by seed, unless nearly all queries are one cluster. A family is the
     objectives of one setting under primary columns; a verdict is on their gains over both none and control.
-
-    Raises:
-        EncoreError: two rows share no seed, or were judged on different queries.
     """
     apart: dict[tuple[Address, str], Floats] = {}
     for row, column in ((row, column) for column in layout.columns for row in layout.rows):

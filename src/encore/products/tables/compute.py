@@ -28,9 +28,6 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
 
     Args:
         further: notes after those of the plan.
-
-    Raises:
-        EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
     layout = with_unseen(layout)
     found = cell_values(layout)
@@ -64,11 +61,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
 
 
 def cell_values(layout: Layout) -> dict[Address, CellValues]:
-    """The values by seed of all cells that have values of ours, from the folders that the plan names.
-
-    Raises:
-        EncoreError: what a cell reads is missing, damaged, or lacks what is requested.
-    """
+    """The values by seed of all cells that have values of ours, from the folders that the plan names."""
     rows, columns = {(row.setting, row.id): row for row in layout.rows}, {each.id: each for each in layout.columns}
     found: dict[Address, CellValues | None] = {}
 

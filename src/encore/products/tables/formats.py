@@ -51,9 +51,6 @@ def write_formats(folder: Path, layout: Layout, products: Path) -> str:
 
     Args:
         products: has the CSV that says how close runs are to released ones, for a table that names such.
-
-    Raises:
-        EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
     released = reproduction.reproduction_notes(products / f"{layout.name}.{REPRODUCTION}", layout)
     table = compute_table(layout, released)

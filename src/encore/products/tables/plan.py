@@ -24,11 +24,7 @@ _known: WeakKeyDictionary[Plan, dict[str, tuple[Table, dict[str, Any]]]] = WeakK
 
 
 def table_plan(plan: Plan, name: str) -> dict[str, Any]:
-    """Rows with what their cells read, columns, and the design of the tests.
-
-    Raises:
-        EncoreError: the table, a row, a lineage, a dataset, a split or a measure is unknown.
-    """
+    """Rows with what their cells read, columns, and the design of the tests."""
     table = _table(plan, name)
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:

@@ -25,11 +25,7 @@ class PlannedCell:
 
 
 def cells(plan: Plan, name: str, table: entries.Table, rows: list[entries.RowEntry]) -> list[PlannedCell]:
-    """Every cell of some rows, rows before columns.
-
-    Raises:
-        EncoreError: a lineage, a dataset, a split or a measure is unknown, or rows are compared on different queries.
-    """
+    """Every cell of some rows, rows before columns."""
     found = [
         PlannedCell(row, column, _request(plan, name, table, row, column)) for row in rows for column in table.columns
     ]

@@ -18,11 +18,7 @@ from encore.storage.files import remembered_contents
 
 
 def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict[str, Any]]:
-    """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over.
-
-    Raises:
-        EncoreError: it names no cell that is run here, or a row without its own run.
-    """
+    """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over."""
 
     def made_from(scores: Read, what: str) -> str:
         return plan.made[scores.folder].inputs[what].folder
@@ -53,22 +49,14 @@ def reference_folders(content: dict[str, Any]) -> list[str]:
 
 
 def reference_digests(content: dict[str, Any]) -> dict[str, Any]:
-    """The digests of released runs, so that another file makes the table again.
-
-    Raises:
-        EncoreError: one is missing.
-    """
+    """The digests of released runs, so that another file makes the table again."""
     files = {one["run"]: Path(one["run"]) for one in content.get("references", ())}
     with explained(f"references of {content['name']}"):
         return {"references_sha256": remembered_contents(files)} if files else {}
 
 
 def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
-    """Read the released runs of some tables as their job will, since a job that fails comes after all others.
-
-    Raises:
-        EncoreError: a file is not a run in TREC's form.
-    """
+    """Read the released runs of some tables as their job will, since a job that fails comes after all others."""
     from encore.data.trec_runs import read_trec
 
     for table in dict.fromkeys(tables):

@@ -28,11 +28,7 @@ class Printed:
 
 
 def read(path: Path | None) -> Reported:
-    """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file.
-
-    Raises:
-        EncoreError: the file is missing, or lacks one of ``COLUMNS``.
-    """
+    """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file."""
     if path is None:
         return []
     try:
@@ -48,11 +44,7 @@ def read(path: Path | None) -> Reported:
 
 
 def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None:
-    """What the paper prints at the place that ``wanted`` gives by column of the file; None where it prints nothing.
-
-    Raises:
-        EncoreError: two numbers fit, so that the row needs ``reported_setting``.
-    """
+    """What the paper prints at the place that ``wanted`` gives by column of the file; None where it prints nothing."""
     if not wanted:
         return None
     fitting = [each for each in rows if wanted.items() <= each.items()]
@@ -73,11 +65,7 @@ def _printed(text: str, markers: str) -> Printed:
 
 
 def reported_path(papers: Path, name: str, reported: str) -> Path:
-    """The file of printed numbers that a table names.
-
-    Raises:
-        EncoreError: it is missing.
-    """
+    """The file of printed numbers that a table names."""
     path = papers / paper_of(name) / reported
     if not path.is_file():
         raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
@@ -85,11 +73,7 @@ def reported_path(papers: Path, name: str, reported: str) -> Path:
 
 
 def reported_file(name: str, table: Table) -> dict[str, str]:
-    """The file and its digest, so that a corrected number makes the table again; nothing for a table without one.
-
-    Raises:
-        EncoreError: it is missing or damaged, or has no number for a row that is copied from it.
-    """
+    """The file and its digest, so that a corrected number makes the table again; nothing for a table without one."""
     if table.reported is None:
         return {}
     path = reported_path(PAPERS, name, table.reported)

@@ -70,11 +70,7 @@ class ReproductionSlice(Layout):
 
 
 def write_reproduction(folder: Path, layout: Layout, _: Path) -> str:
-    """Write a line for each released run, column that shares it and seed.
-
-    Raises:
-        EncoreError: a released run is damaged, or answers none of the queries.
-    """
+    """Write a line for each released run, column that shares it and seed."""
     path = folder / f"{layout.name}.{REPRODUCTION}"
     lines = [line for one in layout.references for line in _lines(layout, one)]
     write_rows(path, COLUMNS, lines)
@@ -82,11 +78,7 @@ def write_reproduction(folder: Path, layout: Layout, _: Path) -> str:
 
 
 def reproduction_notes(path: Path, layout: Layout) -> list[str]:
-    """A sentence below the table about each released run, means over seeds; none where it has none.
-
-    Raises:
-        EncoreError: the file is missing.
-    """
+    """A sentence below the table about each released run, means over seeds; none where it has none."""
     if not layout.references:
         return []
     try:

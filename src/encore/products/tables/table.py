@@ -193,11 +193,7 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def read_table(path: Path) -> Table:
-    """Read ``table.json``.
-
-    Raises:
-        EncoreError: it is missing, or not a table of this version.
-    """
+    """Read ``table.json``."""
     try:
         return Table.model_validate_json(path.read_bytes())
     except OSError as error:

@@ -31,11 +31,7 @@ def write_predicted_queries(folder: Path, predicted: Iterable[tuple[str, list[st
 
 
 def expanded(collection: Collection, folder: Path) -> Iterator[tuple[str, str]]:
-    """Each passage's id, and its text with its predicted queries behind it.
-
-    Raises:
-        EncoreError: the queries are another corpus'.
-    """
+    """Each passage's id, and its text with its predicted queries behind it."""
     for text, row in zip_longest(collection.texts(), read_jsonl(folder / NAME)):
         if text is None or row is None or text[0] != row["_id"]:
             raise EncoreError(f"{folder / NAME} has other passages than {collection.folder}; predict the queries again")

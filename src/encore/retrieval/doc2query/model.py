@@ -84,9 +84,6 @@ def create(
         expansion: fields of ``doc2query.T5``.
         tokenizer: folder of the WordPiece vocabulary of a model without a checkpoint.
         begun: folder of the checkpoint.
-
-    Raises:
-        EncoreError: both are missing, or the checkpoint is not a T5.
     """
     if begun is not None:
         return load_model(checkpoints.inside(begun))
@@ -112,11 +109,7 @@ def create(
 
 
 def load_model(folder: Path) -> tuple[Any, Doc2QueryTokenizer]:
-    """A T5 and its vocabulary from a folder.
-
-    Raises:
-        EncoreError: it holds no T5.
-    """
+    """A T5 and its vocabulary from a folder."""
     from transformers import AutoConfig, T5ForConditionalGeneration
     from transformers.utils import logging
 

@@ -28,9 +28,6 @@ def predicted(path: Path, names: Iterable[str], samples: int | None = None) -> I
         path: a file, or a folder of one that was fetched or of files of one sample each.
         names: the ids of the corpus, in its order.
         samples: of a folder of samples, how many are taken, the first; all without.
-
-    Raises:
-        EncoreError: a line is not of the file's form, is another passage's, is missing or is one too many; says which.
     """
     for number, (name, line) in enumerate(zip_longest(names, _lines(path, samples)), 1):
         if line is None:

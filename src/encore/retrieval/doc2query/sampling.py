@@ -34,9 +34,6 @@ def sample(spec: dict[str, Any], folder: Path, collection: Path, state: Path) ->
     Args:
         spec: ``per_passage``, ``top_k``, ``length``, ``query_length``, ``seed``, ``numerics``.
         state: the folder of finished blocks; left for the caller to remove once the result is safe.
-
-    Raises:
-        EncoreError: there are more processes than GPUs, or one passage alone is too large for memory.
     """
     passages = sum(1 for _ in Collection(collection).texts())
     paths = {first: state / f"block-{first:09d}.json" for first in range(0, passages, BLOCK)}

@@ -28,9 +28,6 @@ def training_pairs(collection: Collection, split: str, queries: int | None = Non
 
     Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
     and test queries ask for are made without them.
-
-    Raises:
-        EncoreError: nothing is judged relevant.
     """
     judged, texts = collection.qrels(split), collection.queries()
     chosen = topics(collection, split, queries, sample)
@@ -57,9 +54,6 @@ def train(
         spec: ``expansion`` (fields of ``doc2query.T5``), ``seed``, ``numerics``.
         state: the folder of checkpoints; one is written every ``seconds``.
         begun: the folder of a published T5 that training starts from; without it, a new one.
-
-    Raises:
-        EncoreError: nothing to learn from, or a loss that is not finite.
     """
     fields, seed = spec["expansion"], spec["seed"]
     device = machine.prepare(spec["numerics"])

@@ -76,11 +76,7 @@ class CellSource(ABC):
     amounts: ClassVar[str] = ""
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
-        """The request with what it reads; nothing for values that are computed from other cells.
-
-        Raises:
-            EncoreError: what is requested is unknown, or is not measured there.
-        """
+        """The request with what it reads; nothing for values that are computed from other cells."""
         return request
 
     def parts(self, row: Row, column: Column) -> dict[str, tuple[str, str]]:
@@ -89,11 +85,7 @@ class CellSource(ABC):
 
     @abstractmethod
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """A cell's values, from its folders or from other cells; None if it has none.
-
-        Raises:
-            EncoreError: what is read is missing or damaged, or lacks what is asked for.
-        """
+        """A cell's values, from its folders or from other cells; None if it has none."""
 
     def queries(self, request: CellRequest) -> CellScores | None:
         """Values of a cell's queries; None for one that is about no queries."""
@@ -142,11 +134,7 @@ class CountSource(CellSource):
     """One number of one folder, the same under every seed; nothing for a cell without a folder."""
 
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """The number, under no seed; None where there is nothing to count.
-
-        Raises:
-            EncoreError: what is counted lacks the number.
-        """
+        """The number, under no seed; None where there is nothing to count."""
         found = self.counted(Path(request.reads[0].folder), request.value) if request.reads else None
         return None if found is None else CellValues([None], [found])
 
@@ -204,11 +192,7 @@ def before_finetuning(plan: Plan, request: CellRequest) -> Lineage | None:
 
 
 def topics_of(plan: Plan, request: CellRequest) -> str:
-    """The split whose queries a run answers for the requested split.
-
-    Raises:
-        EncoreError: the dataset has no such split.
-    """
+    """The split whose queries a run answers for the requested split."""
     dataset = plan.resolve.dataset(request.dataset)
     splits: dict[str, Any] = dataset.fields.splits
     if request.split not in splits:

@@ -40,11 +40,7 @@ class Efficiency(CellSource):
         return request.reading([(seed, measured)] if measured else [], plan.collection(request.dataset))
 
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement.
-
-        Raises:
-            EncoreError: the record has no such stage.
-        """
+        """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement."""
         if not request.reads:
             return None
         folder = Path(request.reads[0].folder)

@@ -36,11 +36,7 @@ class HeldOutLoss(base.CellSource):
         return request.reading((seed, plan.model(last, seed)) for seed in plan.config.seeds) if last else request
 
     def values(self, request: CellRequest, parts: base.Parts) -> base.CellValues | None:
-        """The last recorded value of a loss term, for each seed's model.
-
-        Raises:
-            EncoreError: a record of losses is missing or damaged, or lacks the term.
-        """
+        """The last recorded value of a loss term, for each seed's model."""
         return base.by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
 
     def notes(self, own: list[Column], grid: Grid) -> list[str]:

@@ -27,11 +27,7 @@ class Measures(ShareSource):
     averaged = True
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
-        """The scores of the system's run over the queries of the split.
-
-        Raises:
-            EncoreError: the split is unknown, or has no such measure.
-        """
+        """The scores of the system's run over the queries of the split."""
         fields, topics = plan.resolve.dataset(request.dataset).fields, topics_of(plan, request)
         if request.value not in (measures := fields.splits[request.split].measures):
             near = nearest(request.value, measures)
@@ -73,11 +69,7 @@ class MeanSource(ShareSource):
         return {part: (row.id, part) for part in column.mean_of}
 
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """The mean of the columns under each seed; None where one of them has no value.
-
-        Raises:
-            EncoreError: the columns have values under different seeds.
-        """
+        """The mean of the columns under each seed; None where one of them has no value."""
         from encore.evaluation.scores import exact_mean
 
         found = [part for part in parts.values() if part is not None]

@@ -29,11 +29,7 @@ class Recorded(CellSource):
     )
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
-        """A file that the run's configuration names; nothing of this run makes it.
-
-        Raises:
-            EncoreError: the run names no such record, or the file is missing.
-        """
+        """A file that the run's configuration names; nothing of this run makes it."""
         name, records = request.value.split("/")[0], plan.config.records
         if name not in records:
             raise EncoreError(f"the run's `records` have no {name!r}{nearest(name, records)}")
@@ -42,11 +38,7 @@ class Recorded(CellSource):
         return request.model_copy(update={"record": records[name]})
 
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty.
-
-        Raises:
-            EncoreError: the file cannot be read, has no such key, or has no number there.
-        """
+        """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty."""
         if not request.record:
             return None
         path, found = Path(request.record), _read(program_files.found(request.record))

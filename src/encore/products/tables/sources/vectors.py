@@ -33,11 +33,7 @@ class Vectors(base.CellSource):
     form = "{:.2f}"
 
     def reads(self, plan: Plan, request: CellRequest) -> CellRequest:
-        """The vectors of the system's last pre-trained model, or of its start, of passages of the dataset.
-
-        Raises:
-            EncoreError: the model is a bag of words, which has no states.
-        """
+        """The vectors of the system's last pre-trained model, or of its start, of passages of the dataset."""
         last = base.before_finetuning(plan, request)
         if last is None:
             return request
