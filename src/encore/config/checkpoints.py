@@ -60,7 +60,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def chosen(names: Collection[str], where: str) -> list[str]:
-    """Which of a checkpoint's files are read: its configuration, its weights, what makes its vocabulary, and its use."""
+    """Which of a checkpoint's files are read: its configuration, weights, what makes its vocabulary, and its use."""
     weights = next((name for name in WEIGHTS if name in names), None)
     shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]
@@ -76,7 +76,7 @@ def chosen(names: Collection[str], where: str) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """The identity of a user's folder: the digests of what is read of it; one that is not there yet counts by its name."""
+    """The identity of a user's folder: the digests of what is read of it; of one that is not there yet, its name."""
     if not folder.is_dir():
         return {"absent": folder.name}
     return remembered_contents({name: folder / name for name in chosen(names_in(folder), str(folder))})

@@ -32,7 +32,7 @@ UNKNOWN_SHARE = "unknown_share_in_"  # and then `passages`: the share of [UNK] a
 
 
 def language_code(given: str) -> str:
-    """The code that Encore uses for a language, from any of its codes, with or without a region: ``pt`` for ``pt-BR``."""
+    """Encore's code for a language, from any of its codes, with or without a region: ``pt`` for ``pt-BR``."""
     code = re.split("[-_]", given.lower())[0]
     code = _CALLED.get(code, code)
     if code in ANALYSED or code in _OTHERS.split() or re.fullmatch("[a-z]{3}", code):

@@ -254,7 +254,7 @@ def _existing(path: Path) -> Path:
 
 
 def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
-    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, each of which is a text; empty fields left out."""
+    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, which are texts; empty fields left out."""
     texts = ("_id", "title", "text", *others)
     for number, read in numbered_objects(path):
         row = {key: value for key, value in read.items() if value is not None or key in ("_id", "text")}

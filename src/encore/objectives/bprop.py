@@ -75,7 +75,7 @@ class Attended:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
     def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """The attention of each text of a block to its words: that of the first piece or the sum over pieces, float64."""
+        """Each text's attention to its words: that of the first piece or the sum over pieces, float64."""
         ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place
         flat = self._attention.of(block.number).astype(np.float64)

@@ -113,7 +113,7 @@ def _curves(step: StepModels) -> LossCurves:
 
 
 def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
-    """The names of the columns and the rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out."""
+    """Names of the columns and rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")
     header, *lines = (line.split("\t") for line in path.read_text().splitlines() or [""])

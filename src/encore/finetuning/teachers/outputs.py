@@ -91,7 +91,7 @@ class TextVectors:
         self.longest = int(np.diff(self.offsets).max())
 
     def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors of the texts ``rows`` [*], padded to the longest text of all: [*, longest, D], and bool [*, longest]."""
+        """Vectors of the texts ``rows`` [*], padded to the longest text: [*, longest, D], and bool [*, longest]."""
         flat = rows.ravel()
         places = np.searchsorted(self.rows, flat).clip(max=len(self.rows) - 1)
         if (self.rows[places] != flat).any():

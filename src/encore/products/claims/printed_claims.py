@@ -94,7 +94,7 @@ def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, fr
 
 
 def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
-    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts."""
+    """Judge every claim by the printed numbers, write a line a claim and a page, and count the verdicts."""
     lines = judged_lines(papers, catalogue)
     write_rows(path, COLUMNS, lines)
     write_text(path.with_suffix(".md"), pages.of_printed(COLUMNS, lines))

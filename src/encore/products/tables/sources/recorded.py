@@ -38,7 +38,7 @@ class Recorded(CellSource):
         return request.model_copy(update={"record": records[name]})
 
     def values(self, request: CellRequest, parts: Parts) -> CellValues | None:
-        """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty."""
+        """The number in a file of the user's, at the keys that the cell names; None where the entry is empty."""
         if not request.record:
             return None
         path, found = Path(request.record), _read(program_files.found(request.record))
