@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results real-data bench docs spelling locks torch
+.PHONY: help env demo test lint test-slurm test-code test-all format picture results real-data bench docs spelling locks torch
 
 # The first of these that is here; 3.14 needs a compiler. For another one remove .venv and say `make PYTHON=...`.
 PYTHON ?= python3.13 python3.12 python3.11 python3.14 python3
@@ -56,9 +56,6 @@ format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .
 	ruff format .
 	snakefmt workflow
-
-digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
-	python workflow/scripts/record_digests.py
 
 real-data: $(READY) ## Fetch Wikispeedia, Cranfield, CACM and SQuAD, and bring them into forms that are read (docs/real-data.md)
 	@for source in wikispeedia cranfield cacm squad; do snakemake $$(encore targets source:$$source) --profile local || exit; done

@@ -9,7 +9,7 @@ from encore.commands.audit import audit
 from encore.plan.artifact import Artifact
 from encore.products.kinds import BY_RULE
 from encore.storage import manifest
-from encore.storage.code_digest import code_digest
+from encore.stages import code_digest
 from encore.storage.files import write_text
 
 A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from encore.storage.code_digest import HERE
 from encore.storage.files import sha256
 from tests.support import inside, served
 
@@ -184,7 +183,6 @@ class Done:
 def _compiled() -> list[Path]:
     """What Python has compiled of the library, and read of it for digests, so that not every clone does it again."""
     compileall.compile_dir(REPOSITORY / "src", quiet=1)
-    HERE.read_library()
     packages = [path.parent for path in (REPOSITORY / "src").rglob("__init__.py")]
     compiled = (path for package in packages for path in package.glob("__pycache__/*"))
     return [path for path in compiled if path.suffix in (".pyc", ".json")]

@@ -53,6 +53,7 @@ if not workflow.configfiles:
 # What rules call is stored next to them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
 PROGRAMS = program_folder("workflow", "scripts/make_product.py") / "scripts"
 PROGRAM = f"python {quote(str(PROGRAMS))}/"
+MAKE = f"{PROGRAM}make.py "  # and the name of a stage: src/encore/stages/
 refuse_braces(str(PROGRAMS.resolve()))
 # Memory in pages of 2 MB where Linux has them: a graph, whose vectors are read here and there, takes a quarter less time.
 LARGE_PAGES = 'GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}glibc.malloc.hugetlb=1" '
@@ -125,19 +126,6 @@ def _files_of(inputs, role, file):
     if role.endswith("*") or role == "shard":
         named = [each for each in inputs if each.startswith(role.rstrip("*"))]
     return [f"{inputs[each].folder}/{file}" for each in named]
-
-
-def source_of(folder):
-    """The user's folder or file that an artifact is read from, quoted; nothing for one that is made of others.
-
-    It is a resource because Snakemake compares inputs and params, and data may be moved.
-    """
-
-    def path(wildcards):
-        source = artifact_in(folder, wildcards).source
-        return quote(source) if source else ""
-
-    return path
 
 
 def spec_of(folder):

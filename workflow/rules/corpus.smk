@@ -14,19 +14,12 @@ rule collection:
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
         **at_least("collections/{collection}", mem_mb=800, runtime=30),
-        source=source_of("collections/{collection}"),
     params:
         spec=spec_of("collections/{collection}"),
     shell:
-        f"{PROGRAM}collection.py"
-        " --spec {params.spec:q}"
-        " --source {resources.source}"
-        " --collection {input.collection:q}"
-        " --fetched {input.fetched:q}"
-        " --sources {input.sources:q}"
-        " --parts {input.parts:q}"
-        ' --data-root "$ENCORE_DATA_ROOT"'
-        " --processes {threads}"
+        f"{MAKE}collection"
+        " --planned {params.spec:q}"
+        " --threads {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -44,15 +37,11 @@ rule tokenizer:
     threads: 1
     resources:
         **at_least("tokenizers/{tokenizer}", mem_mb=4_000, runtime=30),
-        source=source_of("tokenizers/{tokenizer}"),
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:
-        f"{PROGRAM}tokenizer.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --checkpoint {input.checkpoint:q}"
-        " --source {resources.source}"
+        f"{MAKE}tokenizer"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -73,12 +62,8 @@ rule tokens:
     params:
         spec=spec_of("tokens/{tokens}"),
     shell:
-        f"{PROGRAM}tokens.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --parts {input.parts:q}"
-        " --part-tokens {input.part_tokens:q}"
-        " --tokenizer {input.tokenizer:q}"
-        " --processes {threads}"
+        f"{MAKE}tokens"
+        " --planned {params.spec:q}"
+        " --threads {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

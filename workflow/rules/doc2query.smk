@@ -15,18 +15,11 @@ rule train_doc2query:
     threads: threads_of("train_doc2query")
     resources:
         **by_attempt(mem_mb=8_000, runtime=8 * 60),
-        source=source_of("doc2query_models/{doc2query_model}"),
     params:
         spec=spec_of("doc2query_models/{doc2query_model}"),
     shell:
-        f"{PROGRAM}train_doc2query.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --tokenizer {input.tokenizer:q}"
-        " --checkpoint {input.checkpoint:q}"
-        " --source {resources.source}"
-        " --state results/state/{wildcards.doc2query_model:q}"
-        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
+        f"{MAKE}train_doc2query"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -46,17 +39,11 @@ rule predict_queries:
     resources:
         **at_least_where_it_resumes("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
         processes=EXECUTION.processes,
-        source=source_of("predicted_queries/{predicted_queries}"),
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
-        f"{PROGRAM}predict_queries.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --doc2query-model {input.doc2query_model:q}"
-        " --source {resources.source}"
-        " --fetched {input.fetched:q}"
-        " --state results/state/{wildcards.predicted_queries:q}"
+        f"{MAKE}predict_queries"
+        " --planned {params.spec:q}"
         " --processes {resources.processes}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

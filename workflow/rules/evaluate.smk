@@ -20,9 +20,7 @@ rule evaluate:
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:
-        f"{PROGRAM}evaluate.py"
-        " --spec {params.spec:q}"
-        " --run {input.run:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}evaluate"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

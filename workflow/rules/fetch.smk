@@ -17,10 +17,8 @@ rule fetch_source:
     params:
         spec=spec_of("sources/{source}"),
     shell:
-        f"{PROGRAM}fetch_source.py"
-        " --spec {params.spec:q}"
-        ' --config "$ENCORE_RUN"'
-        ' --data-root "$ENCORE_DATA_ROOT"'
+        f"{MAKE}fetch_source"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
@@ -39,10 +37,8 @@ rule fetch_ir_datasets:
     params:
         spec=spec_of("ir_datasets/{downloaded}"),
     shell:
-        f"{PROGRAM}fetch_ir_datasets.py"
-        " --spec {params.spec:q}"
-        ' --config "$ENCORE_RUN"'
-        ' --data-root "$ENCORE_DATA_ROOT"'
+        f"{MAKE}fetch_ir_datasets"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
@@ -61,9 +57,8 @@ rule fetch_checkpoint:
     params:
         spec=spec_of("checkpoints/{checkpoint}"),
     shell:
-        f"{PROGRAM}fetch_checkpoint.py"
-        " --spec {params.spec:q}"
-        ' --data-root "$ENCORE_DATA_ROOT"'
+        f"{MAKE}fetch_checkpoint"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 

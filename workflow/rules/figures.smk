@@ -19,12 +19,7 @@ rule inspect_model:
     params:
         spec=spec_of("inspections/{model}/{inspection}"),
     shell:
-        f"{PROGRAM}inspect_model.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --head {input.head:q}"
-        " --run {input.run:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}inspect_model"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -18,10 +18,8 @@ rule negatives:
     params:
         spec=spec_of("negatives/{system}/{topics}"),
     shell:
-        f"{PROGRAM}negatives.py"
-        " --spec {params.spec:q}"
-        " --run {input.run:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}negatives"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -39,15 +37,11 @@ rule negatives_from_file:
     threads: 1
     resources:
         **at_least("negatives/{listed}/{topics}", mem_mb=8_000, runtime=4 * 60),
-        source=source_of("negatives/{listed}/{topics}"),
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
-        f"{PROGRAM}negatives_from_file.py"
-        " --spec {params.spec:q}"
-        " --source {resources.source}"
-        " --fetched {input.fetched:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}negatives_from_file"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -68,9 +62,8 @@ rule negatives_from_dataset:
     params:
         spec=spec_of("negatives/{published}/{topics}"),
     shell:
-        f"{PROGRAM}negatives_from_dataset.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}negatives_from_dataset"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -92,10 +85,8 @@ rule merged_negatives:
     params:
         spec=spec_of("negatives/{merged}/{topics}"),
     shell:
-        f"{PROGRAM}merged_negatives.py"
-        " --spec {params.spec:q}"
-        " --bm25 {input.bm25:q}"
-        " --mined {input.mined:q}"
+        f"{MAKE}merged_negatives"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -114,20 +105,11 @@ rule teacher_scores:
     threads: threads_of("teacher_scores")
     resources:
         **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
-        source=source_of("teachers/{teacher}/{topics}"),
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
-        f"{PROGRAM}teacher_scores.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --run {input.run:q}"
-        " --tokens {input.tokens:q}"
-        " --collection {input.collection:q}"
-        " --negatives {input.negatives:q}"
-        " --source {resources.source}"
-        " --fetched {input.fetched:q}"
-        " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
+        f"{MAKE}teacher_scores"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -154,18 +136,8 @@ rule finetune:
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
-        f"{PROGRAM}finetune.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
-        " --collection {input.collection:q}"
-        " --weights {input.weights:q}"
-        " --negatives {input.negatives:q}"
-        " --teachers {input.teachers:q}"
-        " --indexes {input.shards:q}"
-        " --clusterer {input.clusterer:q}"
-        " --state results/state/{wildcards.finetuned:q}"
+        f"{MAKE}finetune"
+        " --planned {params.spec:q}"
         " --processes {resources.processes}"
-        ' --workers "$ENCORE_WORKERS"'
-        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

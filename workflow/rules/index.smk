@@ -17,11 +17,8 @@ rule lucene_index:
     params:
         spec=spec_of("indexes/lucene/{index}"),
     shell:
-        f"{PROGRAM}lucene_index.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --predicted-queries {input.predicted_queries:q}"
-        ' --memory-mb "$ENCORE_JAVA_MB"'
+        f"{MAKE}lucene_index"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -44,11 +41,7 @@ rule encode:
     params:
         spec=spec_of("indexes/{model}/{index}/{shard}"),
     shell:
-        f"{PROGRAM}encode.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --shard {wildcards.shard:q}"
-        " --state results/state/indexes.{wildcards.model:q}.{wildcards.index:q}.{wildcards.shard:q}"
+        f"{MAKE}encode"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -20,10 +20,8 @@ rule build_index:
     params:
         spec=spec_of("indexes/{indexed}/{index}"),
     shell:
-        f"{LARGE_PAGES}{PROGRAM}build_index.py"
-        " --spec {params.spec:q}"
-        " --shards {input.shards:q}"
-        " --state results/state/indexes.{wildcards.indexed:q}.{wildcards.index:q}"
+        f"{LARGE_PAGES}{MAKE}build_index"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -46,12 +44,7 @@ rule search_index:
     params:
         spec=spec_of("runs/{indexed}/{topics}"),
     shell:
-        f"{PROGRAM}search_index.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --collection {input.collection:q}"
-        " --index {input.index:q}"
-        " --exact {input.exact:q}"
+        f"{MAKE}search_index"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -30,17 +30,7 @@ rule measure_latency:
     params:
         spec=spec_of("latency/{system}/{measured}"),
     shell:
-        f"{PROGRAM}measure_latency.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --index {input.index:q}"
-        " --sparse {input.sparse:q}"
-        " --dense {input.dense:q}"
-        " --first {input.first:q}"
-        " --indexes {input.shards:q}"
-        " --parts {input.parts:q}"
-        ' --memory-mb "$ENCORE_JAVA_MB"'
+        f"{MAKE}measure_latency"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

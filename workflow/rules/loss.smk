@@ -19,9 +19,7 @@ rule masked_loss:
     params:
         spec=spec_of("losses/{model}/{loss}"),
     shell:
-        f"{PROGRAM}masked_loss.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
-        " --model {input.model:q}"
+        f"{MAKE}masked_loss"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

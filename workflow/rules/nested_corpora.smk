@@ -17,9 +17,7 @@ rule nested_corpora:
     params:
         spec=spec_of("subsets/{subset}"),
     shell:
-        f"{PROGRAM}nested_corpora.py"
-        " --spec {params.spec:q}"
-        " --run {input.run:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}nested_corpora"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

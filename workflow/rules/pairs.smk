@@ -18,8 +18,7 @@ rule count_pairs:
     params:
         spec=spec_of("pairs/{paired}"),
     shell:
-        f"{PROGRAM}count_pairs.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
+        f"{MAKE}count_pairs"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

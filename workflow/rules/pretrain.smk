@@ -15,17 +15,11 @@ rule start:
     threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=30),
-        source=source_of("models/{start}"),
     params:
         spec=spec_of("models/{start}"),
     shell:
-        f"{PROGRAM}start.py"
-        " --spec {params.spec:q}"
-        " --tokenizer {input.tokenizer:q}"
-        " --tokens {input.tokens:q}"
-        " --checkpoint {input.checkpoint:q}"
-        " --source {resources.source}"
-        " --pretrained {input.pretrained:q}"
+        f"{MAKE}start"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -47,11 +41,8 @@ rule attend:
     params:
         spec=spec_of("attention/{attention}"),
     shell:
-        f"{PROGRAM}attend.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
-        " --weights {input.weights:q}"
-        " --state results/state/{wildcards.attention:q}"
+        f"{MAKE}attend"
+        " --planned {params.spec:q}"
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
@@ -73,11 +64,9 @@ rule prepare:
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:
-        f"{PROGRAM}prepare.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
-        " --attention {input.attention:q}"
-        " --processes {threads}"
+        f"{MAKE}prepare"
+        " --planned {params.spec:q}"
+        " --threads {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -102,14 +91,8 @@ rule pretrain:
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
-        f"{PROGRAM}pretrain.py"
-        " --spec {params.spec:q}"
-        " --tokens {input.tokens:q}"
-        " --weights {input.weights:q}"
-        " --prepared {input.prepared:q}"
-        " --state results/state/{wildcards.pretrained:q}"
+        f"{MAKE}pretrain"
+        " --planned {params.spec:q}"
         " --processes {resources.processes}"
-        ' --workers "$ENCORE_WORKERS"'
-        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -18,12 +18,9 @@ rule lucene_search:
     params:
         spec=spec_of("runs/{bm25}/{topics}"),
     shell:
-        f"{PROGRAM}lucene_search.py"
-        " --spec {params.spec:q}"
-        " --index {input.index:q}"
-        " --collection {input.collection:q}"
+        f"{MAKE}lucene_search"
+        " --planned {params.spec:q}"
         " --threads {threads}"
-        ' --memory-mb "$ENCORE_JAVA_MB"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -47,13 +44,8 @@ rule search:
     params:
         spec=spec_of("runs/{model}/{topics}"),
     shell:
-        f"{PROGRAM}search.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --collection {input.collection:q}"
-        " --indexes {input.shards:q}"
-        " --subset {input.subset:q}"
+        f"{MAKE}search"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -81,11 +73,8 @@ rule tune_fusion:
     params:
         spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
-        f"{PROGRAM}tune_fusion.py"
-        " --spec {params.spec:q}"
-        " --collection {input.collection:q}"
-        " --train {input.sparse_train:q} {input.dense_train:q}"
-        " --held-out {input.sparse_held_out:q} {input.dense_held_out:q}"
+        f"{MAKE}tune_fusion"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -107,11 +96,8 @@ rule fuse:
     params:
         spec=spec_of("runs/{fusion}/{topics}"),
     shell:
-        f"{PROGRAM}fuse.py"
-        " --spec {params.spec:q}"
-        " --sparse {input.sparse:q}"
-        " --dense {input.dense:q}"
-        " --weight {input.weight:q}"
+        f"{MAKE}fuse"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -134,12 +120,7 @@ rule rerank:
     params:
         spec=spec_of("runs/{rerank}/{topics}"),
     shell:
-        f"{PROGRAM}rerank.py"
-        " --spec {params.spec:q}"
-        " --model {input.model:q}"
-        " --tokens {input.tokens:q}"
-        " --first {input.first:q}"
-        " --collection {input.collection:q}"
-        " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
+        f"{MAKE}rerank"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

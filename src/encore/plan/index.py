@@ -1,7 +1,7 @@
 """The plan on disk: which folder is made from which spec and which other folders, for jobs and for people.
 
 The process that plans writes it when a run starts: ``results/plan/index.json`` has every folder with its stage, spec,
-inputs and the targets that need it, and each spec is a file in ``results/plan/specs/`` for the program that makes
+inputs and the targets that need it; the same of each is a file in ``results/plan/specs/`` for the program that makes
 the folder. A job of a cluster looks its folder up there and plans nothing.
 """
 
@@ -43,7 +43,9 @@ class Index:
         if folder not in self._found:
             entry = self.entries[folder]
             inputs = {role: self.find(other) for role, other in entry["inputs"].items()}
-            self._found[folder] = Artifact(entry["stage"], folder, entry["spec"], inputs, entry.get("source"))
+            self._found[folder] = Artifact(
+                entry["stage"], folder, entry["spec"], inputs, entry.get("source"), entry.get("about", {})
+            )
         return self._found[folder]
 
     def find(self, folder: str) -> Artifact:
@@ -138,6 +140,7 @@ def write(
             "inputs": {role: parent.folder for role, parent in artifact.inputs.items()},
             "targets": sorted(needed_by.get(folder, [])),
             **({"source": artifact.source} if artifact.source else {}),
+            **({"about": dict(artifact.about)} if artifact.about else {}),
         }
         for folder, artifact in needed.items()
     }
@@ -150,7 +153,8 @@ def write(
         artifacts = _kept(earlier.entries, awaited) | now
         write_json(INDEX, {"run": run, "patterns": by_run, "products": made, "artifacts": artifacts})
     for folder, entry in now.items():
-        write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
+        job = {name: value for name, value in entry.items() if name != "targets"}
+        write_changed(spec_file(folder), json.dumps(job, sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 
 
 def add_products(run: str, products: Iterable[str]) -> None:

@@ -1,45 +1,20 @@
 """Planning: artifacts are named by the digest of their spec, remembered, and may plan each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from encore import objectives
+from encore import stages
 from encore.config.lineage import Lineage
-from encore.datasets import kinds
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import PairFields
-from encore.plan.artifact import Artifact, Spec, Topics
+from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.resolver import Resolver
-from encore.storage import code_digest
 from encore.storage.files import digest
 
 LONGEST_NAME = 120  # of a folder with its digest; `@` and an index may follow, and a path takes 255
 
 PlanModel = Callable[["Planner", Lineage, int], Artifact]
 PlanRun = Callable[["Planner", str, int | None, str, Topics], Artifact]
-
-
-def impl(stage: str) -> int:
-    """The declared version of a stage; an objective and a kind of collection have their own."""
-    match stage.partition("."):
-        case "pretrain", _, objective if objective:
-            return objectives.load(objective).impl
-        case "collection", _, kind if kind:
-            return kinds.load_kind(kind).impl
-    return code_digest.HERE.impl(stage)
-
-
-def all_stages() -> list[str]:
-    """Every stage of this version, including one for each objective and each kind of collection."""
-    declared = code_digest.HERE.stages
-    found = [stage for stage in declared if stage.partition(".")[0] not in code_digest.VARIANTS]
-    found += [f"collection.{kind}" for kind in kinds.names()]
-    for name in objectives.names():
-        objective = objectives.load(name)
-        found += [f"pretrain.{name}"]
-        found += [f"prepare.{name}"] if objective.Prepares else []
-        found += [f"count_pairs.{name}"] if issubclass(objective.Fields, PairFields) else []
-    return sorted(found)
 
 
 class Planner:
@@ -64,8 +39,6 @@ class Planner:
         self._runs: dict[tuple[str, int | None, str, Topics], Artifact] = {}
         self._begun: set[tuple[str, int]] = set()
 
-    impl = staticmethod(impl)  # the declared version of a stage
-
     def model(self, lineage: Lineage, seed: int) -> Artifact:
         """The model that a lineage ends with, under one seed."""
         key = (str(lineage), seed)
@@ -87,10 +60,23 @@ class Planner:
         return self._runs[key]
 
     def make(
-        self, stage: str, stem: str, spec: Spec, inputs: dict[str, Artifact], source: str | None = None
+        self,
+        stage: str,
+        stem: str,
+        fields: Mapping[str, Any],
+        inputs: dict[str, Artifact],
+        source: str | None = None,
+        about: Mapping[str, Any] = MappingProxyType({}),
     ) -> Artifact:
-        """The artifact of a spec, in a folder named by a stem and the spec's digest."""
-        return self.keep(Artifact(stage, f"results/{stem}-{digest(spec)}", spec, inputs, source))
+        """The artifact that a stage makes, in a folder named by a stem and the digest of all that decides it.
+
+        Args:
+            fields: of the stage's ``Spec``.
+            source: the user's file or folder that is read.
+            about: what else the job is told, which decides nothing.
+        """
+        name, spec = stages.load(stage).planned(fields, names(inputs))
+        return self.keep(Artifact(name, f"results/{stem}-{digest(spec)}", spec, inputs, source, about))
 
     def keep(self, artifact: Artifact) -> Artifact:
         """Remember an artifact; of equal ones the first."""

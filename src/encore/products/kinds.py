@@ -3,7 +3,7 @@
 A product has neither a separate folder nor a digest in its name. Its slice of the plan, ``results/plan/<name>.json``,
 contains everything that decides it, and is written again when that changes. From an entry follow the rule that builds
 the product, what it reads, what the commands say of it and what an audit compares. The module that builds the files is
-named by the stage of the same name in ``stages.yaml``, so that planning does not import it.
+named in ``record.py``, so that planning does not import it.
 """
 
 import re

@@ -20,7 +20,6 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.storage import machine
-from encore.storage.code_digest import HERE, code_digest
 from encore.storage.files import readable_object, sha256, write_json
 from encore.storage.lock import LOCK, locked
 from encore.storage.typed import encore
@@ -30,7 +29,7 @@ NAME = re.compile(r"(\d{3,})-of-(\d{3,})")  # of a shard's folder
 VECTORS = "index"  # of a shard: the one file that may be emptied, see encore.retrieval.kept_vectors
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
-OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
+OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str}
 OPTIONAL |= {"forked": bool, "processes": int, "threads": int, "search": dict, "build": dict}
 OPTIONAL |= {"own_cpu_seconds": float}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
@@ -218,12 +217,10 @@ def look_up_for_forks() -> None:
     """Look up, in a process whose forks are jobs, what is the same for all of them: commit, packages, library."""
     _commit(Path.cwd())
     _versions()
-    HERE.read_library()
 
 
 def _surroundings(stage: str) -> dict[str, Any]:
     return {
-        "code": code_digest(stage),
         "commit": _commit(Path.cwd()),
         "command": sys.argv,
         "forked": sys.argv[0] not in sys.orig_argv,  # from a process that was started for another program

@@ -126,17 +126,6 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def spec_file(text: str) -> dict[str, Any]:
-    """The type of ``--spec`` where it is a file: the spec of what is made, as the plan wrote it."""
-    try:
-        written = Path(text).read_text(encoding="utf-8")
-    except OSError as error:
-        raise EncoreError(
-            f"--spec {text}: {error.strerror}; run snakemake without --no-hooks, which writes it when a run begins"
-        ) from error
-    return json_object(written)
-
-
 def positive(text: str) -> int:
     """The type of flags that are a count."""
     try:

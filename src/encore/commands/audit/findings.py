@@ -9,8 +9,8 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.products.kinds import BY_RULE, ProductKind
+from encore.stages import code_digest
 from encore.storage import manifest
-from encore.storage.code_digest import code_digest
 
 REPORT = Path(BY_RULE["report"].record)
 

@@ -10,9 +10,10 @@ from encore.commands.audit.findings import AuditReport, Finding, MadeProduct, as
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import kind_of_record, kinds_of
+from encore.products.record import BUILDERS
 from encore.storage import manifest
-from encore.storage.code_digest import code_digest
 from encore.storage.files import readable_object
+from encore.storage.source_text import source_digest
 
 
 def check_product(content: dict[str, Any] | None, place: Path, report: AuditReport) -> None:
@@ -75,7 +76,7 @@ def is_of_this_code(place: Path) -> bool:
     """True if a product was made by the code of this version; False if it does not say which code made it."""
     record = readable_object(place)
     try:
-        return bool(record["code"] == code_digest(record["stage"]))
+        return bool(record["code"] == source_digest(BUILDERS[record["stage"]]))
     except Exception:  # a stage that this version has not
         return False
 

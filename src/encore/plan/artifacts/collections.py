@@ -12,7 +12,7 @@ from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Spec, names, required
+from encore.plan.artifact import Artifact, Spec, required
 from encore.plan.planner import Planner
 
 FETCHED = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch_checkpoint": "checkpoints"}
@@ -23,14 +23,17 @@ def fetched_source(plan: Planner, name: str) -> Artifact:
     known = plan.catalogue.sources
     if name not in known:
         raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
-    spec = {"impl": plan.impl("fetch_source"), "files": known[name].identity()}
-    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {})
+    spec = {"files": known[name].identity()}
+    about = known[name].model_dump(mode="json", exclude_unset=True)
+    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {}, about=about)
 
 
 def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
     """What ir_datasets downloads of a dataset itself: the record that it is in ``data_root``, with counts."""
-    spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": plan.resolve.own(dataset).fields.made_from.ids}
-    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {})
+    fields = plan.resolve.own(dataset).fields
+    about = {"licence": fields.licence, "terms": fields.terms}
+    spec = {"ids": fields.made_from.ids}
+    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {}, about=about)
 
 
 class Given(NamedTuple):
@@ -45,7 +48,7 @@ def given(plan: Planner, place: str, content: Callable[[str], Any]) -> Given:
     """Files that a field names: an entry of ``sources.yaml``, or the user's own, whose ``content`` identifies them."""
     if place in plan.catalogue.sources:
         inputs = {"fetched": fetched_source(plan, place)}
-        return Given(names(inputs), inputs)
+        return Given({}, inputs)
     return Given({"content": content(place)}, {}, place)
 
 
@@ -64,10 +67,10 @@ def checkpoint_files(
             checkpoints.refuse_changed(Path(name), pinned)
         return Given({"content": checkpoints.content(Path(name))}, {}, str(Path(name)))  # as Snakemake wants paths
     else:
-        spec = {"impl": plan.impl("fetch_checkpoint"), "id": name, "revision": revision}
+        spec = {"id": name, "revision": revision}
         folder = f"{FETCHED['fetch_checkpoint']}/{checkpoints.called(name).lower()}"
         inputs = {"checkpoint": plan.make("fetch_checkpoint", folder, spec, {})}
-    return Given(names(inputs) | ({"sha256": dict(pinned)} if pinned else {}), inputs)
+    return Given({"sha256": dict(pinned)} if pinned else {}, inputs)
 
 
 def backbone_files(plan: Planner, backbone: Backbone) -> Given:
@@ -101,9 +104,7 @@ def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> A
         inputs[f"part.{number}"] = named_collection(plan, part, (*above, name))
     inputs |= {"fetched": fetched_ir_datasets(plan, name)} if origin.ids else {}
     inputs |= {f"source.{each}": fetched_source(plan, each) for each in origin.sources}
-    stage = f"collection.{fields.kind}"
-    spec = {"impl": plan.impl(stage), **dataset.content, **names(inputs)}
-    plan.collections[name] = plan.make(stage, f"collections/{name}", spec, inputs, origin.path)
+    plan.collections[name] = plan.make("collection", f"collections/{name}", dataset.content, inputs, origin.path)
     return plan.collections[name]
 
 
@@ -122,15 +123,12 @@ def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
     """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
     if backbone.lineage:
         return tokenizer(plan, plan.resolve.backbone(plan.resolve.lineage(backbone.lineage)))
-    impl = plan.impl("tokenizer")
     if backbone.start == "checkpoint":
         given = backbone_files(plan, backbone)
-        spec = {"impl": impl, **given.spec}
-        return plan.make("tokenizer", "tokenizers/checkpoint", spec, given.inputs, given.folder)
+        return plan.make("tokenizer", "tokenizers/checkpoint", given.spec, given.inputs, given.folder)
     texts = collection(plan, required(backbone.collection, "collection", "a backbone without a checkpoint"))
     size = required(backbone.vocabulary, "vocabulary", "a backbone without a checkpoint")
-    spec = {"impl": impl, "vocabulary": size, "collection": texts.name}
-    return plan.make("tokenizer", f"tokenizers/wordpiece-{size}", spec, {"collection": texts})
+    return plan.make("tokenizer", f"tokenizers/wordpiece-{size}", {"vocabulary": size}, {"collection": texts})
 
 
 def tokens(plan: Planner, dataset: str, backbone: Backbone) -> Artifact:
@@ -142,7 +140,7 @@ def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
     """Of a dataset by its own name; those of a joined one are joined from those of its parts, to the same bytes."""
     texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
     inputs = {"collection": texts, "tokenizer": vocabulary}
-    spec = {"impl": plan.impl("tokens"), **names(inputs)}
+    spec: Spec = {"collection": texts.name}
     prompts = {"queries": backbone.query_marker, "passages": backbone.passage_marker}
     if backbone.architecture == "transformers" and any(prompts.values()):  # whose tokens may reach over their ends
         spec["prompts"] = prompts

@@ -1,5 +1,6 @@
 """The plan of doc2query: the model that writes queries, if one is trained, and the queries of a collection."""
 
+from encore import stages
 from encore.config.datasets import role_of
 from encore.config.doc2query import SAMPLING, T5, Published
 from encore.errors import EncoreError
@@ -13,11 +14,12 @@ def identity(plan: Planner, name: str) -> str:
     """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
     fields = plan.resolve.doc2query(name)
     if isinstance(fields, Published):
-        content = _predictions(plan, fields).spec
-        return digest([plan.impl("predict_queries.published"), content.get("content", content)])
+        files = _predictions(plan, fields)
+        content = {**names(files.inputs), **files.spec}
+        return digest([stages.load("predict_queries").impl, content.get("content", content)])
     assert isinstance(fields, T5)
     model, sampling = doc2query_model(plan, name, fields).name, [getattr(fields, field) for field in SAMPLING]
-    return digest([plan.impl("predict_queries.t5"), model, sampling])
+    return digest([stages.load("predict_queries").impl, model, sampling])
 
 
 def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
@@ -26,13 +28,12 @@ def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
     folder = f"predicted_queries/{plan.resolve.doc2query_name(name)}.{plan.resolve.dataset(dataset).name}"
     if isinstance(fields, Published):
         files = _predictions(plan, fields)
-        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **files.spec, **names(inputs)}
-        return plan.make("predict_queries.published", folder, spec, inputs | files.inputs, files.folder)
+        spec = {"kind": fields.kind, **files.spec}
+        return plan.make("predict_queries", folder, spec, inputs | files.inputs, files.folder)
     assert isinstance(fields, T5)
     inputs["doc2query_model"] = doc2query_model(plan, name, fields)
     sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
-    spec = {"impl": plan.impl("predict_queries.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
-    return plan.make("predict_queries.t5", folder, {**spec, **names(inputs)}, inputs)
+    return plan.make("predict_queries", folder, {"kind": fields.kind, **sampling, **plan.chance(fields.seed)}, inputs)
 
 
 def _predictions(plan: Planner, fields: Published) -> Given:
@@ -56,7 +57,7 @@ def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     if fields.backbone is not None:
         inputs["tokenizer"] = tokenizer(plan, plan.resolve.named_backbone(plan.resolve.backbone_name(fields.backbone)))
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "revision", "seed", *SAMPLING})
-    spec = {"impl": plan.impl("train_doc2query"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
+    spec = {"expansion": learning, **plan.chance(fields.seed)}
     folder = f"doc2query_models/{plan.resolve.doc2query_name(name)}"
     if fields.checkpoint is None:
         return plan.make("train_doc2query", folder, spec, inputs)

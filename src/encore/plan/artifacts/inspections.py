@@ -7,7 +7,7 @@ from encore.config.entries import PretrainStep
 from encore.config.lineage import Lineage, StepName
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields
-from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifact import Artifact, Topics
 from encore.plan.artifacts.collections import tokens
 from encore.plan.planner import Planner
 
@@ -69,11 +69,9 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
     fixed = {"kind": "pretrain", "collection": plan.resolve.dataset(dataset).name, "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
-        "impl": plan.impl("masked_loss"),
         "step": fixed | {"learning_rate": 1.0} | how.model_dump(mode="json", include=MASKS),
         "texts": MASKED,
         "numerics": plan.numerics(),
-        **names(inputs),
     }
     return plan.make("masked_loss", f"losses/{inputs['model'].name}/{plan.resolve.dataset(dataset).name}", spec, inputs)
 
@@ -86,15 +84,10 @@ def pairs(plan: Planner, lineage: Lineage) -> Artifact:
     collection = plan.resolve.dataset(step.collection).name
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 2, "learning_rate": 1.0}
-    spec = {
-        "impl": [plan.impl("count_pairs"), plan.impl(f"pretrain.{step.objective}")],
-        "step": fixed | step.model_dump(mode="json", include=DECISIVE),
-        **names(inputs),
-    }
-    return plan.make(f"count_pairs.{step.objective}", f"pairs/{collection}.{step.objective}", spec, inputs)
+    spec = {"step": fixed | step.model_dump(mode="json", include=DECISIVE)}
+    return plan.make("count_pairs", f"pairs/{collection}.{step.objective}", spec, inputs)
 
 
 def _inspection(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
-    spec = {"impl": plan.impl("inspect_model"), **what, "numerics": plan.numerics(), **names(inputs)}
     stem = f"inspections/{inputs['model'].name}/{plan.resolve.dataset(dataset).name}.{what['kind']}"
-    return plan.make("inspect_model", stem, spec, inputs)
+    return plan.make("inspect_model", stem, {**what, "numerics": plan.numerics()}, inputs)

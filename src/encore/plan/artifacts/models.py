@@ -1,7 +1,6 @@
 """Models: each step of a lineage trains the model of the step before."""
 
 from pathlib import Path
-from typing import Any
 
 from encore import objectives
 from encore.config.checkpoints import TOKENIZER
@@ -14,7 +13,7 @@ from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.models.config import read_shape
 from encore.objectives.parts.attention import AttendedTexts
-from encore.plan.artifact import Artifact, names, required
+from encore.plan.artifact import Artifact, required
 from encore.plan.artifacts import negatives, teachers
 from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
 from encore.plan.artifacts.systems import shards
@@ -51,7 +50,7 @@ def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     if backbone.start == "lsa":
         inputs["tokens"] = tokens(plan, required(backbone.collection, "collection", "an LSA start"), backbone)
     fields = backbone.model_dump(mode="json", exclude=NAMED_BY_INPUTS)
-    spec = {"impl": plan.impl("start"), "backbone": fields, **plan.chance(seed), **names(inputs)}
+    spec = {"backbone": fields, **plan.chance(seed)}
     if backbone.start != "checkpoint":
         return plan.make("start", f"models/{lineage}-s{seed}", spec, inputs)
     given = backbone_files(plan, backbone)
@@ -68,11 +67,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         "weights": plan.model(_weights(plan, lineage, step), seed),
     }
     _check_texts(plan, lineage, step)
-    stage = "finetune"
-    impl: Any = plan.impl(stage)
     if isinstance(step, PretrainStep):
-        stage = f"pretrain.{step.objective}"
-        impl = [plan.impl("pretrain"), plan.impl(stage)]
         inputs |= _prepared(plan, step, inputs)
     if isinstance(step, FinetuneStep):
         _check_splits(plan, lineage, step)
@@ -86,11 +81,12 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     standing = {name for name in ADDED & known.keys() if getattr(step, name) == known[name].get_default()}
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
-    spec = {"impl": impl, "step": fields, **own, **plan.chance(seed), **names(inputs)}
+    spec = {"step": fields, **own, **plan.chance(seed)}
     if isinstance(step, FinetuneStep) and step.negatives == "index":
         vectors = shards(plan, lineage.parent, seed, step.collection)
         inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
         spec["index"] = vectors[0].owner
+    stage = "pretrain" if isinstance(step, PretrainStep) else "finetune"
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
 
 
@@ -181,13 +177,11 @@ def _prepared(plan: Planner, step: PretrainStep, inputs: dict[str, Artifact]) ->
     if preparation.reads_attention:  # what the model that the step starts from attends to in the texts
         read = {role: inputs[role] for role in ("tokens", "weights")}
         texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
-        spec = {"impl": plan.impl("attend"), "texts": texts.model_dump(mode="json"), **names(read)}
+        spec = {"texts": texts.model_dump(mode="json")}
         used["attention"] = plan.make("attend", f"attention/{step.collection}", spec, read)
-    impl = [plan.impl("prepare"), plan.impl(f"pretrain.{step.objective}")]
     fields = {"objective": step.objective, "preparation": preparation.model_dump(mode="json")}
-    spec = {"impl": impl, **fields, **names(used)}
     folder = f"prepared/{preparation.name}-{step.collection}"
-    return {"prepared": plan.make(f"prepare.{step.objective}", folder, spec, used)}
+    return {"prepared": plan.make("prepare", folder, fields, used)}
 
 
 def _weights(plan: Planner, lineage: Lineage, step: Step) -> Lineage:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from encore import stages
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import nearest
@@ -64,7 +65,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
     recipe |= no_negatives(plan, step.collection)
-    spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
+    spec = {"split": topics.split, **recipe}
     if step.negatives_below:
         spec["negatives_below"] = step.negatives_below
     folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
@@ -103,9 +104,9 @@ def _listed(plan: Planner, step: FinetuneStep, seed: int, form: str, source: str
     topics = training_queries(step, seed)
     queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
     unjudged = no_negatives(plan, step.collection)
-    identity = {"form": form, **files.spec, "exclude_judged": step.exclude_judged, **unjudged}
+    identity = {"form": form, **files.spec, **names(files.inputs), "exclude_judged": step.exclude_judged, **unjudged}
     stage = "negatives_from_dataset" if source is None else "negatives_from_file"
-    spec = {"impl": plan.impl(stage), **identity, **queries, **recipe, **names(inputs)}
+    spec = {"form": form, **files.spec, "exclude_judged": step.exclude_judged, **unjudged, **queries, **recipe}
     folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make(stage, folder, spec, inputs, files.folder)
 
@@ -125,8 +126,9 @@ def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifac
     judged = _judged_positives(step)
     bm25 = _listed_for_bm25(plan, judged, seed) or sampled_negatives(plan, BM25, judged, seed)
     inputs = {"bm25": bm25, "mined": sampled_negatives(plan, miner, step, seed)}
-    spec = {"impl": plan.impl("merged_negatives"), **names(inputs), "from": [each.owner for each in inputs.values()]}
-    folder = f"negatives/bm25+mined-{digest(spec)}/{bm25.name.rsplit('-', 1)[0]}"
+    spec = {"from": [each.owner for each in inputs.values()]}
+    identity = {"impl": stages.load("merged_negatives").impl, **names(inputs), **spec}
+    folder = f"negatives/bm25+mined-{digest(identity)}/{bm25.name.rsplit('-', 1)[0]}"
     return plan.make("merged_negatives", folder, spec, inputs)
 
 

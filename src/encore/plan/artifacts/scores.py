@@ -4,7 +4,7 @@ from encore.config.datasets import serves
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Topics, names, upstream
+from encore.plan.artifact import Artifact, Spec, Topics, upstream
 from encore.plan.artifacts import teachers
 from encore.plan.artifacts.collections import collection, identical_ids
 from encore.plan.planner import Planner
@@ -40,7 +40,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
         name: kept.measures for name, kept in splits.items() if (kept.topics or name) == topics and kept.measures
     }
     inputs = {"run": run, "collection": collection(plan, dataset)}
-    spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
+    spec: Spec = {"splits": measures}
     by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
     spec |= identical_ids(plan, dataset)
@@ -76,8 +76,7 @@ def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: s
             return None
         inputs[f"part{number}"] = measured
     how = plan.config.latency.model_dump()
-    of_parts = {role: artifact.name for role, artifact in inputs.items() if role.startswith("part")}
-    spec = {"impl": plan.impl("measure_latency"), "kind": run.stage, "run": run.spec, **how, **of_parts}
+    spec = {"kind": run.stage, "run": run.spec, **how}
     return plan.make(
         "measure_latency", f"latency/{run.owner}/{plan.resolve.dataset(dataset).name}.{split}", spec, inputs
     )

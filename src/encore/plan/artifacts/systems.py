@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from encore import stages
 from encore.config.datasets import serves
 from encore.config.lineage import Lineage, StepName, split_index
 from encore.config.systems import Bm25, Fusion, Rerank
@@ -49,12 +50,12 @@ def run(plan: Planner, system: str, seed: int | None, dataset: str, topics: Topi
 
 
 def _bm25(plan: Planner, system: str, fields: Bm25, seed: int | None, dataset: str, topics: Topics) -> Artifact:
-    impl = plan.impl("lucene_search")
+    impl = stages.load("lucene_search").impl
     model: Spec = {"k1": fields.k1, "b": fields.b}
     added = {} if fields.expansion is None else {"expansion": doc2query.identity(plan, fields.expansion)}
     name = f"{system}-{digest([impl, {**model, **added}])}"
     inputs = {"index": lucene_index(plan, dataset, fields.expansion), "collection": collection(plan, dataset)}
-    spec = {"impl": impl, **model, **topics._asdict(), "system": name, **names(inputs)}
+    spec = {**model, **topics._asdict(), "system": name}
     return plan.make("lucene_search", f"runs/{name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
@@ -65,8 +66,7 @@ def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact
     if expansion is not None:
         inputs["predicted_queries"] = doc2query.predicted_queries(plan, expansion, dataset)
         folder += f"+{plan.resolve.doc2query_name(expansion)}"
-    spec = {"impl": plan.impl("lucene_index"), **names(inputs)}
-    return plan.make("lucene_index", folder, spec, inputs)
+    return plan.make("lucene_index", folder, {}, inputs)
 
 
 def _of_seed(plan: Planner, system: str, seed: int | None) -> str:
@@ -83,10 +83,9 @@ def _rerank(plan: Planner, system: str, fields: Rerank, seed: int | None, datase
         "model": plan.model(ranker, seed or 0),
         "tokens": tokens(plan, dataset, plan.resolve.backbone(ranker)),
     }
-    impl, how = plan.impl("rerank"), {"reranked": fields.depth, "numerics": plan.numerics()}
+    impl, how = stages.load("rerank").impl, {"reranked": fields.depth, "numerics": plan.numerics()}
     owner = f"{_of_seed(plan, system, seed)}-{digest([impl, how, inputs['first'].owner, inputs['model'].name])}"
-    spec = {"impl": impl, **topics._asdict(), **how, "system": owner, **names(inputs)}
-    spec["collection"] = collection(plan, dataset).name
+    spec = {**topics._asdict(), **how, "system": owner, "collection": collection(plan, dataset).name}
     return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
@@ -102,9 +101,9 @@ def _by_tokens(plan: Planner, system: str, ranker: Lineage, seed: int | None, da
         "tokens": tokens(plan, dataset, plan.resolve.backbone(ranker)),
         "collection": collection(plan, dataset),
     }
-    how = {"impl": plan.impl("rerank"), "numerics": plan.numerics()}
+    how = {"impl": stages.load("rerank").impl, "numerics": plan.numerics()}
     owner = f"{_of_seed(plan, system, seed)}-{digest([how, inputs['model'].name])}"
-    spec = {**how, **topics._asdict(), "system": owner, **names(inputs)}
+    spec = {"numerics": plan.numerics(), **topics._asdict(), "system": owner}
     return plan.make("rerank", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
@@ -119,7 +118,7 @@ def _indexed(plan: Planner, lineage: Lineage, index: StepName, seed: int, datase
     system = f"{inputs['model'].name}@{index}"
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     how |= {"search": plan.resolve.index_type(index).searching(), "system": system}
-    spec = {"impl": plan.impl("search_index"), **topics._asdict(), **how, **names(inputs)}
+    spec = {**topics._asdict(), **how}
     return plan.make("search_index", f"runs/{system}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
@@ -128,7 +127,7 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
     fields, backbone = plan.resolve.index_type(index), plan.resolve.backbone(lineage)
     fields.check(backbone.projection_dim or backbone.hidden)
     vectors = shards(plan, lineage, seed, dataset)
-    spec = {"impl": plan.impl("build_index"), "index": fields.building(), "vectors": vectors[0].owner}
+    spec = {"index": fields.building(), "vectors": vectors[0].owner}
     inputs = {f"shard{number}": shard for number, shard in enumerate(vectors)}
     kept = StepName(index.name, tuple(pair for pair in index.overrides if pair[0] not in fields.SEARCH))
     owner = f"{plan.model(lineage, seed).name}@{kept}"
@@ -138,10 +137,9 @@ def _index(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset:
 def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
     model, vectors = plan.model(lineage, seed), shards(plan, lineage, seed, dataset)
     inputs = {"model": model, "tokens": vectors[0].inputs["tokens"], "collection": collection(plan, dataset)}
-    named = {**names(inputs), "index": vectors[0].owner, "system": model.name}
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
-    spec = {"impl": plan.impl("search"), **topics._asdict(), **how, **named}
+    spec = {**topics._asdict(), **how, "index": vectors[0].owner, "system": model.name}
     if (products := plan.config.numerics.search) != "fp32":
         spec["products"] = products
     return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
@@ -157,14 +155,10 @@ def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Art
         lineage = lineage.parent
     model = plan.model(lineage, seed)
     inputs = {"model": model, "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
-    spec = {
-        "impl": plan.impl("encode"),
-        "length": plan.resolve.passage_length(lineage, dataset),
-        "numerics": plan.numerics(),
-        **names(inputs),
-    }
+    fields = {"length": plan.resolve.passage_length(lineage, dataset), "numerics": plan.numerics()}
     if (stored := plan.config.numerics.vectors) != "fp32":
-        spec["vectors"] = stored
+        fields["vectors"] = stored
+    _, spec = stages.load("encode").planned(fields, names(inputs))
     folder = f"results/indexes/{model.name}/{plan.resolve.dataset(dataset).name}-{digest(spec)}"
     count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset(dataset).name))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
@@ -184,11 +178,10 @@ def _finished_count(folder: Path, wanted: int) -> int:
 def _fusion(plan: Planner, system: str, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> Artifact:
     lists = _lists(plan, fields, seed, dataset, topics._replace(depth=fields.depth))
     how = fields.model_dump(mode="json", by_alias=True, exclude={"kind", *LISTS})
-    impl = plan.impl("fuse")
+    impl = stages.load("fuse").impl
     owner = f"{_of_seed(plan, system, seed)}-{digest([impl, how, *(each.owner for each in lists.values())])}"
     inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
-    spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
-    spec["collection"] = collection(plan, dataset).name
+    spec = {**topics._asdict(), "system": owner, "collection": collection(plan, dataset).name}
     return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
@@ -214,14 +207,12 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
         lists = _lists(plan, fields, seed, dataset, Topics(split, fields.depth, fields.queries, fields.sample))
         inputs |= {f"{role}_{role_name.replace('-', '_')}": made for role, made in lists.items()}
     spec = {
-        "impl": plan.impl("tune_fusion"),
         "weights": fields.weights.values(),
         "measure": _expression(splits, fields.measure, plan.resolve.dataset(dataset).name),
         "tuned_on": fields.tuned_on,
         "splits": choosing,
         "queries": fields.queries,
         "sample": fields.sample,
-        **names(inputs),
     }
     return plan.make("tune_fusion", f"fusions/{owner}/{plan.resolve.dataset(dataset).name}", spec, inputs)
 

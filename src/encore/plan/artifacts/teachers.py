@@ -5,7 +5,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import explained
 from encore.data.unpacked import score_files
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Spec, names
+from encore.plan.artifact import Artifact, Spec
 from encore.plan.artifacts.collections import collection, given, no_negatives, tokenizer, tokens
 from encore.plan.artifacts.negatives import training_queries
 from encore.plan.planner import Planner
@@ -84,12 +84,10 @@ def _scored(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | No
     inputs["tokens"] = tokens(plan, step.collection, plan.resolve.backbone(lineage))
     inputs |= {"collection": collection(plan, step.collection)} | ({"negatives": negatives} if negatives else {})
     spec = {
-        "impl": plan.impl("teacher_scores"),
         **step.query_selection(seed),
         "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
         **about,
         **no_negatives(plan, step.collection),
-        **names(inputs),
     }
     folder = f"teachers/{owner}/{plan.resolve.dataset(step.collection).name}.{training_queries(step, seed)}"
     return plan.make("teacher_scores", folder, spec, inputs)
@@ -127,7 +125,7 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     assert step.teacher_scores is not None
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     files = given(plan, step.teacher_scores, lambda path: _contents(path, f"step {lineage.steps[-1].name!r}"))
-    spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED, **names(inputs), **files.spec}
+    spec: Spec = {"form": PUBLISHED, **files.spec}
     folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset(step.collection).name}.{step.train_split}"
     return plan.make("teacher_scores", folder, spec, inputs | files.inputs, files.folder)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from encore.config.lineage import split_index
 from encore.config.strict import Positive
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, Spec, Topics, names
+from encore.plan.artifact import Artifact, Spec, Topics
 from encore.products.figures import curves
 from encore.products.figures.base import (
     FigureContent,
@@ -21,6 +21,7 @@ from encore.products.figures.base import (
     available,
     measured,
 )
+from encore.stages import search
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
@@ -99,22 +100,20 @@ def _points(
     # The order in which the collection grows.
     topics = asked._replace(depth=figure.depth)
     inputs = {"run": plan.run("bm25", None, figure.dataset, topics), "collection": collection}
-    spec: Spec = {"impl": plan.impl("nested_corpora"), **topics._asdict(), "order": figure.order, **names(inputs)}
-    subset = plan.make("nested_corpora", f"subsets/{dataset}.{topics}", spec, inputs)
+    fields: Spec = {**topics._asdict(), "order": figure.order}
+    subset = plan.make("nested_corpora", f"subsets/{dataset}.{topics}", fields, inputs)
+    searched = {name: whole.spec[name] for name in search.Spec.model_fields if name in whole.spec}
 
     found = []
     for size in ("start", *figure.sizes, "all"):
         called, run = f"{100 * size:g}pct" if isinstance(size, float) else str(size), whole
         if size != "all":
-            spec = {**whole.spec, "size": size, "subset": subset.name}
-            run = plan.make(
-                "search", f"runs/{whole.owner}/{dataset}.{asked}.{called}", spec, {**whole.inputs, "subset": subset}
-            )
+            stem = f"runs/{whole.owner}/{dataset}.{asked}.{called}"
+            run = plan.make("search", stem, {**searched, "size": size}, {**whole.inputs, "subset": subset})
         # The measures of the split alone: others that share its queries have relevant passages of their own.
         scored = {"run": run, "collection": collection}
-        spec = {"impl": plan.impl("evaluate"), "splits": {split: splits[split].measures}}
-        spec |= {"queries": figure.queries, "sample": figure.sample, **names(scored)}
-        scores = plan.make("evaluate", f"scores/{run.owner}/{dataset}.{asked}.{called}", spec, scored)
+        fields = {"splits": {split: splits[split].measures}, "queries": figure.queries, "sample": figure.sample}
+        scores = plan.make("evaluate", f"scores/{run.owner}/{dataset}.{asked}.{called}", fields, scored)
         found.append((size, run, scores))
     return found
 

@@ -1,0 +1,48 @@
+"""Every measure of every judged query of a run, by two programs that share no code."""
+
+from pathlib import Path
+
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """The measures of each split, and how its queries are judged."""
+
+    splits: dict[str, dict[str, str]]  # each split's measures as ir-measures writes them, by their names in tables
+    judged_by_answers: list[str] = []  # splits whose passages are relevant if they contain an answer
+    ignore_identical_ids: bool = False
+    scored_by_passages: bool = False  # documents that are ranked by the best of their passages
+    queries: int | None = None  # of a sample
+    sample: int = 0
+
+
+class Inputs(Roles):
+    """A run, and the collection, which has the judgments."""
+
+    run: Path
+    collection: Path
+
+
+class Evaluate(Stage[Spec, Inputs]):
+    """``scores.parquet``: a row for each query and measure."""
+
+    impl = 3
+
+    def make(self, job: Job) -> Facts:
+        from encore.data.collection import Collection
+        from encore.data.runs import read_run
+        from encore.evaluation import judging, scores
+        from encore.evaluation.check_from_files import check_scores
+
+        spec, run, collection = self.spec.dumped(), self.inputs.run, self.inputs.collection
+        found = judging.judge(read_run(run), Collection(collection), spec)
+        compared = check_scores(run, collection, spec, found)
+        scores.write_scores(job.output, found)
+        print(f"trec_eval judged {compared} queries from the files: the same values")
+        summary = judging.summary(found)
+        for split, counts in summary.items():
+            print(f"{split}: " + ", ".join(f"{name} {number}" for name, number in counts.items()))
+        return {"results": summary}
+
+
+STAGE = Evaluate

@@ -1,0 +1,37 @@
+"""Measure how well a model predicts masked words of a collection's passages."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """How texts are masked, and how many."""
+
+    step: dict[str, Any]  # of MLM
+    texts: int
+    numerics: dict[str, Any]
+
+
+class Inputs(Roles):
+    """The model, and the collection's tokens."""
+
+    model: Path
+    tokens: Path
+
+
+class MaskedLoss(Stage[Spec, Inputs]):
+    """The mean loss."""
+
+    devices = "one GPU"
+
+    def make(self, job: Job) -> Facts:
+        from encore.evaluation.inspection.masked_loss import measure
+
+        results = measure(self.spec.dumped(), self.inputs.tokens, self.inputs.model, job.output)
+        print(f"masked loss {results} in {job.output}")
+        return {"results": results}
+
+
+STAGE = MaskedLoss

@@ -1,0 +1,60 @@
+"""Sample negatives for training queries from a run, never a judged document."""
+
+from pathlib import Path
+from typing import Literal
+
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+RECIPE = {"first_rank", "depth", "keep", "exclude_judged", "seed"}
+WINDOW = {"first_rank", "depth"}
+
+
+class Spec(Fields):
+    """The recipe of a fine-tuning step."""
+
+    split: str
+    depth: int  # ranks that are sampled from
+    keep: int  # negatives of a query
+    exclude_judged: bool
+    seed: int
+    first_rank: int = 1
+    answers: Literal["positives", "left out"] | None = None  # how passages that contain an answer are used
+    ignore_identical_ids: bool = False
+    ignore_copies: bool = False
+    negatives_below: float | None = None  # probability of being relevant
+
+
+class Inputs(Roles):
+    """A run over the split's queries, and the collection."""
+
+    run: Path
+    collection: Path
+
+
+class Negatives(Stage[Spec, Inputs]):
+    """A file of the negatives of each query."""
+
+    def make(self, job: Job) -> Facts:
+        from encore.data.collection import Collection
+        from encore.data.runs import read_run
+        from encore.finetuning.negatives import mining
+        from encore.finetuning.negatives.answers import answering
+        from encore.finetuning.negatives.excluded import no_negatives
+
+        spec, collection = self.spec, Collection(self.inputs.collection)
+        answers = read_run(self.inputs.run)
+        ranking = mining.Candidates(answers, no_negatives(collection, spec.split, spec.dumped()))
+        window = spec.model_dump(include=WINDOW, exclude_unset=True)
+        right = answering(ranking, collection, **window) if spec.answers else {}
+        found = {query: set(documents) for query, documents in right.items()}
+        if spec.negatives_below is not None:
+            scored = mining.false_negatives(answers, spec.negatives_below)
+            found = {query: found.get(query, set()) | scored[query] for query in scored}
+        recipe = spec.model_dump(include=RECIPE, exclude_unset=True)
+        drawn, counts = mining.mine(ranking, collection.qrels(spec.split), answering=found, **recipe)
+        print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.judged} judged left out")
+        positives = right if spec.answers == "positives" else None
+        return {"results": mining.write_negatives(job.output, drawn, counts, positives)}
+
+
+STAGE = Negatives

@@ -1,0 +1,53 @@
+"""Sample negatives for training queries from those that a collection was published with."""
+
+from pathlib import Path
+from typing import Literal
+
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """Which queries, and the recipe."""
+
+    form: Literal["published"]
+    exclude_judged: bool
+    ignore_identical_ids: bool = False
+    ignore_copies: bool = False
+    split: str
+    queries: int | None
+    sample: int
+    keep: int
+    seed: int
+
+
+class Inputs(Roles):
+    """The collection, which has the list."""
+
+    collection: Path
+
+
+class NegativesFromDataset(Stage[Spec, Inputs]):
+    """A file of the negatives of each query."""
+
+    def make(self, job: Job) -> Facts:
+        from encore.data.collection import Collection, topics
+        from encore.finetuning.negatives import mining
+        from encore.finetuning.negatives.excluded import no_negatives
+        from encore.finetuning.negatives.published import published
+
+        spec, collection = self.spec, Collection(self.inputs.collection)
+        asked = topics(collection, spec.split, spec.queries, spec.sample)
+        drawn, counts = published(
+            collection,
+            spec.split,
+            asked,
+            keep=spec.keep,
+            seed=spec.seed,
+            exclude_judged=spec.exclude_judged,
+            excluded=no_negatives(collection, spec.split, spec.dumped()),
+        )
+        print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
+        return {"results": mining.write_negatives(job.output, drawn, counts)}
+
+
+STAGE = NegativesFromDataset

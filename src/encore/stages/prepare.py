@@ -1,0 +1,53 @@
+"""Compute what an objective needs of a collection before any training: document frequencies, word sets."""
+
+from pathlib import Path
+from typing import Any
+
+from encore import objectives
+from encore.errors import EncoreError
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """The objective, and its fields of preparation."""
+
+    objective: str
+    preparation: dict[str, Any]
+
+    @property
+    def variant(self) -> str:
+        """The objective."""
+        return self.objective
+
+
+class Inputs(Roles):
+    """The texts' tokens, and the attention to them where the objective reads it."""
+
+    tokens: Path
+    attention: Path | None = None
+
+
+class Prepare(Stage[Spec, Inputs]):
+    """Each objective that prepares something says how, by ``Prepares``."""
+
+    @classmethod
+    def version(cls, variant: str) -> list[int]:
+        """The stage's, and that of the objective."""
+        return [cls.impl, objectives.load(variant).impl]
+
+    @classmethod
+    def modules(cls, variant: str) -> list[str]:
+        """The stage's, and that of the objective."""
+        return [cls.__module__, objectives.load(variant).__module__]
+
+    def make(self, job: Job) -> Facts:
+        from encore.data.tokens import TokenStore
+
+        prepares = objectives.load(self.spec.objective).Prepares
+        if prepares is None:
+            raise EncoreError(f"objective {self.spec.objective!r} has nothing to prepare")
+        store, preparation = TokenStore(self.inputs.tokens), prepares(**self.spec.preparation)
+        return {"results": preparation.write(store, job.output, self.inputs.attention, job.threads)}
+
+
+STAGE = Prepare

@@ -1,0 +1,58 @@
+"""Score what students learn from with their teacher, or convert published scores to the same files."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """What a teacher gives, of which queries; of published scores the content of the user's files alone."""
+
+    form: Literal["scores", "vectors", "listed", "published"]
+    content: Any = None
+    split: str = ""
+    queries: int | None = None
+    sample: int = 0
+    least_negatives: int = 0
+    fill: int = 0  # negatives of a query that are scored
+    numerics: dict[str, Any] = {}
+    ignore_identical_ids: bool = False
+    ignore_copies: bool = False
+
+
+class Inputs(Roles):
+    """The teacher, as a model or a run; the students' texts and negatives; or fetched scores."""
+
+    model: Path | None = None
+    run: Path | None = None
+    tokens: Path
+    collection: Path | None = None
+    negatives: Path | None = None
+    fetched: Path | None = None
+
+
+class TeacherScores(Stage[Spec, Inputs]):
+    """Shared by all students that see the same passages."""
+
+    impl = 2
+    devices = "one GPU"
+    resumes = True
+
+    def make(self, job: Job) -> Facts:
+        spec, given = self.spec.dumped(), self.inputs
+        if self.spec.form == "published":
+            from encore.finetuning.teachers.published import write_published_scores
+
+            place = str(job.source or given.fetched)
+            return {"results": write_published_scores(spec, place, given.tokens, job.output)}
+        from encore.finetuning.teachers.stage import write_teacher_outputs
+
+        teacher = given.model or given.run
+        assert teacher is not None
+        assert given.collection is not None
+        places = (given.tokens, given.collection, given.negatives, job.output, job.state)
+        return {"results": write_teacher_outputs(spec, teacher, *places)}
+
+
+STAGE = TeacherScores

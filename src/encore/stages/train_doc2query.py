@@ -1,0 +1,43 @@
+"""Train the T5 that writes queries for passages."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.config import checkpoints
+from encore.stages.base import Facts, Fields, Job, Roles, Stage
+
+
+class Spec(Fields):
+    """What an entry of doc2query.yaml says of the training."""
+
+    expansion: dict[str, Any]
+    seed: int
+    numerics: dict[str, Any]
+    content: Any = None  # of the user's checkpoint
+    sha256: dict[str, str] = {}  # of files of the checkpoint, by name
+
+
+class Inputs(Roles):
+    """Judged queries, and a vocabulary or the checkpoint to continue from."""
+
+    collection: Path
+    tokenizer: Path | None = None
+    checkpoint: Path | None = None
+
+
+class TrainDoc2Query(Stage[Spec, Inputs]):
+    """A Hugging Face folder."""
+
+    devices = "one GPU"
+    resumes = True
+
+    def make(self, job: Job) -> Facts:
+        from encore.retrieval.doc2query.training import train
+
+        spec, given = self.spec.dumped(), self.inputs
+        begun = checkpoints.given(spec, given.checkpoint, job.source)
+        places = (given.collection, given.tokenizer, job.output, job.state)
+        return {"results": train(spec, *places, job.checkpoint_seconds, begun)}
+
+
+STAGE = TrainDoc2Query
