@@ -133,6 +133,14 @@ def spec_of(folder):
     return f"{index.SPECS}/{folder}.json"
 
 
+def about_of(folder):
+    """An artifact's spec in a few words, for `snakemake -n`: `ict, 172 steps`.
+
+    It is a resource, since a param that an older version had not would make results again.
+    """
+    return lambda wildcards: artifact_in(folder, wildcards).about
+
+
 def processes_of(folder):
     """The processes of a training, and its GPUs: fewer for a small batch."""
     return lambda wildcards: EXECUTION.processes_of(artifact_in(folder, wildcards).spec["step"]["batch"])

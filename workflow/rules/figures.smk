@@ -16,6 +16,7 @@ rule inspect_model:
     threads: threads_of("inspect_model")
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
+        about=about_of("inspections/{model}/{inspection}"),
     params:
         spec=spec_of("inspections/{model}/{inspection}"),
     shell:

@@ -1,5 +1,6 @@
 """What a plan consists of: folders of results, and the queries that a run answers."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -7,6 +8,11 @@ from typing import Any, NamedTuple
 from encore.errors import EncoreError
 
 Spec = dict[str, Any]
+# What a person who looks at planned jobs is told of a spec, in this order.
+_SHOWN = {"loss": "{}", "model": "{}", "weights": "from {}", "run": "{}", "layers": "{} layers", "hidden": "hidden {}"}
+_SHOWN |= {"vocabulary": "{} wordpieces", "steps": "{} steps", "epochs": "{} epochs", "batch": "batch {}"}
+_SHOWN |= {"learning_rate": "learning rate {}", "length": "{} tokens", "depth": "depth {}", "collection": "on {}"}
+_DIGEST = re.compile(r"-[0-9a-f]{8}(?![0-9a-f])")
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,15 @@ class Artifact:
     def manifest(self) -> str:
         """The path of its manifest."""
         return f"{self.folder}/manifest.json"
+
+    @property
+    def about(self) -> str:
+        """Its spec in a few words, without digests: ``ict, from bert-base-s0, 172 steps, learning rate 0.0055``."""
+        inner = (value for value in self.spec.values() if isinstance(value, dict))
+        fields = {key: value for each in (*inner, self.spec) for key, value in each.items()}
+        given = {key: fields[key] for key in _SHOWN if isinstance(fields.get(key), str | int | float)}
+        words = [self.stage.partition(".")[2], *(_SHOWN[key].format(value) for key, value in given.items())]
+        return _DIGEST.sub("", ", ".join(filter(None, words))) or self.stage
 
     def ancestors(self) -> Iterator["Artifact"]:
         """This artifact after all that it is made from; one that is reached twice comes twice."""

@@ -65,6 +65,17 @@ def test_the_spec_names_everything_upstream(make):
     assert all(model.spec[role] == artifact.name for role, artifact in model.inputs.items())
 
 
+def test_an_artifact_says_in_a_few_words_what_it_is(make):
+    plan = make()
+    tuned = plan.model(plan.resolve.lineage("bert-base+ict+marco-bm25"), 0)
+    start = tuned.inputs["weights"].inputs["weights"]
+    assert tuned.inputs["weights"].about == (
+        "ict, from tiny-s0, 17 steps, batch 16, learning rate 0.003, 64 tokens, on pydocs-stdlib"
+    )
+    assert tuned.about.startswith("contrastive, from tiny+ict-s0, 1.0 epochs, batch 16, learning rate 0.001, 64 tokens")
+    assert start.about == "2 layers, hidden 128, 8192 wordpieces, on wikipedia"
+
+
 def test_a_lineage_whose_model_only_scores_pairs_has_no_run_of_its_own(make):
     plan = make({"lineages": ["bert-base+colbert"]})
     model = plan.model(plan.resolve.lineage("bert-base+colbert"), 0)
