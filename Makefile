@@ -40,7 +40,7 @@ test: $(READY) $(MINILM) ## Everything that guards the code: formatters, linters
 APART = log=$$(mktemp) && { ( $(1) ) >"$$log" 2>&1; code=$$?; cat "$$log"; rm "$$log"; exit $$code; }
 
 lint: $(READY)
-	@$(call APART, set -ex; ruff check .; ruff format --check .; lint-imports; mypy; snakefmt --check workflow; snakemake --lint)
+	@$(call APART, set -ex; ruff check .; ruff format --check .; lint-imports; mypy; snakefmt --check Snakefile workflow; snakemake --lint)
 
 test-slurm: $(READY)
 	@$(call APART, set -x; pytest tests/slurm)
@@ -55,7 +55,7 @@ test-all: test ## The same, everything of the catalogue at nano scale, and all o
 format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .
 	ruff format .
-	snakefmt workflow
+	snakefmt Snakefile workflow
 
 real-data: $(READY) ## Fetch Wikispeedia, Cranfield, CACM and SQuAD, and bring them into forms that are read (docs/real-data.md)
 	@for source in wikispeedia cranfield cacm squad; do snakemake $$(encore targets source:$$source) --profile local || exit; done

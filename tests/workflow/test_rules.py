@@ -41,13 +41,13 @@ def workflow(clone: Clone) -> Any:
     return parsed(clone)
 
 
-def parsed(clone: Clone, **given: Any) -> Any:
+def parsed(clone: Clone, snakefile: str = "Snakefile", **given: Any) -> Any:
     """The workflow of the nano configuration as Snakemake has parsed it, with what a profile gives to rules."""
     with SnakemakeApi(OutputSettings()) as api:
         return api.workflow(
             ResourceSettings(cores=1, overwrite_resources=given),
             ConfigSettings(configfiles=[clone.root / "config/nano.yaml"]),
-            snakefile=clone.root / "workflow/Snakefile",
+            snakefile=clone.root / snakefile,
             workdir=clone.root,
         )._workflow
 
@@ -57,6 +57,13 @@ def rules(workflow: Any) -> dict[str, Any]:
     found = {rule.name: rule for rule in workflow.rules}
     assert {"collection", "pretrain", "finetune", "encode", "search", "evaluate", "table"} <= set(found)
     return found
+
+
+def test_the_snakefile_at_the_top_has_the_rules_of_the_one_that_modules_name(clone: Clone, workflow: Any) -> None:
+    other = parsed(clone, "workflow/Snakefile")
+    assert [rule.name for rule in other.rules] == [rule.name for rule in workflow.rules]
+    assert other.default_target == workflow.default_target == "all"
+    assert other.globals["LIBRARY"] == workflow.globals["LIBRARY"] == clone.root / "src"
 
 
 def declared_reads_of(plan: Any) -> None:
