@@ -57,7 +57,6 @@ def test_the_wheel_has_the_library_the_rules_their_programs_and_the_catalogue(wh
         if name.startswith(("workflow/", "config/", "envs/")):
             assert f"encore/program/{name}" in names
     assert "encore/py.typed" in names
-    assert "snakemake_logger_plugin_encore/__init__.py" in names
     assert not [name for name in names if "__pycache__" in name]
 
 

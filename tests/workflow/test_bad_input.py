@@ -46,12 +46,6 @@ def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
     assert says in declared
 
 
-def test_a_configuration_that_is_not_yaml(clone: Clone) -> None:
-    """It is looked at before Snakemake reads it, which would not say where."""
-    clone.replace("config/nano.yaml", "seeds: [0]", "seeds: [0")
-    assert "config/nano.yaml is not YAML: while parsing a flow sequence" in clone.nano("-n").error()
-
-
 def test_a_broken_folder_of_the_users_is_one_line_in_the_log_and_leaves_nothing(clone: Clone) -> None:
     """Lines may end as Windows has them; the fourth document is no UTF-8, and no judgment is read before it."""
     folder = own_run.declare(clone)

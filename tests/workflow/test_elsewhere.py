@@ -1,4 +1,4 @@
-"""Encore's workflow on a study in another folder, by ``--directory`` and as a module; and other workflows."""
+"""Encore's workflow on a study in another folder, by ``--directory`` and as a module."""
 
 import re
 import shutil
@@ -29,15 +29,6 @@ onstart:
 rule theirs:
     output: "theirs.txt"
     shell: "touch {output}"
-"""
-FOREIGN = """
-configfile: "theirs.yaml"
-
-
-rule all:
-    default_target: True
-    output: "made.txt"
-    shell: "echo {config[word]} ${{ENCORE_RUN-}} > {output}"
 """
 
 
@@ -112,21 +103,3 @@ def test_a_workflow_that_snakedeploy_deployed_comes_from_its_repository(clone: C
 def test_a_study_without_a_run_is_told_to_name_one(clone: Clone, tmp_path: Path) -> None:
     done = Clone(tmp_path).run(SNAKEMAKE, "-n", "--cores", "1", "-s", f"{clone.root}/workflow/Snakefile")
     assert "--configfile" in done.error()
-
-
-@pytest.mark.parametrize("theirs", ["word: hello\nword: again\n", "__use_yte__: true\nword: ?'aga' + 'in'\n"])
-def test_other_workflows_of_the_same_environment_are_untouched(tmp_path: Path, theirs: str) -> None:
-    """Their files may have what Encore refuses in its own: a key twice, or code."""
-    (tmp_path / "Snakefile").write_text(FOREIGN)
-    (tmp_path / "theirs.yaml").write_text(theirs)
-    done = Clone(tmp_path).run(SNAKEMAKE, "--cores", "1", "--configfile", "theirs.yaml")
-    assert done.code == 0, done.output
-    assert (tmp_path / "made.txt").read_text() == "again\n"
-
-
-def test_other_workflows_take_values_from_the_command_line(tmp_path: Path) -> None:
-    """``--config`` is the beginning of two other options, and was an error in every workflow of the environment."""
-    (tmp_path / "Snakefile").write_text(FOREIGN.replace('configfile: "theirs.yaml"', ""))
-    done = Clone(tmp_path).run(SNAKEMAKE, "--cores", "1", "--config", "word=given")
-    assert done.code == 0, done.output
-    assert (tmp_path / "made.txt").read_text() == "given\n"
