@@ -1,4 +1,7 @@
-"""Texts and judgments in the common form, their vocabulary, and their tokens."""
+"""Texts and judgments in the common form, their vocabulary, and their tokens.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/collections.py says which folder each role is.
+"""
 
 
 rule collection:
@@ -14,14 +17,11 @@ rule collection:
     threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
         **at_least("collections/{collection}", mem_mb=800, runtime=30),
+        about=about_of("collections/{collection}"),
     params:
         spec=spec_of("collections/{collection}"),
     shell:
-        f"{MAKE}collection"
-        " --planned {params.spec:q}"
-        " --threads {threads}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " collection --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tokenizer:
@@ -37,13 +37,11 @@ rule tokenizer:
     threads: 1
     resources:
         **at_least("tokenizers/{tokenizer}", mem_mb=4_000, runtime=30),
+        about=about_of("tokenizers/{tokenizer}"),
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:
-        f"{MAKE}tokenizer"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " tokenizer --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tokens:
@@ -59,11 +57,8 @@ rule tokens:
     threads: EXECUTION.preprocessing_cores
     resources:
         **at_least("tokens/{tokens}", mem_mb=2_000, runtime=60),
+        about=about_of("tokens/{tokens}"),
     params:
         spec=spec_of("tokens/{tokens}"),
     shell:
-        f"{MAKE}tokens"
-        " --planned {params.spec:q}"
-        " --threads {threads}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " tokens --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
-"""Predicted queries that passages are indexed with: a model that writes them, and its queries or published ones."""
+"""Predicted queries that passages are indexed with: a model that writes them, and its queries or published ones.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/doc2query.py says which folder each role is.
+"""
 
 
 rule train_doc2query:
@@ -15,13 +18,11 @@ rule train_doc2query:
     threads: threads_of("train_doc2query")
     resources:
         **by_attempt(mem_mb=8_000, runtime=8 * 60),
+        about=about_of("doc2query_models/{doc2query_model}"),
     params:
         spec=spec_of("doc2query_models/{doc2query_model}"),
     shell:
-        f"{MAKE}train_doc2query"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " train_doc2query --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule predict_queries:
@@ -39,11 +40,9 @@ rule predict_queries:
     resources:
         **at_least_where_it_resumes("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
         processes=EXECUTION.processes,
+        about=about_of("predicted_queries/{predicted_queries}"),
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
-        f"{MAKE}predict_queries"
-        " --planned {params.spec:q}"
-        " --processes {resources.processes}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " predict_queries --planned {params.spec:q} --processes {resources.processes}"
+        " --output {output.manifest:q} > {log:q} 2>&1"

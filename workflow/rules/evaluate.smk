@@ -1,4 +1,7 @@
-"""Scores: every measure of every judged query of a run."""
+"""Scores: every measure of every judged query of a run.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/scores.py says which folder each role is.
+"""
 
 
 rule evaluate:
@@ -17,10 +20,8 @@ rule evaluate:
     threads: 1
     resources:
         **at_least("scores/{system}/{evaluation}", mem_mb=1_000, runtime=30),
+        about=about_of("scores/{system}/{evaluation}"),
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:
-        f"{MAKE}evaluate"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " evaluate --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

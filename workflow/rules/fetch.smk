@@ -14,13 +14,12 @@ rule fetch_source:
         "../../envs/environment.yaml"
     resources:
         **by_attempt(mem_mb=4_000, runtime=24 * 60),
+        about=about_of("sources/{source}"),
     params:
         spec=spec_of("sources/{source}"),
     shell:
-        f"{MAKE}fetch_source"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        MAKE + " fetch_source --planned {params.spec:q}"
+        " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
 rule fetch_ir_datasets:
@@ -34,13 +33,12 @@ rule fetch_ir_datasets:
         "../../envs/environment.yaml"
     resources:
         **by_attempt(mem_mb=4_000, runtime=24 * 60),
+        about=about_of("ir_datasets/{downloaded}"),
     params:
         spec=spec_of("ir_datasets/{downloaded}"),
     shell:
-        f"{MAKE}fetch_ir_datasets"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        MAKE + " fetch_ir_datasets --planned {params.spec:q}"
+        " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
 rule fetch_checkpoint:
@@ -54,13 +52,12 @@ rule fetch_checkpoint:
         "../../envs/environment.yaml"
     resources:
         **by_attempt(mem_mb=4_000, runtime=24 * 60),
+        about=about_of("checkpoints/{checkpoint}"),
     params:
         spec=spec_of("checkpoints/{checkpoint}"),
     shell:
-        f"{MAKE}fetch_checkpoint"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        MAKE + " fetch_checkpoint --planned {params.spec:q}"
+        " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
 rule fetch:

@@ -1,4 +1,7 @@
-"""The papers' figures and our own: inspections of models, and the drawing of each figure from its slice."""
+"""The papers' figures and our own: inspections of models, and the drawing of each figure from its slice.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/inspections.py says which folder each role is.
+"""
 
 
 rule inspect_model:
@@ -20,7 +23,4 @@ rule inspect_model:
     params:
         spec=spec_of("inspections/{model}/{inspection}"),
     shell:
-        f"{MAKE}inspect_model"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " inspect_model --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

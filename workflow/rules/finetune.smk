@@ -1,4 +1,7 @@
-"""Fine-tuned models: negatives sampled from a run, teachers' scores of them, and fine-tuning steps."""
+"""Fine-tuned models: negatives sampled from a run, teachers' scores of them, and fine-tuning steps.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/negatives.py, teachers.py and models.py says which folder each role is.
+"""
 
 
 rule negatives:
@@ -15,13 +18,11 @@ rule negatives:
     threads: 1
     resources:
         **at_least("negatives/{system}/{topics}", mem_mb=2_000, runtime=30),
+        about=about_of("negatives/{system}/{topics}"),
     params:
         spec=spec_of("negatives/{system}/{topics}"),
     shell:
-        f"{MAKE}negatives"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " negatives --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule negatives_from_file:
@@ -37,13 +38,11 @@ rule negatives_from_file:
     threads: 1
     resources:
         **at_least("negatives/{listed}/{topics}", mem_mb=8_000, runtime=4 * 60),
+        about=about_of("negatives/{listed}/{topics}"),
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
-        f"{MAKE}negatives_from_file"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " negatives_from_file --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule negatives_from_dataset:
@@ -59,13 +58,11 @@ rule negatives_from_dataset:
     threads: 1
     resources:
         **by_attempt(mem_mb=8_000, runtime=4 * 60),
+        about=about_of("negatives/{published}/{topics}"),
     params:
         spec=spec_of("negatives/{published}/{topics}"),
     shell:
-        f"{MAKE}negatives_from_dataset"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " negatives_from_dataset --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule merged_negatives:
@@ -82,13 +79,11 @@ rule merged_negatives:
     threads: 1
     resources:
         **at_least("negatives/{merged}/{topics}", mem_mb=2_000, runtime=30),
+        about=about_of("negatives/{merged}/{topics}"),
     params:
         spec=spec_of("negatives/{merged}/{topics}"),
     shell:
-        f"{MAKE}merged_negatives"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " merged_negatives --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule teacher_scores:
@@ -105,13 +100,11 @@ rule teacher_scores:
     threads: threads_of("teacher_scores")
     resources:
         **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
+        about=about_of("teachers/{teacher}/{topics}"),
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
-        f"{MAKE}teacher_scores"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " teacher_scores --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule finetune:
@@ -133,11 +126,9 @@ rule finetune:
         **at_least_where_it_resumes("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
         processes=processes_of("models/{finetuned}"),
         cpus_per_task=cores_of_training("models/{finetuned}"),
+        about=about_of("models/{finetuned}"),
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
-        f"{MAKE}finetune"
-        " --planned {params.spec:q}"
-        " --processes {resources.processes}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " finetune --planned {params.spec:q} --processes {resources.processes}"
+        " --output {output.manifest:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
-"""What is searched: Lucene's index of a collection, and shards of a model's vectors."""
+"""What is searched: Lucene's index of a collection, and shards of a model's vectors.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/systems.py says which folder each role is.
+"""
 
 
 rule lucene_index:
@@ -14,13 +17,11 @@ rule lucene_index:
     threads: 1
     resources:
         **at_least("indexes/lucene/{index}", mem_mb=EXECUTION.java_memory_mb + 1_000, runtime=60),
+        about=about_of("indexes/lucene/{index}"),
     params:
         spec=spec_of("indexes/lucene/{index}"),
     shell:
-        f"{MAKE}lucene_index"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " lucene_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule encode:
@@ -38,10 +39,8 @@ rule encode:
     threads: threads_of("encode")
     resources:
         **at_least("indexes/{model}/{index}/{shard}", mem_mb=4_000, runtime=2 * 60),
+        about=about_of("indexes/{model}/{index}/{shard}"),
     params:
         spec=spec_of("indexes/{model}/{index}/{shard}"),
     shell:
-        f"{MAKE}encode"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " encode --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

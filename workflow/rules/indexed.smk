@@ -1,4 +1,7 @@
-"""Indexes of named types, built of the exact shards, and search in them."""
+"""Indexes of named types, built of the exact shards, and search in them.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/systems.py says which folder each role is.
+"""
 
 
 rule build_index:
@@ -17,13 +20,11 @@ rule build_index:
     threads: 1
     resources:
         **at_least_where_it_resumes("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),
+        about=about_of("indexes/{indexed}/{index}"),
     params:
         spec=spec_of("indexes/{indexed}/{index}"),
     shell:
-        f"{LARGE_PAGES}{MAKE}build_index"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        LARGE_PAGES + MAKE + " build_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule search_index:
@@ -41,10 +42,8 @@ rule search_index:
     threads: NUMERICS.threads  # FAISS searches most types on processors
     resources:
         **at_least("runs/{indexed}/{topics}", mem_mb=4_000, runtime=2 * 60),
+        about=about_of("runs/{indexed}/{topics}"),
     params:
         spec=spec_of("runs/{indexed}/{topics}"),
     shell:
-        f"{MAKE}search_index"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " search_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
-"""The time of one query, and the size of an index; read by tables, and part of no other artifact."""
+"""The time of one query, and the size of an index; read by tables, and part of no other artifact.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/scores.py says which folder each role is.
+"""
 
 
 rule measure_latency:
@@ -27,10 +30,8 @@ rule measure_latency:
     threads: threads_of("measure_latency") + 1  # the last is kept from jobs that would disturb it
     resources:
         **at_least("latency/{system}/{measured}", mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),
+        about=about_of("latency/{system}/{measured}"),
     params:
         spec=spec_of("latency/{system}/{measured}"),
     shell:
-        f"{MAKE}measure_latency"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " measure_latency --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
-"""The loss of models on masked words; read by tables, and part of no other artifact."""
+"""The loss of models on masked words; read by tables, and part of no other artifact.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/inspections.py says which folder each role is.
+"""
 
 
 rule masked_loss:
@@ -16,10 +19,8 @@ rule masked_loss:
     threads: threads_of("masked_loss")
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
+        about=about_of("losses/{model}/{loss}"),
     params:
         spec=spec_of("losses/{model}/{loss}"),
     shell:
-        f"{MAKE}masked_loss"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " masked_loss --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -14,10 +14,8 @@ rule nested_corpora:
     threads: 1
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
+        about=about_of("subsets/{subset}"),
     params:
         spec=spec_of("subsets/{subset}"),
     shell:
-        f"{MAKE}nested_corpora"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " nested_corpora --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

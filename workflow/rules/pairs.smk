@@ -1,4 +1,7 @@
-"""How many pairs of texts a pre-training step learns from; read by tables, and part of no other artifact."""
+"""How many pairs of texts a pre-training step learns from; read by tables, and part of no other artifact.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/inspections.py says which folder each role is.
+"""
 
 
 rule count_pairs:
@@ -15,10 +18,8 @@ rule count_pairs:
     threads: 1
     resources:
         **by_attempt(mem_mb=4_000, runtime=240),
+        about=about_of("pairs/{paired}"),
     params:
         spec=spec_of("pairs/{paired}"),
     shell:
-        f"{MAKE}count_pairs"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " count_pairs --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
-"""Pre-trained models: a backbone's start, and pre-training steps."""
+"""Pre-trained models: a backbone's start, and pre-training steps.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/models.py says which folder each role is.
+"""
 
 
 rule start:
@@ -15,13 +18,11 @@ rule start:
     threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=30),
+        about=about_of("models/{start}"),
     params:
         spec=spec_of("models/{start}"),
     shell:
-        f"{MAKE}start"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " start --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule attend:
@@ -38,14 +39,11 @@ rule attend:
     threads: EXECUTION.processes
     resources:
         **at_least_where_it_resumes("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
+        about=about_of("attention/{attention}"),
     params:
         spec=spec_of("attention/{attention}"),
     shell:
-        f"{MAKE}attend"
-        " --planned {params.spec:q}"
-        " --processes {threads}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " attend --planned {params.spec:q} --processes {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule prepare:
@@ -61,14 +59,11 @@ rule prepare:
     threads: EXECUTION.preprocessing_cores
     resources:
         **at_least("prepared/{prepared}", mem_mb=4_000 + 1_000 * EXECUTION.preprocessing_cores, runtime=4 * 60),
+        about=about_of("prepared/{prepared}"),
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:
-        f"{MAKE}prepare"
-        " --planned {params.spec:q}"
-        " --threads {threads}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " prepare --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule pretrain:
@@ -88,11 +83,9 @@ rule pretrain:
         **at_least_where_it_resumes("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
         processes=processes_of("models/{pretrained}"),
         cpus_per_task=cores_of_training("models/{pretrained}"),
+        about=about_of("models/{pretrained}"),
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
-        f"{MAKE}pretrain"
-        " --planned {params.spec:q}"
-        " --processes {resources.processes}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " pretrain --planned {params.spec:q} --processes {resources.processes}"
+        " --output {output.manifest:q} > {log:q} 2>&1"

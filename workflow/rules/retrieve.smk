@@ -1,4 +1,7 @@
-"""Runs: the ranked passages of every query of a split."""
+"""Runs: the ranked passages of every query of a split.
+
+Inputs come from the plan, by role: src/encore/plan/artifacts/systems.py says which folder each role is.
+"""
 
 
 rule lucene_search:
@@ -15,14 +18,12 @@ rule lucene_search:
     threads: 2
     resources:
         **at_least("runs/{bm25}/{topics}", mem_mb=EXECUTION.java_memory_mb + 1_000, runtime=60),
+        about=about_of("runs/{bm25}/{topics}"),
     params:
         spec=spec_of("runs/{bm25}/{topics}"),
     shell:
-        f"{MAKE}lucene_search"
-        " --planned {params.spec:q}"
-        " --threads {threads}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE
+        + " lucene_search --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule search:
@@ -41,13 +42,11 @@ rule search:
     threads: threads_of("search")
     resources:
         **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),
+        about=about_of("runs/{model}/{topics}"),
     params:
         spec=spec_of("runs/{model}/{topics}"),
     shell:
-        f"{MAKE}search"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " search --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tune_fusion:
@@ -70,13 +69,11 @@ rule tune_fusion:
     threads: 1
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
+        about=about_of("fusions/{fusion}/{topics}"),
     params:
         spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
-        f"{MAKE}tune_fusion"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " tune_fusion --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule fuse:
@@ -93,13 +90,11 @@ rule fuse:
     threads: 1
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
+        about=about_of("runs/{fusion}/{topics}"),
     params:
         spec=spec_of("runs/{fusion}/{topics}"),
     shell:
-        f"{MAKE}fuse"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " fuse --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule rerank:
@@ -117,10 +112,8 @@ rule rerank:
     threads: threads_of("rerank")
     resources:
         **at_least("runs/{rerank}/{topics}", mem_mb=8_000, runtime=8 * 60),
+        about=about_of("runs/{rerank}/{topics}"),
     params:
         spec=spec_of("runs/{rerank}/{topics}"),
     shell:
-        f"{MAKE}rerank"
-        " --planned {params.spec:q}"
-        " --output {output.manifest:q}"
-        " > {log:q} 2>&1"
+        MAKE + " rerank --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -27,7 +27,7 @@ def main() -> None:
         output=args.output,
         state=Path("results/state", *args.output.parts[1:]),
         source=Path(planned["source"]) if planned.get("source") else None,
-        about=planned.get("about", {}),
+        details=planned.get("details", {}),
         threads=args.threads,
         processes=args.processes,
         workers=environment.number(environment.WORKERS),

@@ -24,7 +24,7 @@ class Artifact:
     spec: Spec
     inputs: dict[str, "Artifact"] = field(default_factory=dict)
     source: str | None = None  # a folder of the user's that is read, never part of the identity
-    about: Mapping[str, Any] = field(default_factory=dict)  # addresses, licences, terms: nor are these
+    details: Mapping[str, Any] = field(default_factory=dict)  # addresses, licences, terms: nor are these
 
     @property
     def name(self) -> str:

@@ -44,7 +44,7 @@ class Index:
             entry = self.entries[folder]
             inputs = {role: self.find(other) for role, other in entry["inputs"].items()}
             self._found[folder] = Artifact(
-                entry["stage"], folder, entry["spec"], inputs, entry.get("source"), entry.get("about", {})
+                entry["stage"], folder, entry["spec"], inputs, entry.get("source"), entry.get("details", {})
             )
         return self._found[folder]
 
@@ -140,7 +140,7 @@ def write(
             "inputs": {role: parent.folder for role, parent in artifact.inputs.items()},
             "targets": sorted(needed_by.get(folder, [])),
             **({"source": artifact.source} if artifact.source else {}),
-            **({"about": dict(artifact.about)} if artifact.about else {}),
+            **({"details": dict(artifact.details)} if artifact.details else {}),
         }
         for folder, artifact in needed.items()
     }

@@ -66,17 +66,17 @@ class Planner:
         fields: Mapping[str, Any],
         inputs: dict[str, Artifact],
         source: str | None = None,
-        about: Mapping[str, Any] = MappingProxyType({}),
+        details: Mapping[str, Any] = MappingProxyType({}),
     ) -> Artifact:
         """The artifact that a stage makes, in a folder named by a stem and the digest of all that decides it.
 
         Args:
             fields: of the stage's ``Spec``.
             source: the user's file or folder that is read.
-            about: what else the job is told, which decides nothing.
+            details: what else the job is told, which decides nothing.
         """
         name, spec = stages.load(stage).planned(fields, names(inputs))
-        return self.keep(Artifact(name, f"results/{stem}-{digest(spec)}", spec, inputs, source, about))
+        return self.keep(Artifact(name, f"results/{stem}-{digest(spec)}", spec, inputs, source, details))
 
     def keep(self, artifact: Artifact) -> Artifact:
         """Remember an artifact; of equal ones the first."""

@@ -96,7 +96,7 @@ class Job:
         output: the folder.
         state: where an interrupted job keeps what it resumes from; removed once the folder is finished.
         source: the user's own file or folder that is read.
-        about: what the plan says of the sources: addresses, licences, terms.
+        details: what the plan says of the sources: addresses, licences, terms.
         threads: of this process, or processes that share work of the processor.
         processes: that share the work of GPUs, one each.
         workers: processes that make the batches of each of these.
@@ -108,7 +108,7 @@ class Job:
     output: Path
     state: Path
     source: Path | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 1
     processes: int = 1
     workers: int = 0

@@ -14,14 +14,14 @@ class Inputs(Roles):
 
 
 class FetchIrDatasets(Stage[Spec, Inputs]):
-    """Its folder is named after the dataset; ``about`` has its licence and terms."""
+    """Its folder is named after the dataset; ``details`` have its licence and terms."""
 
     def make(self, job: Job) -> Facts:
         from encore.datasets.download.ir_datasets import fetch
         from encore.datasets.download.source import print_terms
 
-        print_terms(job.output.name.rpartition("-")[0], job.about["licence"], job.about["terms"])
-        return {"results": fetch(self.spec.ids, job.data_root, job.about["terms"])}
+        print_terms(job.output.name.rpartition("-")[0], job.details["licence"], job.details["terms"])
+        return {"results": fetch(self.spec.ids, job.data_root, job.details["terms"])}
 
 
 STAGE = FetchIrDatasets

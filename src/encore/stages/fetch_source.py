@@ -17,12 +17,12 @@ class Inputs(Roles):
 
 
 class FetchSource(Stage[Spec, Inputs]):
-    """Its folder is named after the entry; ``about`` is the entry."""
+    """Its folder is named after the entry; ``details`` are the entry."""
 
     def make(self, job: Job) -> Facts:
         from encore.datasets.download.source import fetch
 
-        entry, name = SourceEntry.model_validate(job.about), job.output.name.rpartition("-")[0]
+        entry, name = SourceEntry.model_validate(job.details), job.output.name.rpartition("-")[0]
         return {"results": {"files": fetch(name, entry, job.data_root, job.output)}}
 
 

@@ -17,7 +17,7 @@ Planned = dict[str, Any]
 
 
 def read_planned(path: Path, stage: str) -> Planned:
-    """What the plan wrote of one folder: its ``stage``, ``spec``, ``inputs`` by role, ``source`` and ``about``.
+    """What the plan wrote of one folder: its ``stage``, ``spec``, ``inputs`` by role, ``source`` and ``details``.
 
     Args:
         stage: the one that is to make it, without its variant.

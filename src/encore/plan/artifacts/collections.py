@@ -24,16 +24,16 @@ def fetched_source(plan: Planner, name: str) -> Artifact:
     if name not in known:
         raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
     spec = {"files": known[name].identity()}
-    about = known[name].model_dump(mode="json", exclude_unset=True)
-    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {}, about=about)
+    details = known[name].model_dump(mode="json", exclude_unset=True)
+    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {}, details=details)
 
 
 def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
     """What ir_datasets downloads of a dataset itself: the record that it is in ``data_root``, with counts."""
     fields = plan.resolve.own(dataset).fields
-    about = {"licence": fields.licence, "terms": fields.terms}
+    details = {"licence": fields.licence, "terms": fields.terms}
     spec = {"ids": fields.made_from.ids}
-    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {}, about=about)
+    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {}, details=details)
 
 
 class Given(NamedTuple):
