@@ -21,7 +21,8 @@ rule collection:
     params:
         spec=spec_of("collections/{collection}"),
     shell:
-        MAKE + " collection --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} collection"
+        " --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tokenizer:
@@ -41,7 +42,7 @@ rule tokenizer:
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:
-        MAKE + " tokenizer --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} tokenizer" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tokens:
@@ -61,4 +62,4 @@ rule tokens:
     params:
         spec=spec_of("tokens/{tokens}"),
     shell:
-        MAKE + " tokens --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} tokens" " --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"

@@ -22,7 +22,7 @@ rule train_doc2query:
     params:
         spec=spec_of("doc2query_models/{doc2query_model}"),
     shell:
-        MAKE + " train_doc2query --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} train_doc2query" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule predict_queries:
@@ -44,5 +44,6 @@ rule predict_queries:
     params:
         spec=spec_of("predicted_queries/{predicted_queries}"),
     shell:
-        MAKE + " predict_queries --planned {params.spec:q} --processes {resources.processes}"
+        f"{MAKE} predict_queries"
+        " --planned {params.spec:q} --processes {resources.processes}"
         " --output {output.manifest:q} > {log:q} 2>&1"

@@ -24,4 +24,4 @@ rule evaluate:
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:
-        MAKE + " evaluate --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} evaluate" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -18,7 +18,8 @@ rule fetch_source:
     params:
         spec=spec_of("sources/{source}"),
     shell:
-        MAKE + " fetch_source --planned {params.spec:q}"
+        f"{MAKE} fetch_source"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
@@ -37,7 +38,8 @@ rule fetch_ir_datasets:
     params:
         spec=spec_of("ir_datasets/{downloaded}"),
     shell:
-        MAKE + " fetch_ir_datasets --planned {params.spec:q}"
+        f"{MAKE} fetch_ir_datasets"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
@@ -56,7 +58,8 @@ rule fetch_checkpoint:
     params:
         spec=spec_of("checkpoints/{checkpoint}"),
     shell:
-        MAKE + " fetch_checkpoint --planned {params.spec:q}"
+        f"{MAKE} fetch_checkpoint"
+        " --planned {params.spec:q}"
         " --output {output.manifest:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 

@@ -23,4 +23,4 @@ rule inspect_model:
     params:
         spec=spec_of("inspections/{model}/{inspection}"),
     shell:
-        MAKE + " inspect_model --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} inspect_model" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

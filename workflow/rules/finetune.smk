@@ -22,7 +22,7 @@ rule negatives:
     params:
         spec=spec_of("negatives/{system}/{topics}"),
     shell:
-        MAKE + " negatives --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} negatives" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule negatives_from_file:
@@ -42,7 +42,7 @@ rule negatives_from_file:
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
-        MAKE + " negatives_from_file --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} negatives_from_file" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule negatives_from_dataset:
@@ -62,7 +62,7 @@ rule negatives_from_dataset:
     params:
         spec=spec_of("negatives/{published}/{topics}"),
     shell:
-        MAKE + " negatives_from_dataset --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} negatives_from_dataset" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule merged_negatives:
@@ -83,7 +83,7 @@ rule merged_negatives:
     params:
         spec=spec_of("negatives/{merged}/{topics}"),
     shell:
-        MAKE + " merged_negatives --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} merged_negatives" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule teacher_scores:
@@ -104,7 +104,7 @@ rule teacher_scores:
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
-        MAKE + " teacher_scores --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} teacher_scores" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule finetune:
@@ -130,5 +130,6 @@ rule finetune:
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
-        MAKE + " finetune --planned {params.spec:q} --processes {resources.processes}"
+        f"{MAKE} finetune"
+        " --planned {params.spec:q} --processes {resources.processes}"
         " --output {output.manifest:q} > {log:q} 2>&1"

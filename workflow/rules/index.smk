@@ -21,7 +21,7 @@ rule lucene_index:
     params:
         spec=spec_of("indexes/lucene/{index}"),
     shell:
-        MAKE + " lucene_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} lucene_index" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule encode:
@@ -43,4 +43,4 @@ rule encode:
     params:
         spec=spec_of("indexes/{model}/{index}/{shard}"),
     shell:
-        MAKE + " encode --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} encode" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

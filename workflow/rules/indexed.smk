@@ -24,7 +24,7 @@ rule build_index:
     params:
         spec=spec_of("indexes/{indexed}/{index}"),
     shell:
-        LARGE_PAGES + MAKE + " build_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{LARGE_PAGES}{MAKE} build_index" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule search_index:
@@ -46,4 +46,4 @@ rule search_index:
     params:
         spec=spec_of("runs/{indexed}/{topics}"),
     shell:
-        MAKE + " search_index --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} search_index" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -34,4 +34,4 @@ rule measure_latency:
     params:
         spec=spec_of("latency/{system}/{measured}"),
     shell:
-        MAKE + " measure_latency --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} measure_latency" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -23,4 +23,4 @@ rule masked_loss:
     params:
         spec=spec_of("losses/{model}/{loss}"),
     shell:
-        MAKE + " masked_loss --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} masked_loss" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

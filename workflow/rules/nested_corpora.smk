@@ -18,4 +18,4 @@ rule nested_corpora:
     params:
         spec=spec_of("subsets/{subset}"),
     shell:
-        MAKE + " nested_corpora --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} nested_corpora" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

@@ -22,4 +22,4 @@ rule count_pairs:
     params:
         spec=spec_of("pairs/{paired}"),
     shell:
-        MAKE + " count_pairs --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} count_pairs" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"

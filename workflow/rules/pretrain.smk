@@ -22,7 +22,7 @@ rule start:
     params:
         spec=spec_of("models/{start}"),
     shell:
-        MAKE + " start --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} start" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule attend:
@@ -43,7 +43,7 @@ rule attend:
     params:
         spec=spec_of("attention/{attention}"),
     shell:
-        MAKE + " attend --planned {params.spec:q} --processes {threads} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} attend" " --planned {params.spec:q} --processes {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule prepare:
@@ -63,7 +63,7 @@ rule prepare:
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:
-        MAKE + " prepare --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} prepare" " --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule pretrain:
@@ -87,5 +87,6 @@ rule pretrain:
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
-        MAKE + " pretrain --planned {params.spec:q} --processes {resources.processes}"
+        f"{MAKE} pretrain"
+        " --planned {params.spec:q} --processes {resources.processes}"
         " --output {output.manifest:q} > {log:q} 2>&1"

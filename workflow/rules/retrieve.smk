@@ -46,7 +46,7 @@ rule search:
     params:
         spec=spec_of("runs/{model}/{topics}"),
     shell:
-        MAKE + " search --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} search" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule tune_fusion:
@@ -73,7 +73,7 @@ rule tune_fusion:
     params:
         spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
-        MAKE + " tune_fusion --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} tune_fusion" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule fuse:
@@ -94,7 +94,7 @@ rule fuse:
     params:
         spec=spec_of("runs/{fusion}/{topics}"),
     shell:
-        MAKE + " fuse --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} fuse" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
 rule rerank:
@@ -116,4 +116,4 @@ rule rerank:
     params:
         spec=spec_of("runs/{rerank}/{topics}"),
     shell:
-        MAKE + " rerank --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+        f"{MAKE} rerank" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
