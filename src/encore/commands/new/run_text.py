@@ -105,7 +105,7 @@ def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder
     return [
         *reasons,
         f"tables: {_flow({PUBLISHED: rows})}",
-        "scale: # learning rates are the catalogue's, for published models; choose them with workflow/scripts/tune.py",
+        "scale: # learning rates are the catalogue's, for published models; docs/protocol.md says how to choose them",
         *(f"  {key}: {_flow(value)}" for key, value in scale.items()),
     ]
 
