@@ -66,13 +66,6 @@ def insert(clone: Clone, name: str, after: str, text: str) -> None:
     path.write_text(changed)
 
 
-def test_a_step_that_claims_a_paper_needs_its_ledger(clone: Clone) -> None:
-    with (clone.root / "config/steps.yaml").open("a") as steps:
-        steps.write("\nhalves: {<<: *costa, batch: 32, source: a paper}\n")
-    said = clone.nano("-n").error()
-    assert "step 'halves' in config/steps.yaml: no ledger says where batch=32 comes from" in said
-
-
 def test_the_page_is_short() -> None:
     assert len(PAGE.splitlines()) <= 65
 

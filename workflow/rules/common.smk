@@ -13,10 +13,9 @@ from encore.config.run_file import read_run
 from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.plan import folders, index
-from encore.commands import ledger
 from encore.products.catalogue import load_plan
 from encore.storage.manifest import is_unfinished
-from encore.storage.program_files import CATALOGUE, program_folder
+from encore.storage.program_files import program_folder
 from encore.products.targets import find
 
 # What is imported and a plan live to the end: looking for garbage in them was a fifth of what planning takes.
@@ -62,7 +61,6 @@ RUN = in_one_line(read_run, RUN_FILE, config)
 EXECUTION, NUMERICS = RUN.execution, RUN.numerics
 PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else None
 if PLAN:
-    in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
     in_one_line(refuse_unknown_claims, PLAN)
 INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
 LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have

@@ -22,7 +22,6 @@ COMMANDS = {
     "explain": "show how a number was computed, down to the raw text",
     "claims": "print what each claim of the papers says of their own numbers",
     "flops": "print the floating-point operations that each row of a table spent",
-    "ledger": "print where the values of steps and objectives come from",
     "show-config": "print each value of a lineage's steps, and where it comes from",
     "new": "write a run's file for a collection of your own: config/NAME.yaml",
     "convert": "write files in other forms as a folder in BEIR's layout, and say what was taken for what",

@@ -1,18 +1,16 @@
 """The resolved configuration of a lineage: each value of its backbone, steps and index, and where it comes from."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from encore.commands import ledger
 from encore.commands.plan import plan_of
 from encore.config import published
 from encore.config.lineage import split_index
 from encore.plan.plan import Plan
-from encore.storage.program_files import CATALOGUE
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -24,31 +22,27 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def answer(arguments: argparse.Namespace) -> int:
     """The resolved backbone, steps and index."""
-    print(config_text(plan_of(arguments), arguments.lineage, CATALOGUE))
+    print(config_text(plan_of(arguments), arguments.lineage))
     return 0
 
 
-def config_text(plan: Plan, text: str, folder: Path) -> str:
+def config_text(plan: Plan, text: str) -> str:
     """A paragraph for the backbone, each step and the index of a lineage, with a line for each value.
 
     Args:
         text: the lineage, with or without an index.
-        folder: of the catalogue, whose ledgers say where its values come from.
     """
     resolve, (name, index) = plan.resolve, split_index(text)
     lineage = resolve.lineage(name)
-    cited = ledger.sources(ledger.read(folder), set(ledger.values(plan.catalogue)))
-    backbone = resolve.backbone(lineage)
     layers = _layers(plan, lineage.backbone)
-    found = [_told(f"backbone {lineage.backbone}", backbone, layers, cited, [f"backbones.{lineage.backbone}"])]
+    found = [_told(f"backbone {lineage.backbone}", resolve.backbone(lineage), layers)]
     for named in lineage.steps:
         step, layers = resolve.step(named), resolve.step_layers(named)
         if step.collection != plan.catalogue.steps[named.name]["collection"]:
             layers[plan.config.at("scale.datasets")] = {"collection": step.collection}
-        places = [f"steps.{named.name}", f"objectives.{getattr(step, 'objective', '')}"]
-        found.append(_told(f"step {named}", step, layers, cited, places))
+        found.append(_told(f"step {named}", step, layers))
     if index:
-        found.append(_told(f"index {index}", resolve.index_type(index), resolve.index_layers(index), cited, []))
+        found.append(_told(f"index {index}", resolve.index_type(index), resolve.index_layers(index)))
     replaced = [] if str(lineage) == name else [plan.config.at(f"`scale:` makes {lineage} of {name}")]
     return "\n\n".join([*replaced, *found])
 
@@ -66,27 +60,20 @@ def _layers(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
     return layers
 
 
-def _told(
-    title: str,
-    model: BaseModel,
-    layers: dict[str, dict[str, Any]],
-    cited: Mapping[str, ledger.Entry],
-    places: Sequence[str],
-) -> str:
-    """The values of a model, each with the last layer that sets it, or the ledgers' source of the catalogue's value.
-
-    Args:
-        places: how the ledgers name the model.
-    """
-    first, lines = next(iter(layers)), []
-    for key in type(model).model_fields:
-        value = ledger.plain(getattr(model, key))
-        if value in (None, "") or key == "source":
-            continue
-        origin = next((where for where in reversed(layers) if key in layers[where]), "default")
-        entries = [cited[name] for place in places if (name := f"{place}.{key}") in cited]
-        if entries and origin in (first, "default"):
-            origin += f" ({entries[0].origin}; {ledger.place_of(entries[0])})"
-        lines.append((f"  {key}", ledger.short(value), origin))
+def _told(title: str, model: BaseModel, layers: dict[str, dict[str, Any]]) -> str:
+    """The values of a model, each with the last layer that sets it."""
+    lines = []
+    for key, value in model.model_dump(mode="json").items():
+        if value not in (None, "") and key != "source":
+            origin = next((where for where in reversed(layers) if key in layers[where]), "default")
+            lines.append(
+                (f"  {key}", f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value), origin)
+            )
     source = getattr(model, "source", "")
-    return "\n".join([f"{title}: {source}" if source else title, *ledger.aligned(lines)])
+    return "\n".join([f"{title}: {source}" if source else title, *aligned(lines)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of cells as text in columns, of which the last one may be ragged."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
+    return ["  ".join([*map(str.ljust, line, widths), line[-1]]) for line in lines]

@@ -17,7 +17,6 @@ from typing import Any
 
 import yaml
 
-from encore.commands import ledger
 from encore.commands.plan import plan_of
 from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import Forecast, forecast
@@ -51,14 +50,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def answer(arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
-    plan = plan_of(arguments)
-    after, note = _after(plan, arguments.config, arguments.changes)
+    plan, after = plan_of(arguments), _after(arguments.config, arguments.changes)
     known = find_machine(arguments.machine)
     found = compare_plans(plan, after, (forecast(plan, (), known), forecast(after, (), known)))
     if arguments.json:
         print(json.dumps(asdict(found), indent=1))
     else:
-        print(change_text(found, known.name, note))
+        print(change_text(found, known.name))
     return 0
 
 
@@ -83,7 +81,7 @@ class PlanChange:
         return sum(map(len, self.jobs.values()))
 
 
-def change_text(found: PlanChange, where: str, note: str = "") -> str:
+def change_text(found: PlanChange, where: str) -> str:
     """A comparison as people read it."""
     rules = ", ".join(f"{len(folders)} {rule}" for rule, folders in found.jobs.items())
     lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
@@ -100,24 +98,18 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
         rest = [f"and {len(named) - SHOWN} rows more"] if len(named) > SHOWN else []
         lines += [f"  {table}", *(f"    {line}" for line in (*named[:SHOWN], *rest))]
     lines.append(f"{len(found.claims)} claims" + (f": {' '.join(found.claims)}" if found.claims else ""))
-    if note:
-        lines.append(f"note: {note}")
     return "\n".join(lines)
 
 
-def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
-    """The plan of the changed configuration, and which entry of its ledger is out of date or missing."""
+def _after(run: Path, changes: list[str]) -> Plan:
+    """The plan of the changed configuration."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             catalogue, own = changed(CATALOGUE, run, changes, Path(folder))
             config = read_run(run, read_yaml(own))
-            plan = Plan(config, with_entries_of(config, load_catalogue(catalogue)))
+            return Plan(config, with_entries_of(config, load_catalogue(catalogue)))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
-        try:
-            return plan, ledger.changed_source(before.catalogue, plan.catalogue, catalogue)
-        except EncoreError as error:
-            return plan, str(error)
 
 
 def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tuple[Path, Path]:

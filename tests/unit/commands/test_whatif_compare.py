@@ -66,7 +66,7 @@ def test_an_entry_of_the_runs_own_can_be_changed(bare: Path) -> None:
     run["backbones"] = {"mine": {"start": "random", "layers": 1, "hidden": 8, "heads": 1, "vocabulary": 300}}
     run["scale"]["backbones"]["two-tower"] = "mine"
     Path("config/own.yaml").write_text(yaml.safe_dump(run))
-    after, _ = _after(load_plan(Path("config/own.yaml")), Path("config/own.yaml"), ["backbones.mine.layers=2"])
+    after = _after(Path("config/own.yaml"), ["backbones.mine.layers=2"])
     assert after.catalogue.backbones["mine"].layers == 2
 
 

@@ -20,7 +20,6 @@ WRONG = [
     (["show", "results/tables/table9.csv"], "there is no table 'table9'; did you mean table2"),
     (["targets", "bert-base@nope"], "unknown index 'nope', not in config/indexes.yaml"),
     (["claims", "--config", "nope.yaml"], "--config nope.yaml: the file is missing; name a run's file"),
-    (["ledger", "--paper", ""], "there is no ledger of ''; known are bow"),
 ]
 
 

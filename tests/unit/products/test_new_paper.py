@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands import ledger
 from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -28,7 +27,6 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
         assert name in section
         (mine / name).write_text(block)
     catalogue = load_catalogue(Path("config"))
-    ledger.check(catalogue, Path("config"))
     content = table_plan(Plan(read_run(Path("config/nano.yaml")), catalogue), "mine/table1")
     assert (content["paper"], content["reported"]) == ("mine", "config/papers/mine/reported/table1.csv")
     assert len(content["rows"][2]["cells"]["mrr10"]["reads"]) == 1

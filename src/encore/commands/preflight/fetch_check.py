@@ -7,9 +7,9 @@ from typing import Any
 
 import requests
 
-from encore.commands.ledger import aligned
 from encore.commands.preflight.downloads import published, wanted
 from encore.commands.preflight.forecast_text import size
+from encore.commands.show_config import aligned
 from encore.config.checkpoints import CONFIG
 from encore.datasets.download.answers import REFUSALS, ask, status_of
 from encore.datasets.download.checkpoint import endpoint
