@@ -22,7 +22,6 @@ from encore.config.run_file import EXTENDS
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.products.targets import is_of_another_plan
-from encore.storage import manifest
 from encore.storage.files import appearing, read_object, sha256, write_json, writing
 from encore.storage.program_files import PROGRAM
 from encore.storage.release import __version__
@@ -31,15 +30,15 @@ from encore.storage.root import RESULTS, ROOT, SIGNATURE, manifests_behind, prod
 METADATA = "ro-crate-metadata.json"
 WORKFLOW = "workflow/Snakefile"
 SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
+CRATE, HUB = "https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
-    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
-    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
+    "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
+    "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
+    HUB: "Workflow RO-Crate",
 }
-CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
+CONTEXT = [f"{CRATE}/context", "https://w3id.org/ro/terms/workflow-run/context"]
 FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/tab-separated-values"}
 LICENSE = "https://spdx.org/licenses/Apache-2.0"
-DAMAGED = "remove it, and run snakemake again"
 CODE = ("LICENSE", "workflow", "config")
 RUN_KEY = re.compile(rf"^(title|{EXTENDS}):", re.MULTILINE)  # of the catalogue's files none has them
 Entity = dict[str, Any]
@@ -76,17 +75,17 @@ def write_crate(title: str, run: Path, own: Sequence[Path], folder: Path) -> int
     if ".." in run.parts:
         raise EncoreError(f"{run} is not below this folder, of which the crate is made; put it into config/")
     if not own:
-        raise EncoreError(
-            f"no table, figure or claims of {run} are made yet; run snakemake first, or name another --config"
-        )
+        raise EncoreError(f"no table, figure or claims of {run} are made yet; run snakemake, or name another --config")
     if RESULTS.resolve() in folder.resolve().parents:
         raise EncoreError(f"{folder} would be in {RESULTS}, of which the crate is made; name a folder elsewhere")
-    places = dict.fromkeys([*_code(run), *_of_products(products), *_behind(products)])
+    report = [path for path in [ROOT, SIGNATURE, *sorted((RESULTS / "report").glob("*"))] if path.is_file()]
+    behind = sorted({*map(Path, manifests_behind(products))} - {*products})
+    places = [*dict.fromkeys([*_code(run), *_files_of(products), *report, *_files_of(behind)])]
     with writing(folder), appearing(folder) as made:
         for place in places:
             _put(place, made / place)
-        graph = _graph(title, run, made, [*places], [str(path) for path in _of_products(own)])
-        write_json(made / METADATA, {"@context": CONTEXT, "@graph": graph})
+        about = _about(title, run, made, places, [*_files_of(own), *report])
+        write_json(made / METADATA, {"@context": CONTEXT, "@graph": [*about, *(_file(made, each) for each in places)]})
     return len(places)
 
 
@@ -111,24 +110,13 @@ def _is_run(path: Path) -> bool:
     return path.parent.name == "config" and path.suffix in (".yaml", ".yml") and bool(RUN_KEY.search(path.read_text()))
 
 
-def _of_products(products: Sequence[Path]) -> Iterator[Path]:
-    """Tables, figures, claims and the report with their manifests, and the root digest with its signature."""
-    for place in products:
+def _files_of(manifests: Sequence[Path]) -> Iterator[Path]:
+    """Manifests and what they describe, with what was recorded of each job."""
+    for place in manifests:
+        outputs = read_object(place, "remove it, and run snakemake again").get("outputs", ())
         yield place
-        yield from (place.with_name(name) for name in sorted(read_object(place, DAMAGED).get("outputs", ())))
-    report = sorted((RESULTS / "report").glob("*")) if (RESULTS / "report").is_dir() else []
-    yield from (path for path in [ROOT, SIGNATURE, *report] if path.is_file())
-
-
-def _behind(products: list[Path]) -> Iterator[Path]:
-    """Every file of every artifact behind products."""
-    for name in manifests_behind(products):
-        place = Path(name)
-        if place not in products:
-            outputs = manifest.read_manifest(place.parent)["outputs"] if place.name == manifest.MANIFEST else {}
-            yield place
-            yield from (place.parent / output for output in sorted(outputs))
-            yield from (path for path in [place.parent / "run.json"] if path.is_file())
+        yield from (place.with_name(name) for name in sorted(outputs))
+        yield from (path for path in [place.with_name("run.json")] if path.is_file())
 
 
 def _put(place: Path, target: Path) -> None:
@@ -141,74 +129,63 @@ def _put(place: Path, target: Path) -> None:
         shutil.copy2(place if place.exists() else PROGRAM / place, target)
 
 
-def _graph(title: str, run: Path, folder: Path, places: list[Path], results: list[str]) -> list[Entity]:
-    """The crate's entities."""
+def _about(title: str, run: Path, folder: Path, places: Sequence[Path], results: Sequence[Path]) -> list[Entity]:
+    """The crate's entities but for its files."""
     ended = max((folder / place).stat().st_mtime for place in results)
     when = datetime.fromtimestamp(ended, UTC).isoformat(timespec="seconds")
-    root: Entity = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": f"Encore: {title}",
-        "description": "Tables, figures and claims of a run of Encore, with everything that they were made from. "
-        f"Its root is in {ROOT}; `encore audit` verifies it.",
-        "datePublished": when,
-        "license": _to(LICENSE),
-        "conformsTo": [_to(name) for name in PROFILES],
-        "hasPart": [_to(_id(place)) for place in places],
-        "mainEntity": _to(WORKFLOW),
-        "mentions": _to("#run"),
-    }
-    action = {
-        "@id": "#run",
-        "@type": "CreateAction",
-        "name": f"Run of {WORKFLOW} with {run}",
-        "description": "Snakemake made the results from the configuration.",
-        "endTime": when,
-        "actionStatus": "http://schema.org/CompletedActionStatus",
-        "instrument": _to(WORKFLOW),
-        "object": _to(_id(run)),
-        "result": [_to(_id(Path(name))) for name in results],
-    }
-    language = {
-        "@id": SNAKEMAKE,
-        "@type": "ComputerLanguage",
-        "name": "Snakemake",
-        "alternateName": "Snakemake",
-        "identifier": _to("https://doi.org/10.1093/bioinformatics/bts480"),
-        "url": _to("https://snakemake.readthedocs.io"),
-        "version": version("snakemake"),
-    }
-    licence = {"@id": LICENSE, "@type": "CreativeWork", "name": "Apache License 2.0", "identifier": LICENSE}
-    profiles = [
-        {"@id": name, "@type": "CreativeWork", "name": called, "version": number}
-        for name, (called, number) in PROFILES.items()
+    return [
+        _entity(METADATA, "CreativeWork", about=_to("./"), conformsTo=[_to(CRATE), _to(HUB)]),
+        _entity(
+            "./",
+            "Dataset",
+            name=f"Encore: {title}",
+            description="Tables, figures and claims of a run of Encore, with everything that they were made from. "
+            f"Its root is in {ROOT}; `encore audit` verifies it.",
+            datePublished=when,
+            license=_to(LICENSE),
+            conformsTo=[_to(name) for name in PROFILES],
+            hasPart=[_to(_id(place)) for place in places],
+            mainEntity=_to(WORKFLOW),
+            mentions=_to("#run"),
+        ),
+        _entity(
+            "#run",
+            "CreateAction",
+            name=f"Run of {WORKFLOW} with {run}",
+            endTime=when,
+            actionStatus="http://schema.org/CompletedActionStatus",
+            instrument=_to(WORKFLOW),
+            object=_to(_id(run)),
+            result=[_to(_id(place)) for place in results],
+        ),
+        _entity(
+            SNAKEMAKE,
+            "ComputerLanguage",
+            name="Snakemake",
+            identifier=_to("https://doi.org/10.1093/bioinformatics/bts480"),
+            url=_to("https://snakemake.readthedocs.io"),
+            version=version("snakemake"),
+        ),
+        _entity(LICENSE, "CreativeWork", name="Apache License 2.0", identifier=LICENSE),
+        *(_entity(name, "CreativeWork", name=text, version=name.split("/")[-1]) for name, text in PROFILES.items()),
     ]
-    descriptor = {
-        "@id": METADATA,
-        "@type": "CreativeWork",
-        "about": _to("./"),
-        "conformsTo": [_to("https://w3id.org/ro/crate/1.1"), _to("https://w3id.org/workflowhub/workflow-ro-crate/1.0")],
-    }
-    return [descriptor, root, action, language, licence, *profiles, *(_file(folder, place) for place in places)]
 
 
 def _file(folder: Path, place: Path) -> Entity:
     """A file of the crate; one of them is the workflow."""
     path, (kind, packed) = folder / place, mimetypes.guess_type(place.name)
     kind = "application/gzip" if packed else FORMATS.get(place.suffix, kind or "application/octet-stream")
-    entity: Entity = {
-        "@id": _id(place),
-        "@type": "File",
-        "name": str(place),
-        "contentSize": str(path.stat().st_size),
-        "sha256": sha256(path),
-        "encodingFormat": kind,
-    }
+    size, digest = str(path.stat().st_size), sha256(path)
+    entity = _entity(_id(place), "File", name=str(place), contentSize=size, sha256=digest, encodingFormat=kind)
     if str(place) == WORKFLOW:
-        entity["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-        entity |= {"name": "Encore", "version": __version__, "encodingFormat": "text/x-python"}
+        entity |= {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"], "encodingFormat": "text/x-python"}
+        entity |= {"name": "Encore", "version": __version__}
         entity |= {"programmingLanguage": _to(SNAKEMAKE), "license": _to(LICENSE)}
     return entity
+
+
+def _entity(name: str, kind: str, /, **fields: Any) -> Entity:
+    return {"@id": name, "@type": kind, **fields}
 
 
 def _id(place: Path) -> str:
