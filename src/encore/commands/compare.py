@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import math
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from encore.storage.program import positive
 
@@ -42,8 +44,8 @@ def answer(arguments: argparse.Namespace) -> int:
     ranked = order(ours, theirs, arguments.depth)
     found = closeness(ours, theirs, grades, measures, bases)
     if arguments.json:
-        said = asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in found]}
-        print(json.dumps(json.loads(json.dumps(said), parse_constant=lambda _: None)))  # JSON knows no NaN
+        measured = [_finite(asdict(one)) for one in found]
+        print(json.dumps(_finite(asdict(ranked)) | {"judged": len(grades), "measures": measured}))
         return 0
     print(f"order, of {ranked.queries:,} queries that both answer:")
     print(f"  Kendall's tau over unions  {ranked.tau:.4f}")
@@ -51,6 +53,13 @@ def answer(arguments: argparse.Namespace) -> int:
     print(f"effectiveness, of {len(grades):,} judged queries:")
     print("\n".join(f"  {_line(one)}" for one in found))
     return 0
+
+
+def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for what is not a finite number, which JSON cannot write."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers.items()
+    }
 
 
 def _line(one: Closeness) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from encore.commands import audit as command
-from encore.commands.audit import audit, progress, recompute
+from encore.commands.audit import audit, recompute
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.products.kinds import BY_RULE
@@ -52,9 +52,9 @@ def test_what_other_tables_stand_on_is_left_out(results, monkeypatch):
 def test_an_audit_of_much_says_how_long_it_takes_and_how_far_it_is(results, monkeypatch, capsys):
     audit.audit(results)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(progress, "LONG", 1)
-    monkeypatch.setattr(progress, "EVERY", 0)
-    monkeypatch.setattr(progress, "_bytes", lambda folder: 3e11)
+    monkeypatch.setattr(audit, "LONG", 1)
+    monkeypatch.setattr(audit, "EVERY", 0)
+    monkeypatch.setattr(audit, "_bytes", lambda folder: 3e11)
     audit.audit(results)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first.startswith("audit: 1,200 GB are read; about ")

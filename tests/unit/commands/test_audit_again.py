@@ -11,8 +11,7 @@ import matplotlib.image
 import pytest
 
 from encore.commands.audit import recompute
-from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
-from encore.commands.audit.products import check_product
+from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct, check_product
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.entries import PRINTED
 from encore.products.claims.plan import printed_plan

@@ -1,13 +1,17 @@
 """The audit: is each file behind what is published what its manifest says, and made from what the plan says?
 
 Snakemake trusts what is in ``results/``; this does not. It recomputes every digest, compares every manifest with the
-plan, and names the cells that rest on a bad file. ``recompute.py`` makes every product again.
+plan, and names the cells that rest on a bad file. ``recompute.py`` makes every product again. A product is left to
+another run's audit only where its own manifest has another plan than this run's; ``results/plan/index.json``, which
+nothing seals, only says which run that was.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -18,16 +22,18 @@ from encore.commands.audit.findings import (
     REPORT,
     AuditReport,
     Finding,
+    cells_behind,
     check_artifact,
+    check_product,
     explained,
+    files_of,
+    places_of,
     problems_without_plan,
 )
-from encore.commands.audit.left_out import OtherRuns, added_files, reason_of, run_of_page
-from encore.commands.audit.products import cells_behind, check_product, files_of, places_of
-from encore.commands.audit.progress import Progress
 from encore.commands.audit.recompute import remake_page, remake_products
 from encore.config.validation import nearest
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
+from encore.plan import index
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.entries import CLAIMS, PRINTED
@@ -37,13 +43,16 @@ from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.known_numbers import CHECKS, checks_plan
 from encore.products.slices import built_from
 from encore.products.tables.plan import CURVES
-from encore.storage import manifest, typed
+from encore.storage import typed
 from encore.storage.files import readable_object
-from encore.storage.manifest import has_no_vectors
+from encore.storage.manifest import MANIFEST, added, has_no_vectors, read_manifest
 from encore.storage.program_files import CATALOGUE
-from encore.storage.root import RESULTS, compare_root, manifests_behind, product_manifests
+from encore.storage.root import RESULTS, ROOT, SIGNATURE, compare_root, manifests_behind, product_manifests
 
-RECORDS = (manifest.MANIFEST, "run.json", "root.json", "index.json")
+RECORDS = (MANIFEST, "run.json", "root.json", "index.json")
+LONG = 20e9  # bytes: an audit of less says nothing of its time
+EVERY = 10.0  # seconds between two lines
+SAMPLE = bytes(2**24)
 
 
 def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
@@ -190,12 +199,12 @@ def to_prune(plan: Plan, report: AuditReport) -> list[str]:
     for folder, artifact in plan.made.items():
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
-    removed = sorted(place for place in bad if not place.endswith(manifest.MANIFEST) and os.path.lexists(place))
+    removed = sorted(place for place in bad if not place.endswith(MANIFEST) and os.path.lexists(place))
     slices = published_products(plan)
     affected = cells_behind(plan, slices)
     names = {cell.split(":")[0] for folder in bad for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in places_of(name, slices[name])]
-    products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
+    products += [Path(place) for place in sorted(bad) if place.endswith(MANIFEST)]
     for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
         removed += sorted(map(str, files_of(record))) if str(record) not in report.left_out else []
     return removed
@@ -241,3 +250,98 @@ def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, An
 def _called(name: str, content: dict[str, Any]) -> str:
     kind = kinds_of(name, content)[0]
     return kind.files[0] if kind.category in ("Claims", "Checks") else f"{kind.category.lower()[:-1]} {name}"
+
+
+class OtherRuns:
+    """Which runs other than the audited one have made what is in results, as the last plans wrote it down."""
+
+    def __init__(self, run: str) -> None:
+        self._run, self._made_by = run, index.read().products
+
+    def made(self, place: Path) -> bool:
+        """True if another run is said to have made a product."""
+        return self._made_by.get(str(place), self._run) != self._run
+
+    def reason(self, place: Path) -> str:
+        """Why a product with another plan is not audited."""
+        return reason_of(self._made_by[str(place)]) if self.made(place) else "built from no plan of this run"
+
+
+def reason_of(run: Any) -> str:
+    """Why a product of another run is not audited; the name comes from a file that anybody may have edited."""
+    if isinstance(run, str) and os.path.isfile(run or typed.DEFAULT_RUN):  # noqa: PTH113  # False for any odd name
+        return f"of another run: `{typed.encore('audit', run=run)}` looks at it"
+    return f"of a run whose file is not here: {quoted(run)}"
+
+
+def run_of_page() -> str | None:
+    """The run of the page, by its own manifest; None where that is missing or damaged."""
+    match readable_object(REPORT):
+        case {"spec": {"run": str(run)}}:
+            return run
+    return None
+
+
+def added_files(report: AuditReport) -> Iterator[Finding]:
+    """Each file among the products that no product's manifest lists, unless that product is bad already."""
+    bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
+    for folder in (RESULTS, RESULTS / "tables", RESULTS / "figures", REPORT.parent):
+        # The files of claims and checks are in results itself, next to the folders of all else.
+        depth = "" if folder == RESULTS else "**/"
+        records = [REPORT] if folder == REPORT.parent else sorted(folder.glob(f"{depth}*.{MANIFEST}"))
+        listed = {path for record in records for path in (record, *_outputs(record))}
+        listed |= {ROOT, SIGNATURE, RESULTS / ".gitignore"}
+        listed |= {path for record in bad for path in files_of(record)}
+        names = [str(path.relative_to(folder)) for path in listed if path.is_relative_to(folder)]
+        for path in added(folder, names, f"{depth}*"):
+            if folder == RESULTS and path.is_dir():
+                continue  # a folder that somebody keeps elsewhere, behind a link; what it holds is looked at
+            yield Finding(str(path), f"{path} was added: no product's manifest lists it")
+
+
+def _outputs(record: Path) -> Iterator[Path]:
+    """The files that a product's manifest lists; none that lie elsewhere, nor any of a damaged one."""
+    outputs = readable_object(record).get("outputs")
+    names = map(str, outputs) if isinstance(outputs, dict | list) else ()
+    yield from (record.parent / name for name in names if "/" not in name)
+
+
+class Progress:
+    """Prints to standard error how much there is to read, and from time to time what is left."""
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        """Count the bytes of artifacts by their manifests."""
+        self.total, self.done = float(sum(map(_bytes, folders))), 0.0
+        self.began = self.printed = time.monotonic()
+        if self.total > LONG:
+            hashlib.sha256(SAMPLE).digest()
+            rate = len(SAMPLE) / max(time.monotonic() - self.began, 1e-9)
+            _say(
+                f"{self.total / 1e9:,.0f} GB are read; {_duration(self.total / rate)} if the disk is as fast as sha256"
+            )
+
+    def add(self, folder: str) -> None:
+        """An artifact was read."""
+        self.done += _bytes(folder)
+        now = time.monotonic()
+        if now - self.printed >= EVERY and self.done:
+            self.printed = now
+            left = (self.total - self.done) * (now - self.began) / self.done
+            _say(f"{self.done / 1e9:,.1f} of {self.total / 1e9:,.1f} GB read, {_duration(left)} left")
+
+
+def _bytes(folder: str) -> int:
+    """Bytes of an artifact by its manifest; none for one that is damaged, or whose vectors were removed."""
+    try:
+        outputs = read_manifest(Path(folder))["outputs"].values()
+        return 0 if has_no_vectors(Path(folder)) else sum(each["bytes"] for each in outputs)
+    except (EncoreError, TypeError, KeyError):
+        return 0
+
+
+def _duration(seconds: float) -> str:
+    return f"about {seconds / 3600:.1f} hours" if seconds >= 5400 else f"about {max(1, round(seconds / 60))} min"
+
+
+def _say(text: str) -> None:
+    print(f"audit: {text}", file=sys.stderr, flush=True)

@@ -17,8 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words
-from encore.commands.audit.products import is_of_this_code
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words, is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan

@@ -18,7 +18,7 @@ AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trai
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 PRETRAINED = REPLACED[:2]
 NDCG = {"nDCG@10": "nDCG@10"}
-LACKING = {  # needs of objectives that passages do not meet: attributes of their classes, and fields (limits.py)
+LACKING = {  # needs of objectives that passages do not meet: attributes of their classes, and fields
     "reads_articles": "they learn from articles and links, not from passages",
     "pairs_sentences": "they learn from texts of two sentences, and here each has one",
     "min_tokens": "they learn from longer texts than any here",

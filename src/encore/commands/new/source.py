@@ -69,8 +69,8 @@ class Source:
     foreign: float = 0.0  # the share of letters that are not Latin, in the first passages
     longest: int = LONG  # words of a text, as far as it matters
     closest: int = 0  # words of the shortest two sentences of a text, as far as it matters
-    unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here (limits.py)
-    scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it (limits.py)
+    unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here
+    scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it
     notes: list[str] = field(default_factory=list)  # and what is to be said of that
 
     @property

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from encore.commands.audit import recompute
-from encore.commands.audit.findings import AuditReport, MadeProduct
-from encore.commands.audit.products import check_product
+from encore.commands.audit.findings import AuditReport, MadeProduct, check_product
 from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.evaluation.scores import read_scores
