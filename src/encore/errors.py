@@ -7,7 +7,7 @@ class EncoreError(Exception):
     """Bad input or a damaged artifact, in one line: what is wrong, where, and how to fix it.
 
     Every public function may raise it, so docstrings do not say so. Programs catch it at the top, print
-    ``error: <message>`` and exit with 1; anything else is a bug and keeps its traceback.
+    ``error: <message>`` and exit with 1; of anything else they print its type and its place too.
     """
 
 

@@ -62,7 +62,7 @@ def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.Completed
 def ended(
     name: str, arguments: tuple[object, ...], cwd: Path | None, main: Callable[[], object]
 ) -> "subprocess.CompletedProcess[str]":
-    """How a main ended, with both of its streams; what it does not catch is the test's to see."""
+    """How a main ended, with both of its streams."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     before, code, command = signal.getsignal(signal.SIGINT), 0, [name, *map(str, arguments)]
     given, sys.argv = sys.argv, command

@@ -5,6 +5,7 @@ Only the command that was typed is imported.
 """
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -37,8 +38,8 @@ OF_NO_RUN = ("compare", "convert", "clean", "export", "schema")  # commands that
 
 
 def main() -> None:
-    """Parse the command line and answer."""
-    run(lambda: _answer(sys.argv[1:]))
+    """Parse the command line and answer; ``ENCORE_TRACEBACK=1`` shows where an unexpected error came from."""
+    run(lambda: _answer(sys.argv[1:]), traceback=bool(os.environ.get("ENCORE_TRACEBACK")))
 
 
 def _answer(words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The end of every command-line program of Encore: one line for a user's mistake, a traceback for ours.
+"""The end of every command-line program of Encore: one line for each error, and in a job's log its traceback.
 
 Programs import this module before all others (see ``isort`` in pyproject.toml): a Ctrl-C while they still import torch
 or pandas, for seconds, then ends in one line too.
@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from traceback import extract_tb, print_exception
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -21,13 +22,18 @@ from encore.storage.machine import is_out_of_memory
 
 INTERRUPTED = "error: interrupted; the same command continues from here"
 OLDEST_PYTHON = (3, 11)
+LIBRARY = Path(__file__).parents[1]
 PLATFORMS = ("linux", "darwin")
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
 USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOMEM}
 
 
-def run(main: Callable[[], int | None]) -> NoReturn:
-    """Run a program's ``main`` and exit; an EncoreError prints ``error: …`` and exits with 1."""
+def run(main: Callable[[], int | None], *, traceback: bool = True) -> NoReturn:
+    """Run a program's ``main`` and exit; an error prints ``error: …``, one line, and exits with 1.
+
+    Args:
+        traceback: print that of an unexpected error before its line, for the log of a job.
+    """
     if problem := _unsupported(sys.version_info[:2], sys.platform):
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(1)
@@ -36,27 +42,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     signal.signal(signal.SIGINT, _interrupt_once)
     try:
         code = main() or 0
-    except EncoreError as error:
-        print(f"error: {error}", file=sys.stderr)
-        code = 1
     except BrokenPipeError:  # `encore ... | head`: who reads has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the end
         code = 0
-    except OSError as error:
-        if error.errno not in USERS_TO_FIX:
-            raise
-        print(f"error: {error.filename or 'a file'}: {error.strerror}; fix that, then repeat", file=sys.stderr)
-        code = 1
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name == "encore" or not name:
-            raise
-        fix = "`make` installs the locked packages in a clone, `pip install 'encore-ir[cpu]'` elsewhere"
-        print(f"error: the Python package {name!r} is missing in {sys.prefix}; {fix}", file=sys.stderr)
-        code = 1
-    except MemoryError:
-        print("error: out of memory; give the program more, then repeat", file=sys.stderr)
-        code = 1
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         code = 130
@@ -64,14 +52,40 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         if _interruptions:
             print(INTERRUPTED, file=sys.stderr)  # a library that was being imported made another error of it
             code = 130
-        elif is_out_of_memory(error):
-            print("error: out of memory on the GPU; take a larger one that nothing else uses", file=sys.stderr)
-            code = 1
         else:
-            raise
+            if not (expected := _in_words(error)) and traceback:
+                print_exception(error)
+            print(f"error: {expected or _with_place(error)}", file=sys.stderr)
+            code = 1
     if code:
         _leave_together()
     sys.exit(code)
+
+
+def _in_words(error: Exception) -> str:
+    """What a user has to do about an error; empty for one that nobody expected."""
+    if isinstance(error, EncoreError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in USERS_TO_FIX:
+        return f"{error.filename or 'a file'}: {error.strerror}; fix that, then repeat"
+    if isinstance(error, MemoryError):
+        return "out of memory; give the program more, then repeat"
+    if is_out_of_memory(error):
+        return "out of memory on the GPU; take a larger one that nothing else uses"
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name and name != "encore":
+        fix = "`make` installs the locked packages in a clone, `pip install 'encore-ir[cpu]'` elsewhere"
+        return f"the Python package {name!r} is missing in {sys.prefix}; {fix}"
+    return ""
+
+
+def _with_place(error: Exception) -> str:
+    """The type and the message of an error, with the innermost line of the library, or else of all, that it left."""
+    _, *frames = extract_tb(error.__traceback__)  # without ``run``
+    frame = [frame for frame in frames if LIBRARY in Path(frame.filename).parents or frame is frames[0]][-1]
+    path = Path(frame.filename)
+    place = path.relative_to(LIBRARY.parent) if path.is_relative_to(LIBRARY) else path
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({place}:{frame.lineno})"
 
 
 def _unsupported(python: tuple[int, int], platform: str) -> str | None:

@@ -181,6 +181,8 @@ def test_programs_take_their_options(command):
         place = words[1].replace(".", "/")
         program = f"{place}.py" if (ROOT / f"{place}.py").is_file() else f"{place}/__main__.py"
         parser_of(program).parse_args(words[2:])
+    elif words == ["-m", "encore"]:
+        assert (ROOT / "src/encore/__main__.py").is_file()
     elif words[0] == "-m":
         assert made_of(words[2:])
     else:

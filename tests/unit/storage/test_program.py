@@ -12,6 +12,7 @@ import pytest
 from encore.commands.__main__ import main
 from encore.errors import EncoreError
 from encore.storage import program
+from encore.storage.release import __version__
 
 ROOT = Path(__file__).parents[3]
 TWICE = """
@@ -195,3 +196,8 @@ def test_a_missing_package_is_one_line_with_what_to_install(capsys: pytest.Captu
 def test_a_spec_that_was_not_written_is_one_line_with_what_writes_it(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="run snakemake without --no-hooks, which writes it when a run begins"):
         program.spec_file(str(tmp_path / "spec.json"))
+
+
+def test_python_runs_the_command_as_a_module() -> None:
+    asked = subprocess.run([sys.executable, "-m", "encore", "--version"], capture_output=True, text=True, check=False)
+    assert (asked.returncode, asked.stdout) == (0, f"encore {__version__}\n")

@@ -2,12 +2,16 @@
 
 import errno
 import os
+import re
+from pathlib import Path
 
 import pytest
 
 from encore.errors import EncoreError
 from encore.storage import program
+from encore.storage.csv_rows import read_rows
 from encore.storage.files import replacing
+from tests.support import inside
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -44,9 +48,36 @@ def test_a_program_says_in_one_line_what_it_may_not_write(capsys):
     assert capsys.readouterr().err == "error: results/models: Permission denied; fix that, then repeat\n"
 
 
-def test_a_program_keeps_the_traceback_of_another_os_error():
-    def bug():
-        raise FileNotFoundError(errno.ENOENT, "gone", "x")
+def broken(*_):
+    raise ValueError("two\nlines")
 
-    with pytest.raises(FileNotFoundError):
-        program.run(bug)
+
+@pytest.mark.parametrize("traceback", [True, False])
+@pytest.mark.parametrize(
+    ("main", "says"),
+    [
+        (
+            lambda: read_rows(Path("gone.csv")),
+            r"FileNotFoundError: .*: 'gone\.csv' \(encore/storage/csv_rows\.py:\d+\)",
+        ),
+        (broken, r"ValueError: two lines \(.*/test_program_arguments\.py:\d+\)"),
+    ],
+)
+def test_another_error_is_one_line_with_its_type_and_place_and_in_a_log_its_traceback(main, says, traceback, capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.run(main, traceback=traceback)
+    assert ended.value.code == 1
+    *above, line, end = capsys.readouterr().err.split("\n")
+    assert re.fullmatch(f"error: {says}", line)
+    assert end == ""
+    assert above[0] == "Traceback (most recent call last):" if traceback else above == []
+
+
+@pytest.mark.parametrize(("asked", "traceback"), [("", False), ("1", True)])
+def test_a_command_shows_the_traceback_if_it_is_asked_to(asked, traceback, monkeypatch):
+    monkeypatch.setenv("ENCORE_TRACEBACK", asked)
+    monkeypatch.setattr("encore.commands.schema.answer", broken)
+    done = inside.encore("schema")
+    assert done.returncode == 1
+    assert ("Traceback" in done.stderr) is traceback
+    assert done.stderr.splitlines()[-1].startswith("error: ValueError: two lines (")
