@@ -49,7 +49,7 @@ def few(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     write_files(clone)
     said = clone.encore("new", "few", "--from", "raw", "--config", "config/nano.yaml").succeeded()
     assert "12 passages; 6 queries to train on, 3 to validate with, 3 to test with" in said
-    assert "6 training queries list negatives, which stand in the place of BM25's (listed_negatives)." in said
+    assert "6 training queries list negatives, which replace BM25's (listed_negatives)." in said
     clone.snakemake("--profile", "local", "--configfile", "config/few.yaml").succeeded()
     return clone
 

@@ -1,4 +1,4 @@
-"""From documented objects to a collection: queries, passages, judgments and articles."""
+"""A collection of documented objects: queries, passages, judgments and articles."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

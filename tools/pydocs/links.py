@@ -1,4 +1,4 @@
-"""From the names in docstrings to the objects that they mean, and from these to judgments and links."""
+"""Which objects the names in docstrings mean, and the judgments and links that follow from them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile

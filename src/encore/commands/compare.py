@@ -21,7 +21,7 @@ MEASURES = ["RR@10", "nDCG@10", "R@1000"]
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """The flags of the command."""
     parser.add_argument("run", type=Path, help="a TREC run, gzipped or not")
     parser.add_argument("reference", type=Path, help="the run that it should reproduce")
     parser.add_argument("qrels", type=Path, help="judgments in TREC's or BEIR's form")

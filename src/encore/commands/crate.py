@@ -90,7 +90,7 @@ def write_crate(title: str, run: Path, own: Sequence[Path], folder: Path) -> int
 
 
 def _code(run: Path) -> Iterator[Path]:
-    """The workflow and its catalogue as in a clone; of a study its own files, and the program's besides.
+    """The workflow and its catalogue as in a clone; of a study its own files and the program's.
 
     Of runs' files only the run's and that of the run which it extends, since others may be private.
     """
@@ -106,7 +106,7 @@ def _code(run: Path) -> Iterator[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a file of the configuration is a run's, and no part of the catalogue."""
+    """Whether a file of the configuration is a run's and not a part of the catalogue."""
     return path.parent.name == "config" and path.suffix in (".yaml", ".yml") and bool(RUN_KEY.search(path.read_text()))
 
 

@@ -38,9 +38,6 @@ def _written(run: Path, folder: Path) -> Path:
     from encore.storage import manifest
 
     manifest.verify(run, [RUN])
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EncoreError(f"--output: {folder} cannot be made ({error.strerror}); name another folder") from error
+    folder.mkdir(parents=True, exist_ok=True)
     write_trec(folder / TEXT, read_run(run), read_header(run))
     return folder / TEXT

@@ -176,7 +176,7 @@ def test_negatives_that_training_rows_list_replace_bm25s(bare: Path) -> None:
         for n in range(60)
     ]
     (place / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    said = "60 training queries list negatives, which stand in the place of BM25's (listed_negatives)."
+    said = "60 training queries list negatives, which replace BM25's (listed_negatives)."
     assert said in new("own", "--from", "raw", "--config", "config/nano.yaml")
     entry = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]
     assert entry["listed_negatives"] is True

@@ -12,7 +12,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     parser.add_argument("folder", nargs="?", type=Path, help="a copy of results from elsewhere; it needs no --config")
     parser.add_argument(
-        "--tables", nargs="+", default=[], metavar="NAME", help="only what these tables or figures stand on"
+        "--tables", nargs="+", default=[], metavar="NAME", help="only what these tables or figures were made from"
     )
     parser.add_argument(
         "--root", type=beginning_of_root, metavar="DIGITS", help="the root that you wrote down: other results are bad"

@@ -193,7 +193,7 @@ def _chosen(slices: dict[str, dict[str, Any]], only: Sequence[str]) -> dict[str,
 def to_prune(plan: Plan, report: AuditReport) -> list[str]:
     """Exactly what is bad and what was made from it: folders of artifacts, then files of products.
 
-    Products that were not audited are none of it.
+    Products that were not audited are not among them.
     """
     bad = {finding.place for finding in report.findings}
     for folder, artifact in plan.made.items():
@@ -283,7 +283,7 @@ def run_of_page() -> str | None:
 
 
 def added_files(report: AuditReport) -> Iterator[Finding]:
-    """Each file among the products that no product's manifest lists, unless that product is bad already."""
+    """Each file among the products that no manifest lists, unless it belongs to a product that is bad already."""
     bad = [Path(finding.place) for finding in report.findings if finding.place.endswith(MANIFEST)]
     for folder in (RESULTS, RESULTS / "tables", RESULTS / "figures", REPORT.parent):
         # The files of claims and checks are in results itself, next to the folders of all else.

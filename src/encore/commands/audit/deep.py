@@ -87,7 +87,7 @@ def _check(folder: Path, queries: int, report: AuditReport, counts: Counter[str]
 
 
 def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -> list[str]:
-    """Which scores do not come out again from their run, or differ from trec_eval's, which counts its queries."""
+    """Scores that differ from those computed again from the run, or from trec_eval's, whose queries are counted."""
     (run,), (collection,) = inputs["runs"], inputs["collections"]
     with TemporaryDirectory() as place:
         write_scores(Path(place), judging.judge(read_run(run), Collection(collection), spec))
@@ -100,7 +100,7 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -
 
 
 def _other_text(folder: Path) -> list[str]:
-    """A reason if a run's text is not that of its matrices. Lines count: the same text may be packed otherwise."""
+    """How a run's text differs from its matrices. Lines are compared: the same text may be compressed differently."""
     with TemporaryDirectory() as place:
         again = Path(place, TEXT)
         write_trec(again, read_run(folder), read_header(folder))
@@ -131,7 +131,7 @@ def _other_scores(found: Scores, again: Scores) -> str:
 
 
 def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int) -> list[str]:
-    """Which of a sample of queries are answered otherwise than in a run."""
+    """How many queries of a sample have other answers than in the run, with the first of them."""
     run = read_run(folder)
     if stage == "fuse":
         known = sorted({query for place in inputs["runs"] for query in read_run(place)})

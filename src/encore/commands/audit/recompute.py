@@ -45,7 +45,7 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
 
 
 def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
-    """Add to an audit's report what tables, figures and claims show that does not come out again."""
+    """Make tables, figures and claims again, and add what differs to an audit's report."""
     bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     for product in report.products:
         if product.name not in bad_products:
@@ -54,7 +54,7 @@ def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
 
 
 def remake_page(report: AuditReport) -> None:
-    """Add to an audit's report what the page shows that does not come out again."""
+    """Make the page again, and add what differs to an audit's report."""
     if _is_in_order(REPORT, report):
         with _found(REPORT, report):
             recompute_page(report)
@@ -113,7 +113,7 @@ def _of_other_code(place: Path) -> str:
 
 
 def differences(product: MadeProduct) -> list[str]:
-    """What of a product does not come out again, in words."""
+    """What of a product differs when it is made again, in words."""
     place, builder = product.place, load_builder(product.kind.rule)
     typed = builder.typed(json.loads(canonical(product.content)))  # in the order of its file
     with TemporaryDirectory() as folder:

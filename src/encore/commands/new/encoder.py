@@ -48,7 +48,7 @@ class PublishedEncoder:
         return f"{self.backbone['checkpoint']}: {', '.join([f'{layers} layers of {hidden}', *known, *prompts])}{told}."
 
     def scale(self, base: RunConfig, steps: Collection[str]) -> dict[str, Any]:
-        """What of a run's scale is other for it: the start, and of steps the lengths and learning rates.
+        """What it changes of a run's scale: the start, and the lengths and learning rates of steps.
 
         Learning rates of the other run were chosen for its own start; the catalogue's are for published models.
 
@@ -94,7 +94,7 @@ def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: 
 
 
 def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> PublishedEncoder:
-    """Of a user's folder, whose values are read whenever a run is planned."""
+    """A user's folder as a backbone; its values are read whenever a run is planned."""
     files = checkpoints.chosen(checkpoints.names_in(folder), written)
     digests = {file: sha256(folder / file) for file in files}
     if pinned and pinned not in (
@@ -106,6 +106,7 @@ def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> Pub
 
 
 def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> PublishedEncoder:
+    """An archive as a source and a backbone, with what its files say now."""
     digest = digest_of(archive, "sha256")
     if pinned and digest != f"sha256:{pinned}":
         raise EncoreError(f"{archive} has the {digest}, not {pinned}; download it again")

@@ -176,7 +176,7 @@ def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
         listing = sum(min(grades.values()) <= 0 < max(grades.values()) for grades in judged.values())
     if listing >= ENOUGH * sum(max(grades.values()) > 0 for grades in judged.values()):
         source.fields["listed_negatives"] = True
-        yield f"{listing:,} training queries list negatives, which stand in the place of BM25's (listed_negatives)."
+        yield f"{listing:,} training queries list negatives, which replace BM25's (listed_negatives)."
     elif listing:
         yield (
             f"Only {listing:,} training queries list negatives, so BM25's are drawn; with `listed_negatives: true` the "

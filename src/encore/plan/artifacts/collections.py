@@ -137,7 +137,7 @@ def tokens(plan: Planner, dataset: str, backbone: Backbone) -> Artifact:
 
 
 def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
-    """Of a dataset by its own name; those of a joined one are joined from those of its parts, to the same bytes."""
+    """Tokens of the dataset with this name; those of a joined one are joined from its parts', to the same bytes."""
     texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
     inputs = {"collection": texts, "tokenizer": vocabulary}
     spec: Spec = {"collection": texts.name}
