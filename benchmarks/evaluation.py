@@ -16,13 +16,14 @@ import pytrec_eval
 from harness import comparison, figures, machine, record
 from harness.runs import PLAIN, made_up_run
 
+from encore.config.measures import parse_measure
 from encore.data.rankings import RunMatrices
 from encore.data.runs import TEXT, read_run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
-from encore.evaluation import measures, reference_evaluator, ties
+from encore.evaluation import measures
 from encore.evaluation.check_from_files import SAMPLE, check_scores
-from encore.evaluation.hits import Grades, Hits
+from encore.evaluation.ranks import Grades, Hits
 from encore.evaluation.scores import Scored
 from encore.storage.files import write_text
 
@@ -98,24 +99,15 @@ def _write_judgments(folder: Path, grades: Grades) -> None:
 
 
 def _ours(found: RunMatrices, grades: Grades, folder: Path | None = None) -> Values:
-    """All that ``evaluate`` computes: both evaluators, the interval over ties; with a folder, the check from files."""
-    wanted = {name: measures.parse_measure(name) for name in THEIRS}
+    """All that ``evaluate`` computes: values and their interval over ties; with a folder, the check from files."""
     hits = Hits.of(found, grades)
-    values, counts = measures.values_of(wanted.values(), hits), reference_evaluator.count(hits)
-    places = (reference_evaluator.judged_ranks(hits, counts), *ties.extremes(hits, counts))
-    for measure in wanted.values():
-        again, *_ = (reference_evaluator.measure_values(measure, place) for place in places)
-        if not np.allclose(again, [values[measure][query] for query in grades], rtol=0, atol=1e-9):
-            raise EncoreError(f"the second evaluator disagrees on {measure}; report it as a bug")
+    ways, queries, scored = (hits.usual(), *hits.extremes()), list(grades), {}
+    for name in THEIRS:
+        its = [measures.values(parse_measure(name), ranks) for ranks in ways]
+        scored[SPLIT, name] = Scored(queries, queries, *its, hits.places >= 0, np.zeros(len(grades), np.int8))
     if folder is not None:
-        queries, nothing = list(grades), np.zeros(len(grades))
-        arrays = {name: np.array([values[measure][query] for query in queries]) for name, measure in wanted.items()}
-        scored = {
-            (SPLIT, name): Scored(queries, queries, its, its, its, nothing == 0, nothing.astype(np.int8))
-            for name, its in arrays.items()
-        }
         check_scores(folder, folder, {"splits": {SPLIT: {name: name for name in THEIRS}}}, scored)
-    return {name: values[measure] for name, measure in wanted.items()}
+    return {name: dict(zip(queries, each.values.tolist(), strict=True)) for (_, name), each in scored.items()}
 
 
 def _options() -> argparse.Namespace:

@@ -12,10 +12,11 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from encore.config.measures import parse_measure
 from encore.data.collection import Collection
 from encore.data.rankings import Run
-from encore.evaluation import measures
-from encore.evaluation.measures import Grades
+from encore.evaluation.measures import measure_values
+from encore.evaluation.ranks import Grades
 from encore.retrieval import lucene
 from encore.storage.text_files import numbered_lines
 from harness.real_counts import collection
@@ -98,7 +99,7 @@ def _row(name: str, reading: str, run: Run, grades: Grades) -> Row:
 
 def _scores(run: Run, grades: Grades) -> dict[str, float]:
     """Means over judged queries of whatever grade, as trec_eval -c has them; nDCG says nothing of binary grades."""
-    found = measures.measure_values([measures.parse_measure(name) for name in SHOWN], grades, run)
+    found = measure_values([parse_measure(name) for name in SHOWN], grades, run)
     return {str(measure): mean(values.values()) for measure, values in found.items()}
 
 

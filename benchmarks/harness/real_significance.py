@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from encore.config.measures import parse_measure
 from encore.data.trec_runs import read_trec
-from encore.evaluation import measures
+from encore.evaluation.measures import measure_values
 from encore.evaluation.significance import Floats, clustered, paired_t, randomised
 from encore.storage.files import open_text
 from harness.trec_eval import judgments
@@ -47,9 +48,8 @@ def _columns(path: Path, baseline: str, other: str) -> Floats:
 def _precision(folder: Path, one: str, other: str) -> Floats:
     """Differences of P@10, query by query."""
     grades = judgments(folder / "qrels.robust03.txt.gz")
-    measure = measures.parse_measure("P@10")
+    measure = parse_measure("P@10")
     first, second = (
-        measures.measure_values([measure], grades, read_trec(folder / f"runs/input.{name}.gz"))[measure]
-        for name in (one, other)
+        measure_values([measure], grades, read_trec(folder / f"runs/input.{name}.gz"))[measure] for name in (one, other)
     )
     return np.array([first[query] - second[query] for query in first])

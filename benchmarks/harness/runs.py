@@ -10,7 +10,7 @@ import numpy as np
 
 from encore.data.rankings import rank
 from encore.data.runs import TEXT, describe, write_run
-from encore.evaluation.hits import Grades
+from encore.evaluation.ranks import Grades
 
 PLAIN = "plain.txt"
 HEADER: dict[str, Any] = describe("made-up", collection="made-up", split="test", retrieval=[])

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from encore.config.measures import Measure, parse_measure
 from encore.data.rankings import Run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
-from encore.evaluation import measures, reference_evaluator
-from encore.evaluation.hits import Grades, Hits
-from encore.evaluation.measures import Measure
+from encore.evaluation.measures import measure_values
+from encore.evaluation.ranks import Grades
 from encore.storage.text_files import numbered_lines
 
 ALL = "all"  # the query of the rows that are means
@@ -36,7 +36,7 @@ class Case:
 
 
 def compare(folder: Path, case: Case) -> dict[str, object]:
-    """How far the two evaluators are from what is printed, at most.
+    """How far our values are from what is printed, at most.
 
     Raises:
         EncoreError: the output has none of our measures, or not a number where we expect one.
@@ -45,22 +45,18 @@ def compare(folder: Path, case: Case) -> dict[str, object]:
     printed = _printed(folder / case.output, case)
     if not printed:
         raise EncoreError(f"{folder / case.output} has no measure of ours; name an output of trec_eval")
-    wanted = [measures.parse_measure(expression) for expression in printed]
-    first = measures.measure_values(wanted, grades, run)
-    hits = Hits.of(run, grades)
-    again = {measure: _second(measure, hits) for measure in wanted}
+    found = measure_values([parse_measure(expression) for expression in printed], grades, run)
     compared, furthest = 0, 0.0
-    for measure in wanted:
+    for measure, ours in found.items():
         theirs = printed[str(measure)]
-        for ours in (first[measure], again[measure]):
-            means = ours if case.complete else {query: ours[query] for query in ours if query in run}
-            ours = ours | {ALL: mean(means.values())}
-            furthest = max(furthest, *(abs(value - ours[query]) for query, value in theirs.items()))
+        means = ours if case.complete else {query: ours[query] for query in ours if query in run}
+        ours = ours | {ALL: mean(means.values())}
+        furthest = max(furthest, *(abs(value - ours[query]) for query, value in theirs.items()))
         compared += len(theirs)
     return {
         "run": case.run,
         "output": case.output,
-        "measures": len(wanted),
+        "measures": len(found),
         "values": compared,
         "furthest": furthest,
         "agrees": furthest <= PRINTED * (1 + 1e-6),
@@ -111,8 +107,3 @@ def _printed(path: Path, case: Case) -> Values:
         if ours := expression(name, case.rel, case.ranks):
             found.setdefault(ours, {})[query] = float(value)
     return found
-
-
-def _second(measure: Measure, hits: Hits) -> dict[str, float]:
-    ranks = reference_evaluator.judged_ranks(hits, reference_evaluator.count(hits))
-    return dict(zip(hits.grades, reference_evaluator.measure_values(measure, ranks).tolist(), strict=True))

@@ -5,7 +5,7 @@ Inputs come from the plan, by role: src/encore/plan/artifacts/scores.py says whi
 
 
 rule evaluate:
-    """Measure a run with ir-measures and, to the same values, with a second evaluator."""
+    """Measure a run, and check that ir-measures finds the same values in the files."""
     input:
         manifests("scores/{system}/{evaluation}", "run", "collection"),
         large_files("scores/{system}/{evaluation}", run="run.npz"),

@@ -10,11 +10,11 @@ from typing import Any
 
 from encore.storage.program import positive
 
+from encore.config.measures import parse_measure
 from encore.data import qrels
 from encore.data.judgments import Grades, is_entered
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
-from encore.evaluation.measures import parse_measure
 from encore.evaluation.reproducibility import DEPTH, PERSISTENCE, Closeness, closeness, order
 
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]

@@ -1,8 +1,8 @@
-"""A second program judges queries of a run from the files: trec_eval, by ir-measures, with nothing of Encore between.
+"""The second evaluator: ir-measures judges queries from the files, with nothing of Encore between.
 
-Encore's evaluator and the one next to it (``reference_evaluator.py``) start from one structure in memory, so a mistake
-in reading runs or judgments, in ranks or in ties would be in both. Here the run's and the judgments' files are read
-again line by line, and trec_eval sorts and counts. A difference stops the job.
+The evaluator of ``measures.py`` starts from a run and judgments in memory, so it shows no mistake in reading them, in
+ranks or in ties. Here both files are read again line by line, and ir-measures' trec_eval sorts and counts.
+A difference stops the job.
 """
 
 import hashlib
@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 from isal import igzip
 
+from encore.config.measures import Measure, parse_measure
+from encore.data.answer_matching import answering
+from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.evaluation.measures import Measure, parse_measure
 from encore.evaluation.scores import Scores
 
 SAMPLE = 200  # queries of each split of a large run
@@ -29,9 +31,9 @@ Judgments = dict[str, dict[str, int]]  # query -> document -> grade
 
 
 def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: Scores, whole: bool = False) -> int:
-    """Compare scores with trec_eval's, for all queries of a small run and for a sample of a large one.
+    """Compare scores with ir-measures', for all queries of a small run and for a sample of a large one.
 
-    Splits that are judged by answers have no judgments to read, and are not checked.
+    A split that is judged by answers has no judgments to read: the results that were read are matched with answers.
 
     Args:
         run, collection: folders.
@@ -40,17 +42,21 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
         whole: check all queries of a large run, too.
 
     Returns:
-        The number of queries that trec_eval judged, summed over splits.
+        The number of queries that ir-measures judged, summed over splits.
     """
     whole = whole or _size(run) <= SMALL
-    splits = [split for split in sorted(spec["splits"]) if split not in spec.get("judged_by_answers", ())]
-    judged: dict[str, Judgments] = {}
-    for split in splits:
-        judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
+    chosen, judged = dict[str, list[str]](), dict[str, Judgments]()
+    for split in sorted(spec["splits"]):
         scored = next(each.queries for (of, _), each in scores.items() if of == split)
-        _same_queries(split, judgments, scored, is_sampled=spec.get("queries") is not None)
-        judged[split] = {query: judgments[query] for query in (scored if whole else _drawn(run, scored))}
-    found = _read_results(run, {query for its in judged.values() for query in its})
+        chosen[split] = scored if whole else _drawn(run, scored)
+        if split not in spec.get("judged_by_answers", ()):
+            judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
+            _same_queries(split, judgments, scored, is_sampled=spec.get("queries") is not None)
+            judged[split] = {query: judgments[query] for query in chosen[split]}
+    found = _read_results(run, {query for queries in chosen.values() for query in queries})
+    for split in chosen.keys() - judged.keys():
+        right = answering({query: found.get(query, {}) for query in chosen[split]}, Collection(collection))
+        judged[split] = {query: dict.fromkeys(documents, 1) for query, documents in right.items()}
     if spec.get("scored_by_passages"):
         judged = {split: {query: _of_documents(its) for query, its in own.items()} for split, own in judged.items()}
         found = {query: _of_documents(its) for query, its in found.items()}
@@ -59,7 +65,7 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
             its.pop(query, None)
     for split, judgments in judged.items():
         named = {name: parse_measure(said) for name, said in spec["splits"][split].items()}
-        expected = _by_trec_eval(named.values(), judgments, found)
+        expected = _by_ir_measures(named.values(), judgments, found)
         for name, measure in named.items():
             _compare(run, split, measure, expected[measure], _values(scores, split, name))
     return sum(map(len, judged.values()))
@@ -101,7 +107,7 @@ def _drawn(run: Path, queries: Names[str]) -> list[str]:
     return sorted(queries, key=lambda query: hashlib.sha256(salt + query.encode()).digest())[:SAMPLE]
 
 
-def _by_trec_eval(measures: Iterable[Measure], judged: Judgments, found: Results) -> dict[Measure, dict[str, float]]:
+def _by_ir_measures(measures: Iterable[Measure], judged: Judgments, found: Results) -> dict[Measure, dict[str, float]]:
     """Each measure of each judged query. trec_eval has no cutoff for reciprocal rank, whose value tells the rank."""
     import ir_measures
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from encore.config.measures import Measure
 from encore.data.rankings import Run
-from encore.evaluation import measures
-from encore.evaluation.measures import Grades, Measure
+from encore.evaluation.measures import measure_values
+from encore.evaluation.ranks import Grades
 from encore.retrieval.fusion import align, fuse
 from encore.storage.files import open_text, write_json, write_text
 
@@ -45,7 +46,7 @@ def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: 
     means = []
     for weight in weights:
         fused = {query: fuse(pair, weight, measure.cutoff) for query, pair in pairs.items()}
-        values = measures.measure_values([measure], grades, fused)[measure]
+        values = measure_values([measure], grades, fused)[measure]
         means.append(round(math.fsum(values[query] for query in grades) / len(grades), 9))
     return Tried(list(weights), means, len(grades))
 

@@ -1,4 +1,4 @@
-"""From a run and judgments to scores: two evaluators that must agree, and the interval over tied scores."""
+"""From a run and judgments to scores, with the interval over tied scores; ``check_from_files.py`` checks them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from encore.config.measures import Measure, parse_measure
 from encore.data import answer_matching
 from encore.data.collection import Collection, topics
 from encore.data.overlap import Overlap, overlap_with_training
 from encore.data.rankings import Ranking, Run, RunMatrices, whole_id
 from encore.errors import EncoreError
-from encore.evaluation import measures, reference_evaluator, ties
-from encore.evaluation.hits import Grades, Hits
-from encore.evaluation.measures import Measure
-from encore.evaluation.scores import RELEVANT, TEXT, Floats, Scored, Scores
-
-TOLERANCE = 1e-9
+from encore.evaluation import measures
+from encore.evaluation.ranks import Grades, Hits
+from encore.evaluation.scores import RELEVANT, TEXT, Scored, Scores
 
 
 def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
@@ -35,7 +33,7 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     run = _without_own(run) if spec.get("ignore_identical_ids") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
-        wanted = {name: measures.parse_measure(expression) for name, expression in sorted(expressions.items())}
+        wanted = {name: parse_measure(expression) for name, expression in sorted(expressions.items())}
         chosen = topics(collection, split, spec.get("queries"), spec.get("sample", 0))
         if split in spec.get("judged_by_answers", ()):
             grades = _grades_by_answers(run, collection, chosen, wanted.values())
@@ -71,20 +69,16 @@ def _split(
     run: RunMatrices, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str], overlap: Overlap
 ) -> dict[str, Scored]:
     queries, hits = list(grades), Hits.of(run, grades)
-    computed = measures.values_of(wanted.values(), hits)
-    counts = reference_evaluator.count(hits)
-    usual, (worst, best) = reference_evaluator.judged_ranks(hits, counts), ties.extremes(hits, counts)
+    usual, (worst, best) = hits.usual(), hits.extremes()
     scored = {}
     for name, measure in wanted.items():
-        values = np.array([computed[measure][query] for query in queries])
-        low, again, high = (reference_evaluator.measure_values(measure, each) for each in (worst, usual, best))
-        _agree(measure, queries, values, again)
+        values, low, high = (measures.values(measure, ranks) for ranks in (usual, worst, best))
         scored[name] = Scored(
             queries=queries,
             clusters=[clusters.get(query, query) for query in queries],
             values=values,
-            low=np.where(low < again, low, values),  # exactly the value where no order of ties can change it
-            high=np.where(high > again, high, values),
+            low=np.minimum(low, values),  # exactly the value where no order of ties can change it
+            high=np.maximum(high, values),
             answered=hits.places >= 0,
             shared=_shared(queries, overlap, measure),
         )
@@ -119,13 +113,3 @@ def _shared(queries: list[str], overlap: Overlap, measure: Measure) -> NDArray[n
     relevant = overlap.relevant(measure.rel)
     found = [RELEVANT * (query in relevant) + TEXT * (query in overlap.texts) for query in queries]
     return np.array(found, dtype=np.int8)
-
-
-def _agree(measure: Measure, queries: list[str], first: Floats, again: Floats) -> None:
-    apart = np.flatnonzero(np.abs(first - again) > TOLERANCE)
-    if len(apart):
-        place = int(apart[0])
-        raise EncoreError(
-            f"the two evaluators disagree on {measure} of query {queries[place]} ({len(apart)} queries in all): "
-            f"ir-measures says {first[place]}, ours {again[place]}; nothing was written, please report it as a bug"
-        )

@@ -7,14 +7,15 @@ improvements. The package's two-tailed paired t-test is next to them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from encore.config.measures import Measure
 from encore.data.rankings import Ranking, Run
 from encore.errors import EncoreError
-from encore.evaluation.measures import Measure, measure_values
+from encore.evaluation.measures import measure_values
+from encore.evaluation.ranks import Grades
 
-Grades = Mapping[str, Mapping[str, int]]
 Scores = dict[str, dict[str, float]]  # by query, then by measure, as the package has them
 PERSISTENCE = 0.95  # of rank-biased overlap, the package's own
 DEPTH = 100  # ranks whose order is compared; the package's time for a query grows with their square
@@ -127,8 +128,8 @@ def gains(theirs: Scores, baselines: tuple[Scores, Scores], measure: str) -> boo
 
 
 def _scores(run: Run, grades: Grades, measures: Sequence[Measure]) -> Scores:
-    found = measure_values(measures, {query: dict(of_query) for query, of_query in grades.items()}, run)
-    return {query: {str(measure): found[measure].get(query, 0.0) for measure in measures} for query in sorted(grades)}
+    found = measure_values(measures, grades, run)
+    return {query: {str(measure): found[measure][query] for measure in measures} for query in sorted(grades)}
 
 
 def _descending(ranking: Ranking, count: int) -> dict[str, float]:

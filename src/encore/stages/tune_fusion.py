@@ -30,14 +30,15 @@ class TuneFusion(Stage[Spec, Inputs]):
     """The chosen weight, and the measure of each that was tried."""
 
     def make(self, job: Job) -> Facts:
+        from encore.config.measures import parse_measure
         from encore.data.collection import Collection, topics
         from encore.data.runs import read_run
-        from encore.evaluation import fusion_weights, measures
+        from encore.evaluation import fusion_weights
 
         spec, collection, given = self.spec, Collection(self.inputs.collection), self.inputs
         runs = {"train": (given.sparse_train, given.dense_train)}
         runs["held-out"] = (given.sparse_held_out, given.dense_held_out)
-        measure, tried = measures.parse_measure(spec.measure), {}
+        measure, tried = parse_measure(spec.measure), {}
         for name, split in spec.splits.items():
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in topics(collection, split, spec.queries, spec.sample)}

@@ -1,4 +1,4 @@
-"""Measures: known values, trec_eval's and MS MARCO's conventions, and two evaluators that must agree."""
+"""Measures: known values, trec_eval's and MS MARCO's conventions, and ir-measures' values of the same rankings."""
 
 import json
 import subprocess
@@ -9,13 +9,13 @@ import ir_measures
 import numpy as np
 import pytest
 
+from encore.config.measures import Measure, parse_measure
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, write_run
 from encore.errors import EncoreError
-from encore.evaluation import judging, measures, reference_evaluator, scores
-from encore.evaluation.hits import Grades, Hits
-from encore.evaluation.measures import Measure
+from encore.evaluation import judging, measures, scores
+from encore.evaluation.ranks import JudgedRanks
 from encore.storage.manifest import record
 from tests.support import inside
 
@@ -45,23 +45,13 @@ KNOWN = {
 
 
 def value(expression: str, ranking: Ranking, grades: dict[str, int]) -> float:
-    measure = measures.parse_measure(expression)
+    measure = parse_measure(expression)
     return measures.measure_values([measure], {"q": grades}, {"q": ranking})[measure]["q"]
-
-
-def second(measure: Measure, grades: Grades, run: Run) -> list[float]:
-    """What the second evaluator says of all queries."""
-    hits = Hits.of(run, grades)
-    place = reference_evaluator.judged_ranks(hits, reference_evaluator.count(hits))
-    return reference_evaluator.measure_values(measure, place).tolist()
 
 
 @pytest.mark.parametrize("expression", KNOWN)
 def test_known_values(expression: str) -> None:
     assert value(expression, FIVE, GRADES) == pytest.approx(KNOWN[expression], abs=1e-12)
-    assert second(measures.parse_measure(expression), {"q": GRADES}, {"q": FIVE}) == pytest.approx(
-        [KNOWN[expression]], abs=1e-12
-    )
 
 
 def random_world(seed: int) -> tuple[Run, dict[str, dict[str, int]]]:
@@ -79,46 +69,23 @@ def random_world(seed: int) -> tuple[Run, dict[str, dict[str, int]]]:
     return run, grades
 
 
-def test_both_evaluators_agree_on_random_rankings() -> None:
-    wanted = [measures.parse_measure(expression) for expression in EXPRESSIONS]
+def test_values_are_those_of_ir_measures_on_random_rankings() -> None:
+    """In the order of ours: its providers break ties in different ways."""
+    wanted = [parse_measure(expression) for expression in EXPRESSIONS]
+    theirs = [ir_measures.parse_measure(expression) for expression in EXPRESSIONS]
     seen = 0
     for seed in range(30):
         run, grades = random_world(seed)
-        first = measures.measure_values(wanted, grades, run)
-        for measure in wanted:
-            expected = [first[measure][query] for query in grades]
-            assert second(measure, grades, run) == pytest.approx(expected, abs=1e-9), measure
-            seen += sum(value > 0 for value in expected)
+        grades["3"] = {"not retrieved": 3}
+        whole = {
+            query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()
+        }
+        found = measures.measure_values(wanted, grades, run)
+        for metric in ir_measures.iter_calc(theirs, grades, whole):
+            value = found[parse_measure(str(metric.measure))][metric.query_id]
+            assert value == pytest.approx(metric.value, abs=1e-12), metric.measure
+            seen += value > 0
     assert seen > 1000
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_only_what_counts_is_handed_on_and_no_value_changes(seed: int) -> None:
-    """Against ir-measures itself, given the whole rankings."""
-    wanted = [measures.parse_measure(expression) for expression in EXPRESSIONS]
-    run, grades = random_world(seed)
-    grades["3"] = {"not retrieved": 3}
-    whole = {query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()}
-    hits = Hits.of(run, grades)
-    handed, counted = (measures._shapes(hits, 100, counting) for counting in (False, True))
-    lengths = [sum(len(shape.ranking()) for shape in shapes if shape) for shapes in (counted, handed)]
-    assert lengths[0] < lengths[1] < sum(map(len, whole.values()))
-    assert handed[list(grades).index("3")] == measures.Shape((), (), (3,))
-    nothing = [query for query in grades if query not in run or max(grades[query].values()) <= 0]
-    assert [query for query, shape in zip(grades, handed, strict=True) if shape is None] == nothing
-    found = measures.measure_values(wanted, grades, run)
-    for metric in ir_measures.iter_calc([ir_measures.parse_measure(str(each)) for each in wanted], grades, whole):
-        assert found[measures.parse_measure(str(metric.measure))][metric.query_id] == metric.value
-
-
-def test_queries_that_a_measure_cannot_tell_apart_are_handed_on_once() -> None:
-    """Two relevant documents below rank 10, of whichever ids and at whichever ranks, are alike to RR@10."""
-    run = {str(n): rank([f"d{n + place}" for place in range(30)], np.arange(30, 0, -1)) for n in range(8)}
-    grades = {str(n): {f"d{n + 12 + n}": 1, "d100": 2, f"d{n}": -1, f"d{n + 1}": 0} for n in range(8)}
-    hits = Hits.of(run, grades)
-    assert set(measures._shapes(hits, 10, counting=False)) == {measures.Shape((), (), (1, 2))}
-    assert set(measures._shapes(hits, 100, counting=True)) == {measures.Shape((0,), (1,), (1, 2))}
-    assert len(set(measures._shapes(hits, 100, counting=False))) == 8
 
 
 def test_ties_stand_by_descending_document_id_in_float32() -> None:
@@ -128,7 +95,7 @@ def test_ties_stand_by_descending_document_id_in_float32() -> None:
 
 
 def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
-    measure = measures.parse_measure("RR(rel=3)@10")
+    measure = parse_measure("RR(rel=3)@10")
     grades = {"answered": {"a": 3}, "missing": {"a": 3}, "only grade 1": {"a": 1}}
     found = measures.measure_values([measure], grades, {"answered": FIVE, "only grade 1": FIVE})[measure]
     assert found == {"answered": 1.0, "missing": 0.0, "only grade 1": 0.0}
@@ -149,12 +116,12 @@ def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
 )
 def test_an_expression_that_cannot_be_computed_is_refused(expression: str, said: str) -> None:
     with pytest.raises(EncoreError, match=said):
-        measures.parse_measure(expression)
+        parse_measure(expression)
 
 
 def test_an_expression_prints_as_it_was_read() -> None:
-    assert [str(measures.parse_measure(expression)) for expression in EXPRESSIONS] == EXPRESSIONS
-    assert measures.parse_measure("R(rel=3)@100") == Measure("R", 3, 100)
+    assert [str(parse_measure(expression)) for expression in EXPRESSIONS] == EXPRESSIONS
+    assert parse_measure("R(rel=3)@100") == Measure("R", 3, 100)
 
 
 @pytest.fixture
@@ -189,15 +156,6 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
     before = (tmp_path / scores.FILE).read_bytes()
     scores.write_scores(tmp_path, dict(reversed(found.items())))
     assert (tmp_path / scores.FILE).read_bytes() == before
-
-
-def test_a_wrong_second_evaluator_stops_the_job(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reference_evaluator.measure_values
-    monkeypatch.setattr(
-        reference_evaluator, "measure_values", lambda measure, place: right(measure, place) * (1 + 2e-9)
-    )
-    with pytest.raises(EncoreError, match=r"disagree on nDCG@10 of query q0"):
-        judging.judge({"q0": FIVE}, collection, SPEC)
 
 
 def test_a_run_for_other_queries_is_refused(collection: Collection) -> None:
@@ -248,11 +206,11 @@ def test_every_measure_of_the_catalogue_can_be_computed_as_it_is_written(catalog
     }
     assert len(named) > 100
     for name, split, expression in sorted(named):
-        assert measures.parse_measure(expression), (name, split)
+        assert parse_measure(expression), (name, split)
 
 
-def test_the_second_evaluator_refuses_a_measure_that_it_does_not_know():
-    ranks = reference_evaluator.JudgedRanks(1, *np.array([[0], [1], [1], [0], [1]]))
-    assert reference_evaluator.measure_values(Measure("nDCG", cutoff=10), ranks).tolist() == [1]
-    with pytest.raises(EncoreError, match=r"measure 'DCG@10' is unknown to the second evaluator; did you mean nDCG\?"):
-        reference_evaluator.measure_values(Measure("DCG", cutoff=10), ranks)
+def test_a_measure_without_a_formula_is_refused() -> None:
+    ranks = JudgedRanks(1, *np.array([[0], [1], [1], [0], [1]]))
+    assert measures.values(Measure("nDCG", cutoff=10), ranks).tolist() == [1]
+    with pytest.raises(EncoreError, match=r"measure 'DCG@10' has no formula here"):
+        measures.values(Measure("DCG", cutoff=10), ranks)

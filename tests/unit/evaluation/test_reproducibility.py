@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from encore.config.measures import Measure
 from encore.data.rankings import Ranking, Run
 from encore.data.runs import describe
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
-from encore.evaluation.measures import Measure
 from encore.evaluation.reproducibility import PERSISTENCE, closeness, order
 from tests.support import inside
 

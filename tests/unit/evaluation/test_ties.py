@@ -6,10 +6,10 @@ from itertools import groupby, permutations, product
 import numpy as np
 import pytest
 
+from encore.config.measures import parse_measure
 from encore.data.rankings import Ranking, rank
-from encore.evaluation import measures, reference_evaluator, ties
-from encore.evaluation.hits import Hits
-from encore.evaluation.reference_evaluator import JudgedRanks
+from encore.evaluation.measures import values
+from encore.evaluation.ranks import Hits, JudgedRanks
 
 EXPRESSIONS = ["RR@3", "R@2", "nDCG", "nDCG@3", "AP", "AP(rel=2)@4", "P@3", "Success(rel=2)@2", "RR(rel=3)@10"]
 
@@ -17,9 +17,8 @@ EXPRESSIONS = ["RR@3", "R@2", "nDCG", "nDCG@3", "AP", "AP(rel=2)@4", "P@3", "Suc
 def ranks(ranking: Ranking, grades: dict[str, int]) -> list[JudgedRanks]:
     """Worst, usual, best."""
     hits = Hits.of({"q": ranking}, {"q": grades})
-    counts = reference_evaluator.count(hits)
-    worst, best = ties.extremes(hits, counts)
-    return [worst, reference_evaluator.judged_ranks(hits, counts), best]
+    worst, best = hits.extremes()
+    return [worst, hits.usual(), best]
 
 
 def orders(ranking: Ranking) -> Iterator[Ranking]:
@@ -38,11 +37,9 @@ def test_extremes_are_those_of_all_orders(seed: int) -> None:
     worst, usual, best = ranks(ranking, grades)
     everywhere = [ranks(order, grades)[1] for order in orders(ranking)]
     assert len(everywhere) > 1
-    for measure in map(measures.parse_measure, EXPRESSIONS):
-        found = [float(reference_evaluator.measure_values(measure, place)[0]) for place in everywhere]
-        low, middle, high = (
-            float(reference_evaluator.measure_values(measure, each)[0]) for each in (worst, usual, best)
-        )
+    for measure in map(parse_measure, EXPRESSIONS):
+        found = [float(values(measure, place)[0]) for place in everywhere]
+        low, middle, high = (float(values(measure, each)[0]) for each in (worst, usual, best))
         assert low == pytest.approx(min(found), abs=1e-12), measure
         assert high == pytest.approx(max(found), abs=1e-12), measure
         assert low <= middle <= high

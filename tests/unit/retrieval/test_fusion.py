@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from encore.config.measures import parse_measure
 from encore.config.systems import Fusion, WeightGrid, read_system
 from encore.data import collection
 from encore.data.rankings import Ranking, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
 from encore.evaluation import fusion_weights
-from encore.evaluation.measures import parse_measure
 from encore.retrieval.fusion import AlignedScores, align, fuse
 from encore.storage.manifest import record
 from tests.support import inside

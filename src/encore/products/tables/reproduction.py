@@ -1,6 +1,6 @@
 """How close rows of a table are to runs that others released, by the measures of ``repro_eval``.
 
-A released run is cut to the ranks of ours and judged as ours were, by both evaluators.
+A released run is cut to the ranks of ours and judged as ours were.
 """
 
 from collections.abc import Iterator, Sequence
