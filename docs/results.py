@@ -26,8 +26,8 @@ from encore.evaluation.significance import SIGNIFICANT, holm
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.products import checks, loss_curves
-from encore.products.catalogue import DEFAULT_RUN, load_catalogue, load_plan
-from encore.products.claims import printed_claims, run_claims
+from encore.products.catalogue import DEFAULT_RUN, load_plan
+from encore.products.claims import run_claims
 from encore.products.claims.entries import REAL, number_tests, read_claims
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, words
@@ -62,7 +62,7 @@ PARTS = {  # of a table as data, as docs/table-data.md names them
     "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
 }
 WRITTEN = (  # modules that write CSV files, for docs/columns.md
-    *(tidy, reproduction, checks, printed_claims, run_claims, tuning, loss_curves),
+    *(tidy, reproduction, checks, run_claims, tuning, loss_curves),
     *(forest, curves, coverage, words, neighbours, heat),
 )
 
@@ -186,13 +186,13 @@ def about_amounts(names: list[str]) -> list[str]:
 
 
 def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
-    """The papers' claims by their numbers: what the printed numbers say (``on_print``), and what was judged on runs.
+    """The papers' claims by their numbers, with what was judged on runs.
 
     A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
     """
-    lines = on_print().query("paper != @REAL").set_index("id")[["claim", "verdict"]]
-    found = lines.rename(columns={"verdict": "on_print"}).join(judged.set_index("id").drop(columns="claim"))
-    found = found.reset_index()
+    says = {name: claim.says for name, (paper, claim) in read_claims(PAPERS).items() if paper != REAL}
+    lines = pd.DataFrame(says.items(), columns=["id", "claim"])
+    found = lines.merge(judged.drop(columns="claim"), how="left", on="id")
     found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
     return found.fillna({"verdict": "not run", "why": ""})
 
@@ -247,12 +247,6 @@ def trial(row: str, rate: float, grid: str = "recipes") -> str:
 def default_plan() -> Plan:
     """The embedded default."""
     return load_plan(DEFAULT_RUN)
-
-
-@cache
-def on_print() -> pd.DataFrame:
-    """The ledger of all claims on printed numbers."""
-    return pd.DataFrame(printed_claims.judged_lines(PAPERS, load_catalogue()), columns=list(printed_claims.COLUMNS))
 
 
 def steps(name: str) -> int:

@@ -16,7 +16,7 @@ OWN = "docs/own-collection.md"  # which test_own_collection.py follows
 COMMANDS = [each for each in documented() if needs_a_run(each) and is_complete(each) and each.page != OWN]
 NOT_MADE = {  # what nano has not: the one line that says so
     "encore show real/squad": "real/squad",
-    "encore claims --runs": "snakemake results/claims.csv",
+    "encore claims": "snakemake results/claims.csv",
     "encore flops objectives": "is missing",
     "encore flops tct_colbert/table3": "is missing",
 }

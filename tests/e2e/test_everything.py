@@ -168,8 +168,7 @@ def test_figures_have_values(everything: Clone) -> None:
 
 def test_every_claim_is_judged(everything: Clone) -> None:
     claims = {name for entries in of_papers("claims").values() for name in entries}
-    for file in ("claims", "claims_printed"):
-        assert {line["id"] for line in lines(everything.root / f"results/{file}.csv") if line["verdict"]} == claims
+    assert {line["id"] for line in lines(everything.root / "results/claims.csv") if line["verdict"]} == claims
 
 
 def test_the_report_shows_all_of_it(everything: Clone) -> None:
@@ -195,4 +194,4 @@ def test_two_builds_from_the_same_artifacts_give_the_same_bytes(everything: Clon
     assert "Nothing to be done" in again.snakemake("all", CLAIMS, *RUN).succeeded()
 
 
-PRODUCTS_OF = {"table", "figure", "draw", "curves", "claims", "claims_printed", "report"}
+PRODUCTS_OF = {"table", "figure", "draw", "curves", "claims", "report"}

@@ -22,7 +22,6 @@ ONLY_ITS_OWN = {
     "table table1",
     "figure table1",
     "curves",
-    "claims_printed",  # of all rows of a table that claims are about
     "report",
 }
 

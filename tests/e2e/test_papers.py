@@ -112,9 +112,7 @@ def test_claims_are_judged_as_those_of_stand_ins_with_one_seed(papers: Clone) ->
     every = read_claims(papers.root / "config/papers")
     claims = {name for name, (paper, _) in every.items() if paper != REAL}  # which only runs have that name them
     found = {line["id"]: line for line in lines(papers.root / "results/claims.csv")}
-    printed = lines(papers.root / "results/claims_printed.csv")
     assert set(found) == claims
-    assert {line["id"] for line in printed} == set(every)
     words = {name: line["verdict"] for name, line in found.items()}
     assert {word for name, word in words.items() if found[name]["seeds"]} == {TOO_FEW}
     without = {word for name, word in words.items() if not found[name]["seeds"] and name != "C95"}
@@ -152,10 +150,10 @@ def test_two_builds_from_the_same_artifacts_give_the_same_bytes(papers: Clone, t
     assert len(products) == (len(BY_RULE["table"].endings) + 1) * len(TABLES), "and their manifests"
     products += results.glob("claims*")
     before = {path: path.read_bytes() for path in products}
-    assert {"claims.csv", "claims.md", "claims_printed.csv", "claims_printed.md"} <= {path.name for path in products}
+    assert {"claims.csv", "claims.md"} <= {path.name for path in products}
     for path in products:
         path.unlink()
     made = jobs(again.snakemake(*TARGETS, *RUN).succeeded())
-    assert made == {f"table {name}" for name in TABLES} | {"claims", "claims_printed"}
+    assert made == {f"table {name}" for name in TABLES} | {"claims"}
     assert {path: path.read_bytes() for path in products} == before
     assert "Nothing to be done" in again.snakemake(*TARGETS, *RUN).succeeded()

@@ -91,7 +91,7 @@ def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None
     assert "(OOM)" in page
     assert "(31.6; " in page
     assert "BM25 has no Loss: it learns nothing." in page
-    many.nano("all").succeeded()  # the claims on printed numbers know of every table, and the report of them
+    many.nano("all").succeeded()  # the report knows of every table
     assert "0 bad" in many.encore("audit", *CONFIG).succeeded()
 
     (ict / "held_out.tsv").write_text("step\\tloss\\tcontrast\\n0\\t1\\t1\\n")

@@ -13,7 +13,7 @@ from tests.support.clones import NANO, Clone, jobs
 pytestmark = pytest.mark.slurm
 
 ON_GPUS = {"pretrain", "finetune", "encode", "search"}
-LOCAL = {"negatives", "evaluate", "table", "figure", "curves", "claims_printed", "report"}
+LOCAL = {"negatives", "evaluate", "table", "figure", "curves", "report"}
 FEWER = ('[bm25, none, "BM25 negatives: control", ict]', '[bm25, "BM25 negatives: ict"]')
 LINEAGE = "tiny+ict*-s0-*"  # what SLURM makes: these models with all that comes of them, and BM25's answers
 BY_SLURM = ON_GPUS | {"lucene_search"}

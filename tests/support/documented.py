@@ -77,7 +77,5 @@ def is_complete(command: Command) -> bool:
 
 def needs_a_run(command: Command) -> bool:
     """Whether it is about what was made: run by tests/e2e/test_documented.py."""
-    return command.tool == "encore" and (
-        command.text.split()[1] in ("show", "explain", "audit", "crate", "flops", "compare", "export")
-        or "--runs" in command.text
-    )
+    made = ("show", "explain", "audit", "crate", "flops", "compare", "export")
+    return command.tool == "encore" and (command.text.split()[1] in made or command.text == "encore claims")

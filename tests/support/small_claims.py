@@ -1,15 +1,18 @@
 """Claims on made-up cells: how one is written, and what a cell of a few queries holds."""
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from encore.evaluation.scores import Scored
+from encore.evaluation.scores import Scored, write_scores
 from encore.products.claims.entries import Claim
 from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.sources.base import CellValues
 
 QUERIES = [f"q{number}" for number in range(40)]
+OF_POINTS = [str(number) for number in range(60)]
 SEEDS = (0, 1, 2, 3, 4)
 
 
@@ -42,3 +45,24 @@ def cell_values(
     ]
     measured = CellScores(list(seeds), found)
     return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
+
+
+def measured(
+    folder: Path, truths: Mapping[tuple[str, str], float], seeds: Iterable[int] = SEEDS, samples: int = 2
+) -> list[dict[str, Any]]:
+    """Points of a figure by line and place, whose folders of scores are written: 60 queries around a truth."""
+    points = []
+    for number, ((line, place), truth) in enumerate(truths.items()):
+        parts = []
+        for sample in range(samples):
+            reads = []
+            for seed in seeds:
+                generator = np.random.default_rng(1000 * number + 10 * sample + seed)
+                values = np.clip(generator.normal(truth, 0.1, len(OF_POINTS)), 0, 1)
+                made = folder / f"{line}{place}{sample}{seed}"
+                made.mkdir(parents=True)
+                write_scores(made, {("test", "RR@10"): scored(OF_POINTS, values)})
+                reads.append({"seed": seed, "folder": str(made)})
+            parts.append({"value": "RR@10", "split": "test", "dataset": "d", "reads": reads})
+        points.append({"panel": "p", "line": line, "place": place, "parts": parts})
+    return points

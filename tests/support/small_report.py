@@ -23,19 +23,29 @@ from tests.support.small_table import plan, row_of
 CLAIM = {
     "id": "C01",
     "paper": "costa",
-    "place": "table 1",
-    "claim": "COSTA is above <all> others.",
-    "verdict": "holds",
+    "verdict": "holds here",
+    "why": "",
     "inequalities": "3",
     "needed": "3",
-    "held": "3",
-    "exceptions": "",
-    "slimmest": "0.004",
+    "held": "2",
     "chance": "0.125",
-    "cells": "4",
-    "shares_cells_with": "",
+    "weakest": "x, y",
+    "estimate": "0.0123",
+    "interval_low": "-0.01",
+    "interval_high": "0.03",
+    "p": "0.4",
+    "detectable": "0.05",
+    "seeds": "1",
+    "survives_control": "fails here",
+    "control_why": "",
+    "control_estimate": "-0.02",
+    "control_p": "0.01",
 }
-OTHER = CLAIM | {"id": "C02", "verdict": "fails", "held": "0", "claim": "It is free.", "shares_cells_with": "C01"}
+OTHER = dict.fromkeys(CLAIM, "") | {"id": "C02", "paper": "costa", "verdict": "fails here"}
+STATED = {
+    name: {"paper": "costa", "place": "table 1", "says": says}
+    for name, says in (("C01", "COSTA is above <all> others."), ("C02", "It is free."))
+}
 POINTS = "setting,label,difference,significant\nBM25 negatives,ICT,0.0123456,1\n"
 CELLS = [("table1", "BM25 negatives", "ict", ["rr"]), ("costa/table1", "BM25 negatives", "costa", ["mrr"])]
 CELLS.append(("costa/figure4", "RR@10", "COSTA", ["100"]))
@@ -115,12 +125,13 @@ def products(root: Path) -> dict[str, Any]:
     for ending, content in (("png", "p" * 30), ("svg", svg), ("csv", POINTS)):
         write_text(Path(f"results/figures/table1.{ending}"), content)
     record(Path("results/figures/table1"), {"rows": table["rows"]}, ("png", "svg", "csv"))
-    write_claims("claims_printed", [CLAIM, OTHER])
+    write_claims([CLAIM, OTHER])
     write_text(Path("printed.csv"), PRINTED)
     slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "proxy_data": True}
     slice_ |= {
         "templates": templates_digest(),
-        "claims": False,
+        "claims": True,
+        "stated": STATED,
         "tables": ["table1"],
         "figures": ["table1"],
         "about": {"C01": ["costa/table1"], "C02": []},
@@ -158,14 +169,14 @@ def write_table(content: dict[str, Any]) -> None:
     record(stem, content, ("csv", "json"))
 
 
-def write_claims(name: str, claims: list[dict[str, str]]) -> None:
-    path = Path(f"results/{name}.csv")
+def write_claims(claims: list[dict[str, str]]) -> None:
+    path = Path("results/claims.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(claims[0]))
         writer.writeheader()
         writer.writerows(claims)
-    record(Path(f"results/{name}"), {}, ("csv",))
+    record(Path("results/claims"), {}, ("csv",))
 
 
 def record(stem: Path, spec: dict[str, Any], endings: tuple[str, ...]) -> None:

@@ -68,7 +68,7 @@ class FinishedRun:
         """
         report = audit.audit(plan, str(CONFIG))
         if {finding.place for finding in report.findings}.isdisjoint(until):
-            recompute.remake_products(plan.catalogue, report)
+            recompute.remake_products(report)
             recompute.remake_page(report)
         if {finding.place for finding in report.findings}.isdisjoint(until):
             recompute.recompute_report(plan, report)

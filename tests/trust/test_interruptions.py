@@ -46,7 +46,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     assert clone.planned() == set()
     assert "a fork: True" in log_of(clone, "evaluate")
     clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
-    again = jobs(clone.nano_as_typed("--forcerun", "evaluate", "curves", "claims_printed").succeeded())
+    again = jobs(clone.nano_as_typed("--forcerun", "evaluate", "curves").succeeded())
     assert len(again) > 4, "enough for forks, if they were allowed"
     assert "a fork: False" in log_of(clone, "evaluate")
     nano.nano().succeeded()

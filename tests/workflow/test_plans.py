@@ -13,6 +13,7 @@ from encore.storage.files import write_json
 from tests.support.clones import REPOSITORY, Clone, exact_jobs, jobs
 
 TABLE1 = "results/tables/table1.csv"
+COPIED = "results/tables/cpdae/table1.csv"  # of a row that its paper copied
 TEXTS = Counter({"collection": 1, "tokenizer": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2})
 OF_TABLE1 = TEXTS + Counter(
     {"start": 3, "pretrain": 8, "negatives": 11, "finetune": 20, "encode": 20, "search": 30, "evaluate": 21, "table": 1}
@@ -37,7 +38,7 @@ OF_REQA = Counter({"collection": 1, "tokens": 1, "lucene_index": 1, "lucene_sear
 OF_REQA += Counter({"finetune": 12, "encode": 12, "search": 12, "evaluate": 14, "table": 2})
 OF_GROWING = Counter({"lucene_search": 1, "nested_corpora": 1, "search": 20, "evaluate": 40, "draw": 1})
 OF_GROWING += Counter({"teacher_scores": 1, "finetune": 1, "encode": 1})  # KD-T2, which no table of the run has
-PAGES = Counter(claims_printed=1, report=1)  # of every run
+PAGES = Counter(report=1)  # of every run
 SHIPPED = {
     "config": OF_TABLE1
     + OF_OBJECTIVES
@@ -109,10 +110,12 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
     entry = {"stage": "start", "spec": {}, "inputs": {}, "targets": [TABLE1]}
     index = clone.root / "results/plan/index.json"
     index.parent.mkdir(parents=True)
-    index.write_text(json.dumps({"run": "", "patterns": {}, "artifacts": {awaited: entry, given_up: entry}}))
+    artifacts = {awaited: entry, given_up: entry}
+    index.write_text(json.dumps({"run": "config/nano.yaml", "patterns": {}, "artifacts": artifacts}))
     in_progress(clone, reads=["results/plan/table1.json"], makes=[f"{awaited}/manifest.json", TABLE1])
-    clone.snakemake("results/claims_printed.csv", "--profile", "local").succeeded()
-    assert (clone.root / "results/plan/claims_printed.json").is_file()
+    with_a_copied_row(clone)
+    clone.nano(COPIED).succeeded()
+    assert (clone.root / "results/plan/cpdae/table1.json").is_file()
     kept = json.loads(index.read_text())["artifacts"]
     assert kept[awaited] == entry
     assert given_up not in kept
@@ -121,24 +124,25 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
 def test_a_product_is_another_run_s_until_this_run_has_made_it(tmp_path: Path) -> None:
     """A run that only began was noted as its maker, and an audit for that run pruned the other's table."""
     clone = Clone.fresh(tmp_path / "a clone")
-    table, claims = "results/tables/table1.manifest.json", "results/claims_printed.manifest.json"
-    for record in (table, claims):
+    with_a_copied_row(clone)
+    table, copied = "results/tables/table1.manifest.json", COPIED.replace(".csv", ".manifest.json")
+    for record in (table, copied):
         write_json(clone.root / record, {"spec": {"of": "another plan"}})
     index = clone.root / "results/plan/index.json"
-    write_json(index, {"patterns": {}, "artifacts": {}, "products": dict.fromkeys((table, claims), "config/own.yaml")})
+    write_json(index, {"patterns": {}, "artifacts": {}, "products": dict.fromkeys((table, copied), "config/own.yaml")})
     program = clone.root / "workflow/scripts/collection.py"
     works = program.read_text()
     program.write_text("raise SystemExit(1)\n")
-    assert clone.snakemake(TABLE1, "--profile", "local").code != 0
-    assert json.loads(index.read_text())["products"] == dict.fromkeys((table, claims), "config/own.yaml")
-    assert clone.snakemake(TABLE1, "results/claims_printed.csv", "--profile", "local", "--keep-going").code != 0
+    assert clone.nano(TABLE1).code != 0
+    assert json.loads(index.read_text())["products"] == dict.fromkeys((table, copied), "config/own.yaml")
+    assert clone.nano(TABLE1, COPIED, "--keep-going").code != 0
     made = json.loads(index.read_text())["products"]
-    assert (made[table], made[claims]) == ("config/own.yaml", "")
+    assert (made[table], made[copied]) == ("config/own.yaml", "config/nano.yaml")
     program.write_text(works)
-    write_json(clone.root / claims, {"spec": {"of": "another plan"}})
-    write_json(index, {"patterns": {}, "artifacts": {}, "products": {claims: "config/own.yaml"}})
-    clone.snakemake("results/claims_printed.csv", "--profile", "local", "--force").succeeded()
-    assert json.loads(index.read_text())["products"][claims] == ""
+    write_json(clone.root / copied, {"spec": {"of": "another plan"}})
+    write_json(index, {"patterns": {}, "artifacts": {}, "products": {copied: "config/own.yaml"}})
+    clone.nano(COPIED, "--force").succeeded()
+    assert json.loads(index.read_text())["products"][copied] == "config/nano.yaml"
 
 
 def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: Path) -> None:
@@ -148,10 +152,15 @@ def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: P
     clone = Clone.fresh(tmp_path / "a clone")
     ends = "onsuccess:\n"
     clone.replace("workflow/rules/run.smk", ends, f'{ends}    print("limit:", workflow.scheduler.job_rate_limiter)\n')
-    command = ("results/claims_printed.csv", "--force", "--profile", "local")
-    assert "limit: None" in clone.snakemake(*command).succeeded()
-    limited = clone.snakemake(*command, "--max-jobs-per-timespan", "7/1s").succeeded()
+    with_a_copied_row(clone)
+    assert "limit: None" in clone.nano(COPIED, "--force").succeeded()
+    limited = clone.nano(COPIED, "--force", "--max-jobs-per-timespan", "7/1s").succeeded()
     assert re.search("limit: .*JobRateLimiter", limited)
+
+
+def with_a_copied_row(clone: Clone) -> None:
+    """Let nano have a table that is made of nothing."""
+    clone.replace("config/nano.yaml", "tables: {table1:", "tables: {cpdae/table1: [trec], table1:")
 
 
 def in_progress(clone: Clone, reads: list[str], makes: list[str]) -> None:

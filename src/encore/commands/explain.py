@@ -12,7 +12,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.deciding import claim_reads, judged_line
-from encore.products.claims.entries import CLAIMS, PRINTED, read_claims
+from encore.products.claims.entries import CLAIMS, read_claims
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.slices import row_folders
@@ -21,7 +21,7 @@ from encore.products.tables.reported import PAPERS
 from encore.storage import typed
 
 FIGURES = "results/figures/"
-VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")
+VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -70,11 +70,10 @@ def claim(plan: Plan, name: str) -> Explanation:
         raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
     paper, claim_entry = claims[name.upper()]
     explained = Explanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
-    for where in (PRINTED, CLAIMS):
-        judged = judged_line(Path(f"results/{where}.csv"), name.upper())
-        if told := ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key)):
-            explained.lines.append(f"  {where}: {told}")
-    for address, reads in claim_reads(plan, claim_entry)[0].items():
+    judged = judged_line(Path(f"results/{CLAIMS}.csv"), name.upper())
+    if told := ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key)):
+        explained.lines.append(f"  {CLAIMS}: {told}")
+    for address, reads in claim_reads(plan, name.upper(), claim_entry)[0].items():
         shown = "" if address.table in plan.catalogue.figures else chain.shown_in(*address)
         explained.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
         explained.reads += [read for read in reads if read not in explained.reads]
@@ -103,7 +102,7 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
 
 
 def _is_claims(target: str) -> bool:
-    return Path(target).name in {f"{name}.{ending}" for name in (CLAIMS, PRINTED) for ending in ("csv", "md")}
+    return Path(target).name in (f"{CLAIMS}.csv", f"{CLAIMS}.md")
 
 
 def _figure(target: str) -> str:

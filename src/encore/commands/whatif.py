@@ -28,8 +28,8 @@ from encore.plan.catalogue import READERS, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import PRINTED, products_of, read_claims
-from encore.products.claims.plan import cells_of, computed_from, printed_plan, run_shapes
+from encore.products.claims.entries import products_of, read_claims
+from encore.products.claims.plan import cells_of, computed_from, run_shapes
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.report.plan import REPORT, report_plan
@@ -193,8 +193,6 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
                 if kind.exists(slices[1][name]):
                     jobs.setdefault(kind.rule, []).append(name)
     reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
-    if printed_plan(before.catalogue) != printed_plan(after.catalogue):
-        jobs[PRINTED] = ["all"]
     if slices[0] != slices[1] or reports[0] != reports[1]:
         jobs[REPORT] = ["all"]
     return PlanChange(
@@ -221,7 +219,7 @@ def changed_claims(before: Plan, after: Plan) -> list[str]:
         for product in products_of(claim):
             if product not in cells:
                 cells[product] = set(changed_cells(before, after, product))
-        about = {cell for known in shapes for cell in cells_of(claim, known)}
+        about = {cell for known in shapes for cell in cells_of(name, claim, known)}
         if any(about & cells[product] for product in products_of(claim)):
             found.append(name)
     return found

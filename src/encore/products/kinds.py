@@ -14,8 +14,8 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.claims.entries import CLAIMS, PRINTED
-from encore.products.claims.plan import claims_plan, printed_plan
+from encore.products.claims.entries import CLAIMS
+from encore.products.claims.plan import claims_plan
 from encore.products.figures.plan import curves_plan, figure_plan
 from encore.products.known_numbers import CHECKS, checks_plan
 from encore.products.report.plan import REPORT, report_plan, report_reads
@@ -175,16 +175,6 @@ PRODUCTS: tuple[ProductKind, ...] = (
         table_plan,
         exists=has_figure,
         missing="no objective of this table is compared with a control, so nothing is drawn",
-    ),
-    ProductKind(
-        PRINTED,
-        f"results/{PRINTED}",
-        PAGE,
-        "Claims",
-        lambda plan, name: printed_plan(plan.catalogue),
-        parts=lambda content: [],
-        part="claim",
-        memory_mb=4_000,
     ),
     ProductKind(
         CLAIMS,

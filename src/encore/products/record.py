@@ -22,7 +22,6 @@ BUILDERS = {
     "figure": "encore.products.figures.forest",
     "curves": "encore.products.figures.learning",
     "report": "encore.products.report.page",
-    "claims_printed": "encore.products.claims.printed_claims",
     "claims": "encore.products.claims.run_claims",
     "checks": "encore.products.checks",
 }

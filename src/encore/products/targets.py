@@ -12,7 +12,6 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
-from encore.products.claims.entries import PRINTED
 from encore.products.declared import declared_figures
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at
 from encore.products.known_numbers import CHECKS
@@ -22,7 +21,7 @@ from encore.products.tables.plan import has_figure, table_plan
 from encore.storage import typed
 from encore.storage.files import readable_object
 
-PAGES = tuple(BY_RULE[rule].files[0] for rule in (PRINTED, REPORT))  # of every run
+PAGE = BY_RULE[REPORT].files[0]  # of every run
 SHORT = {kind.name({}): kind for kind in PRODUCTS if not kind.wildcard}  # names of products of which a run has one
 
 
@@ -32,7 +31,7 @@ def everything_declared(plan: Plan) -> list[str]:
     figures = [f"results/figures/{name}.png" for name in declared_figures(plan)]
     scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
     checks = BY_RULE[CHECKS].files[:1] if plan.config.checks else []
-    return [*tables, *figures, *checks, *scores, *PAGES]
+    return [*tables, *figures, *checks, *scores, PAGE]
 
 
 def kind_of(plan: Plan, target: str) -> tuple[ProductKind, str] | None:
@@ -167,7 +166,7 @@ def reads_of(plan: Plan, target: str) -> list[Artifact]:
 def declared_reads(plan: Plan) -> Iterator[Artifact]:
     """What the declared tables and figures are built from, and what is built of further lineages."""
     for target in everything_declared(plan):
-        if target not in PAGES:
+        if target != PAGE:
             yield from reads_of(plan, target)
 
 

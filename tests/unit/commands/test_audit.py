@@ -301,7 +301,7 @@ def test_with_tables_the_page_is_neither_judged_nor_another_runs_pruned(results,
     write_text(page.with_name("manifest.json"), json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {}}))
     monkeypatch.setattr(results, "catalogue", None, raising=False)
     monkeypatch.setattr("encore.commands.plan.plan_of", lambda arguments: results)
-    monkeypatch.setattr(recompute, "recompute_product", lambda catalogue, product, report: None)
+    monkeypatch.setattr(recompute, "recompute_product", lambda product, report: None)
     parser = argparse.ArgumentParser()
     command.add_flags(parser)
 

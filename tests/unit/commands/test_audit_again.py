@@ -5,26 +5,23 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib.image
 import pytest
 
 from encore.commands.audit import recompute
 from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct, check_product
-from encore.products.catalogue import load_catalogue
-from encore.products.claims.entries import PRINTED
-from encore.products.claims.plan import printed_plan
 from encore.products.declared import write_plan
 from encore.products.kinds import kind_of_record
 from encore.products.record import make_product
 from encore.products.report.page import RUNS
 from encore.storage import manifest
 from encore.storage.files import write_json
-from tests.support import inside, small_report, small_table
+from tests.support import inside, small_claims, small_report, small_table
 
 ROOT = Path(__file__).parents[3]
-PAGE, CSV = Path("results/report/index.html"), Path(f"results/{PRINTED}.csv")
+PAGE, CSV = Path("results/report/index.html"), Path("results/claims.csv")
+CLAIMS = CSV.with_suffix(".manifest.json")
 TABLE, FIGURE = Path("results/tables/table1.manifest.json"), Path("results/figures/table1.manifest.json")
 
 
@@ -100,7 +97,7 @@ def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str)
         ("<title>Encore: A small", "<title>Encore: A large"),
         ("<caption><span>Training", "<caption><span>Trained"),
         ("3.02 min", "3.02 h"),
-        ("3 of 3 inequalities", "2 of 3 inequalities"),
+        ("2 of 3 inequalities", "3 of 3 inequalities"),
         ("</html>", "</html><script>1</script>"),
     ],
 )
@@ -131,13 +128,13 @@ def test_another_time_of_a_job_is_no_finding(page: str) -> None:
 
 
 def test_what_is_gone_is_one_line(page: str) -> None:
-    Path("results/claims_printed.csv").unlink()
+    Path("results/claims.csv").unlink()
     (found,) = reasons(recompute.recompute_page)
     assert "cannot be made again" in found
-    assert "claims_printed.csv" in found
+    assert "claims.csv" in found
 
 
-def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
+def remade(name: str, place: Path) -> list[str]:
     """What the audit says of a product whose slice of the plan is that of its manifest."""
     report = AuditReport()
     content = dict(reversed(json.loads(place.read_text())["spec"].items()))  # whatever the order of the plan's keys
@@ -145,7 +142,7 @@ def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
     assert found
     assert found[1] == name
     product = MadeProduct(*found, place, content)
-    recompute.recompute_product(catalogue, product, report)
+    recompute.recompute_product(product, report)
     return [*map(str, report.findings), *report.notes]
 
 
@@ -238,55 +235,42 @@ def test_a_table_whose_scores_are_gone_is_a_finding_and_no_crash(products: Path)
     assert "scores.parquet is missing" in found
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The claims on the papers' printed numbers, made once."""
-    root = tmp_path_factory.mktemp("judged")
-    (root / "config").symlink_to(ROOT / "config")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        catalogue = load_catalogue()
-        write_plan(PRINTED, printed_plan(catalogue))
-        Path("results").mkdir(exist_ok=True)
-        make_product(
-            PRINTED, Path(f"results/plan/{PRINTED}.json"), None, inside.files(PRINTED, PRINTED, Path("results"))
-        )
-    return root
-
-
 @pytest.fixture
-def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Judges a copy of them again."""
-    shutil.copytree(judged, tmp_path / "copy", symlinks=True)
-    monkeypatch.chdir(tmp_path / "copy")
-    catalogue = load_catalogue()
-    return lambda: remade(PRINTED, CSV.with_suffix(".manifest.json"), catalogue)
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two claims on made-up points of a figure."""
+    monkeypatch.chdir(tmp_path)
+    above = {"kind": "above", "figure": "q/f", "rows": ["a"], "than": ["b"]}
+    claims = {
+        name: {"paper": "q", "claim": {"says": "s", "place": "p", "tests": [above | {"columns": [place]}]}}
+        for name, place in (("C06", "x"), ("C07", "y"))
+    }
+    shape = {
+        "rows": [{"id": line, "setting": "p"} for line in "ab"],
+        "columns": [{"id": place, "source": "measure"} for place in "xy"],
+    }
+    points = small_claims.measured(Path("results/scores"), {(line, place): 0.6 for line in "ab" for place in "xy"})
+    for folder in Path("results/scores").iterdir():
+        small_report.artifact(folder, "evaluate", {}, {}, [])
+    content = {"name": "claims", "claims": claims, "shapes": {"q/f": shape}, "tables": {}, "figures": {"q/f": points}}
+    write_plan("claims", content)
+    make_product("claims", Path("results/plan/claims.json"), None, inside.files("claims", "claims", Path("results")))
 
 
-def test_claims_as_they_were_judged_are_clean(claims: Callable[[], list[str]]) -> None:
-    assert claims() == []
+@pytest.mark.usefixtures("judged")
+def test_claims_as_they_were_judged_are_clean() -> None:
+    assert remade("claims", CLAIMS) == []
 
 
-def test_a_number_of_a_claim_that_was_forged_is_found_with_its_column(claims: Callable[[], list[str]]) -> None:
+@pytest.mark.usefixtures("judged")
+def test_a_verdict_that_was_forged_is_found_with_its_column() -> None:
     line = next(line for line in CSV.read_text().splitlines() if line.startswith("C06,"))
-    forge(CSV, CSV.with_suffix(".manifest.json"), line, line.replace(",holds,", ",fails,"))
-    assert claims() == [f"{CSV}: C06: verdict is 'fails', comes out again as 'holds'"]
+    said = line.split(",")[4]
+    forge(CSV, CLAIMS, line, line.replace(f",{said},", ",reproduced,"))
+    assert remade("claims", CLAIMS) == [f"{CSV}: C06: verdict is 'reproduced', comes out again as {said!r}"]
 
 
-def test_claims_on_other_printed_numbers_are_counted_as_not_audited(claims: Callable[[], list[str]]) -> None:
-    """Of a copy from elsewhere; they were a note, and counted as verified."""
-    place = CSV.with_suffix(".manifest.json")
-    record = json.loads(place.read_text())
-    write_json(place, record | {"spec": record["spec"] | {"more": 1}})
-    report = AuditReport()
-    check_product(record["spec"] | {"more": 1}, place, report)
-    recompute.remake_products(load_catalogue(), report)
-    assert (report.findings, report.notes, report.verified) == ([], [], 0)
-    why = "made from other claims or numbers than config/papers has"
-    assert report.not_audited == f"NOT audited: 1 product: {place} ({why})"
-
-
-def test_a_claim_that_was_struck_out_is_found(claims: Callable[[], list[str]]) -> None:
+@pytest.mark.usefixtures("judged")
+def test_a_claim_that_was_struck_out_is_found() -> None:
     line = next(line for line in CSV.read_text().splitlines() if line.startswith("C06,"))
-    forge(CSV, CSV.with_suffix(".manifest.json"), f"{line}\n", "")
-    assert claims() == [f"{CSV} has other lines or columns than come out again"]
+    forge(CSV, CLAIMS, f"{line}\n", "")
+    assert remade("claims", CLAIMS) == [f"{CSV} has other lines or columns than come out again"]

@@ -180,7 +180,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         damage(rng.choice(files), rng)
         report = AuditReport()
         plan = SimpleNamespace(catalogue=None)
-        recompute.remake_products(plan.catalogue, report)
+        recompute.remake_products(report)
         recompute.remake_page(report)
         recompute.recompute_report(plan, report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])

@@ -8,7 +8,7 @@ import pytest
 from encore.errors import EncoreError
 from tests.support.small_forecast import estimate, planned
 
-MADE = {"table", "figure", "curves", "draw", "claims", "claims_printed", "report"}
+MADE = {"table", "figure", "curves", "draw", "claims", "report"}
 
 
 def test_any_target_can_be_asked_about(bare: Path) -> None:
@@ -19,13 +19,11 @@ def test_any_target_can_be_asked_about(bare: Path) -> None:
         ("results/figures/table1.svg",): {"figure"},
         ("pretraining",): {"curves"},
         ("label_efficiency",): {"draw"},
-        ("claims_printed", "report"): {"claims_printed", "report"},
+        ("report",): {"report"},
     }.items():
         made = [job for job in estimate(plan, tables=names).jobs if job.rule in MADE]
         assert {job.rule for job in made} == rules, names
         assert {job.artifact.folder.split(".")[0] for job in made} == {job.artifact.folder for job in made}
-    (printed,) = estimate(plan, tables=("results/claims_printed.csv",)).jobs
-    assert printed.artifact.inputs == {}
     assert {job.rule for job in estimate(plan, tables=("pretraining",)).jobs} >= {"pretrain", "curves"}
     (model,) = (job.artifact for job in estimate(plan).jobs if job.rule == "pretrain")
     assert estimate(plan, tables=(model.manifest,)).jobs[-1].artifact == model

@@ -10,7 +10,8 @@ from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.products.claims.printed_claims import COLUMNS, judged_lines
+from encore.products.claims.entries import read_claims
+from encore.products.claims.plan import all_shapes, cells_of
 from encore.products.tables.plan import table_plan
 
 ROOT = Path(__file__).parents[3]
@@ -36,6 +37,6 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
         with pytest.raises(EncoreError, match=rf"{name}/tables.yaml: '{name}' is part of a target; name it with"):
             load_catalogue(Path("config"))
         mine.with_name(name).rename(mine)
-    lines = [dict(zip(COLUMNS, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
-    own = next(line for line in lines if line["paper"] == "mine")
-    assert (own["id"], own["verdict"], own["chance"]) == ("C1001", "holds", "0.5")
+    paper, claim = read_claims(mine.parent)["C1001"]
+    assert paper == "mine"
+    assert cells_of("C1001", claim, all_shapes(catalogue))

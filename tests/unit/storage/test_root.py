@@ -21,8 +21,7 @@ TABLE = Path("results/tables/table1.manifest.json")
 @pytest.fixture
 def copy(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of a finished run under another name; its made-up table is not made again."""
-    monkeypatch.setattr(audit, "remake_products", lambda catalogue, report: None)
-    monkeypatch.setattr(audit, "load_catalogue", lambda folder: None)
+    monkeypatch.setattr(audit, "remake_products", lambda report: None)
     Path("config").mkdir()
     shutil.copytree("results", tmp_path / "from elsewhere")
     return tmp_path / "from elsewhere"

@@ -53,7 +53,7 @@ def answer(arguments: argparse.Namespace) -> int:
         plan, this = plan_of(arguments), called(arguments.config)
         report = audit(plan, this, arguments.tables)
         report.print_new()  # before anything else is tried
-        remake_products(plan.catalogue, report)
+        remake_products(report)
         if not arguments.tables:
             remake_page(report)
             recompute_report(plan, report)

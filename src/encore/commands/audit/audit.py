@@ -35,9 +35,8 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError, quoted
 from encore.plan import index
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue
-from encore.products.claims.entries import CLAIMS, PRINTED
-from encore.products.claims.plan import claims_plan, printed_plan
+from encore.products.claims.entries import CLAIMS
+from encore.products.claims.plan import claims_plan
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, kinds_of
 from encore.products.known_numbers import CHECKS, checks_plan
@@ -65,7 +64,7 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
     """
     refuse_endless_records()
     slices, report = _chosen(published_products(plan), only), AuditReport()
-    declared_here = {*plan.config.tables, *plan.config.figures, CURVES, PRINTED, CHECKS}
+    declared_here = {*plan.config.tables, *plan.config.figures, CURVES, CHECKS}
     declared_here |= {CLAIMS} if plan.config.claims != "all" else set()  # others were requested, by any run
     others = OtherRuns(run)
     made: dict[str, list[Path]] = {}
@@ -122,7 +121,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
     Returns:
         The audit's report, and what ``compare_root`` says.
     """
-    catalogue, report = load_catalogue(CATALOGUE), AuditReport()
+    report = AuditReport()
     with _inside(folder):
         refuse_endless_records()
         products = product_manifests()
@@ -142,7 +141,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
             check_product(readable_object(place).get("spec"), place, report)  # which says if it has none
         check_product(None, REPORT, report)
         report.findings += added_files(report)
-        remake_products(catalogue, report)
+        remake_products(report)
         remake_page(report)
         if queries is not None:
             from encore.commands.audit.deep import check_deeply
@@ -179,7 +178,7 @@ def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or in results, of known numbers, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
     checks = {CHECKS: checks_plan(plan)} if plan.config.checks else {}
-    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims | checks
+    return declared(plan) | claims | checks
 
 
 def _chosen(slices: dict[str, dict[str, Any]], only: Sequence[str]) -> dict[str, dict[str, Any]]:

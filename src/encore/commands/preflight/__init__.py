@@ -30,7 +30,6 @@ def answer(arguments: argparse.Namespace) -> int:
     from encore.commands.preflight.costs import find_machine
     from encore.commands.preflight.forecast import forecast
     from encore.commands.preflight.forecast_text import forecast_json, forecast_text
-    from encore.products.claims.entries import CLAIMS
 
     plan = plan_of(arguments)
     if arguments.fetch_check:
@@ -45,8 +44,4 @@ def answer(arguments: argparse.Namespace) -> int:
         print(json.dumps(forecast_json(found, complaints), indent=1))
         return 1 if complaints else 0
     print(forecast_text(found, complaints))
-    if {CLAIMS, f"results/{CLAIMS}.csv"} & set(arguments.targets):
-        from encore.products.claims.seeds import seeds_text
-
-        print(f"\n{seeds_text(plan)}")
     return 1 if complaints else 0

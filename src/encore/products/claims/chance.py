@@ -13,7 +13,6 @@ Two orders of systems agree by Kendall's tau, with its exact null distribution (
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -150,19 +149,6 @@ def _connected(edges: Edges) -> list[Edges]:
     return [those for _, those in groups]
 
 
-def tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Kendall's tau-a: agreeing minus disagreeing pairs over all pairs; a tie counts as neither (Kendall 1938).
-
-    Args:
-        first, second: one value per system, in the same order of systems; at least two systems.
-
-    Returns:
-        A number from -1 (opposite orders) to 1 (equal orders).
-    """
-    pairs = list(combinations(range(len(first)), 2))
-    return sum(_sign(first[i] - first[j]) * _sign(second[i] - second[j]) for i, j in pairs) / len(pairs)
-
-
 def _chance_of_tau(count: int, bound: float) -> float:
     """How often a random order of ``count`` systems has a tau above a bound.
 
@@ -173,7 +159,3 @@ def _chance_of_tau(count: int, bound: float) -> float:
     for systems in range(2, count + 1):
         orders = [sum(orders[max(0, at - systems + 1) : at + 1]) for at in range(len(orders) + systems - 1)]
     return sum(each for at, each in enumerate(orders) if 1 - 2 * at / pairs > bound + ABOVE_NOTHING) / sum(orders)
-
-
-def _sign(value: float) -> int:
-    return int(value > 0) - int(value < 0)

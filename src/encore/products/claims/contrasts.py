@@ -1,6 +1,6 @@
 """Inequalities over cells: weighted sums that must be above a bound.
 
-Every kind of test becomes some of them (``entries.py``), so one rule judges all, on printed numbers and on runs.
+Every kind of test becomes some of them (``entries.py``), so one rule judges all.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.products.slices import Shape
-from encore.products.tables.entries import ColumnEntry, RowEntry, Table
+from encore.products.tables.entries import Table
 
 
 class Address(NamedTuple):
@@ -36,7 +36,7 @@ class Contrast:
 
     ``terms`` are cells of ours with their weights, ``printed`` cells that count with the paper's printed value.
     ``least`` is in the measure's own unit (0 to 1). An ``equivalence`` is one half of two one-sided tests (TOST) and is
-    tested at 5 % instead of 2.5 %. ``marked``: on printed numbers the paper's marker of significance must say so.
+    tested at 5 % instead of 2.5 %.
     """
 
     terms: Terms
@@ -44,7 +44,6 @@ class Contrast:
     or_equal: bool = False
     equivalence: bool = False
     printed: Terms = ()
-    marked: bool = False
 
     @property
     def plain(self) -> bool:
@@ -101,13 +100,6 @@ def copied_from(address: Address, tables: Tables) -> str:
     """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
     rows = table_of(address.table, tables).rows
     return next((row.reported_only for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
-
-
-def entries_of(address: Address, tables: Mapping[str, Table]) -> tuple[RowEntry, ColumnEntry]:
-    """The configured row and column of a cell."""
-    table = tables[address.table]
-    row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
-    return row, next(column for column in table.columns if column.id == address.column)
 
 
 def source_of(address: Address, tables: Tables) -> str:

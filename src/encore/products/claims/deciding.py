@@ -7,11 +7,9 @@ from typing import Any
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.claims import printed
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, StatedTest, products_of, read_claims
 from encore.products.claims.plan import cells_of, computed_from, gap_reasons, run_shapes
-from encore.products.claims.printed_claims import printed_marks, printed_values
 from encore.products.tables.reported import PAPERS
 from encore.storage.csv_rows import read_rows
 from encore.storage.typed import snakemake
@@ -30,19 +28,16 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
     if name not in claims:
         raise EncoreError(f"there is no claim {name!r}{nearest(name, claims)}")
     paper, claim = claims[name]
-    shapes, values = run_shapes(plan), printed_values(PAPERS, plan.catalogue.tables)
-    marks = printed_marks(PAPERS, plan.catalogue.tables)
     lines = [f"{name} ({paper}; {claim.place}): {claim.says}"]
     for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
         for test in tests:
             lines += _test(plan, title, test)
-    lines.append(f"on printed numbers: {printed.judge_on_printed(claim.tests, shapes, values, marks).verdict}")
-    return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, claim)])
+    return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, name, claim)])
 
 
-def claim_reads(plan: Plan, claim: Claim) -> tuple[dict[Address, list[dict[str, Any]]], list[str]]:
+def claim_reads(plan: Plan, name: str, claim: Claim) -> tuple[dict[Address, list[dict[str, Any]]], list[str]]:
     """What each cell reads that a claim, its premise or its control is about; why cells of it have no value here."""
-    cells = cells_of(claim, run_shapes(plan))
+    cells = cells_of(name, claim, run_shapes(plan))
     parts: dict[Address, list[dict[str, Any]]] = {}
     reasons: dict[Address, str] = {}
     lost: list[str] = []
@@ -81,9 +76,9 @@ def _on_runs(name: str, run: str) -> str:
     return f"not judged; make it with: {snakemake(str(RUNS), run=run)}"
 
 
-def _reads(plan: Plan, claim: Claim) -> list[str]:
+def _reads(plan: Plan, name: str, claim: Claim) -> list[str]:
     """How much of what the claim rests on is made."""
-    reads, reasons = claim_reads(plan, claim)
+    reads, reasons = claim_reads(plan, name, claim)
     found = dict.fromkeys(read["folder"] for own in reads.values() for read in own)
     waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
     lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]

@@ -18,11 +18,10 @@ from encore.errors import EncoreError
 from encore.products.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, table_of
 from encore.products.tables.entries import TESTED
 
-CLAIMS, PRINTED = "claims", "claims_printed"  # the products: claims on runs, and on the papers' printed numbers
+CLAIMS = "claims"  # the product
 FILE = "claims.yaml"
 REAL = "real"  # the folder whose claims are about small real collections: runs that name them judge them, no others
 SPREAD = "encore/spread.yaml"
-DATASETS = "datasets.yaml"
 Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -127,7 +126,7 @@ class AboveTest(ClaimTest):
     or_equal: bool = Field(False, description="Whether equality fulfils the test.")
     at_least: Positive | None = Field(None, description="How many of the comparisons must hold; without it, all.")
     significantly: bool = Field(
-        False, description="Whether the paper says so with a test: on printed numbers its marker must be there."
+        False, description="Whether the paper says so with a test; every difference of runs is tested."
     )
 
     @model_validator(mode="after")
@@ -163,7 +162,7 @@ class AboveTest(ClaimTest):
                             yield Contrast(((higher, 1),), self.than, self.or_equal)
                         else:
                             terms = ((higher, 1), (lower, -self.factor))
-                            yield Contrast(terms, self.by, self.or_equal, marked=self.significantly)
+                            yield Contrast(terms, self.by, self.or_equal)
 
     def _common_rows(self, setting: str, other: str, tables: Tables) -> list[str]:
         """The rows of a setting that the other setting, or table, has as well."""
@@ -337,11 +336,6 @@ def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
 def number_tests(tests: Iterable[AnyTest]) -> list[NumberTest]:
     """The tests about numbers, of tables or of a figure's points."""
     return [test for test in tests if not isinstance(test, PictureTest | StatedTest)]
-
-
-def on_tables(tests: Iterable[AnyTest]) -> list[NumberTest]:
-    """The tests about tables; papers print no numbers of their figures."""
-    return [test for test in number_tests(tests) if test.table]
 
 
 def named_by(*tests: AnyTest) -> list[str]:

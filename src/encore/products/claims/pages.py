@@ -1,4 +1,4 @@
-"""The ledgers of claims as Markdown for people: one table a paper."""
+"""The claims on runs as Markdown for people: one table a paper."""
 
 import math
 import re
@@ -10,18 +10,6 @@ from encore.products.tables.aligned_text import plain
 
 Lines = Sequence[Sequence[str]]
 
-PRINTED = {
-    "id": "id",
-    "claim": "claim",
-    "place": "where",
-    "verdict": "printed numbers",
-    "held": "hold",
-    "exceptions": "exceptions",
-    "chance": "chance",
-    "could_show": "detectable",
-    "exceeding": "above it",
-    "shares_cells_with": "shares cells with",
-}
 RUNS = {
     "id": "id",
     "claim": "claim",
@@ -35,13 +23,6 @@ RUNS = {
     "p": "p",
     "why": "why",
 }
-FEW = 4  # exceptions that are named in full
-ABOUT_PRINTED = """# The claims on the papers' own printed numbers
-
-Made without any run. *Chance*: the probability that the claim holds if its systems are equally good. *Detectable*: the
-largest minimum detectable difference of the comparisons whose queries are counted (80 % power at 5 %); *above it*: how
-many of these printed differences are larger than what is detectable.
-"""
 ABOUT_RUNS = """# The claims on the runs
 
 The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
@@ -50,14 +31,18 @@ if all systems are equally good.
 """
 
 
-def of_printed(header: Iterable[str], lines: Lines) -> str:
-    """The page of ``claims_printed.csv``."""
-    return _page(ABOUT_PRINTED, PRINTED, header, lines)
-
-
 def of_runs(header: Iterable[str], lines: Lines) -> str:
     """The page of ``claims.csv``."""
-    return _page(ABOUT_RUNS + agreement(header, lines), RUNS, header, lines)
+    entries = [dict(zip(header, line, strict=True)) for line in lines]
+    text = ABOUT_RUNS + agreement(header, lines)
+    for paper in dict.fromkeys(entry["paper"] for entry in entries):
+        own = [entry for entry in entries if entry["paper"] == paper]
+        counts = Counter(entry["verdict"] for entry in own)
+        rows = [list(RUNS.values()), ["---"] * len(RUNS)]
+        rows += [[_shown(name, each) for name in RUNS] for each in own]
+        text += f"\n## {paper}\n\n{counted(counts)}\n\n"
+        text += "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return text
 
 
 def agreement(header: Iterable[str], lines: Lines) -> str:
@@ -69,19 +54,6 @@ def agreement(header: Iterable[str], lines: Lines) -> str:
     return text if known else ""
 
 
-def _page(about: str, columns: dict[str, str], header: Iterable[str], lines: Lines) -> str:
-    entries = [dict(zip(header, line, strict=True)) for line in lines]
-    text = about
-    for paper in dict.fromkeys(entry["paper"] for entry in entries):
-        own = [entry for entry in entries if entry["paper"] == paper]
-        counts = Counter(entry["verdict"] for entry in own)
-        rows = [list(columns.values()), ["---"] * len(columns)]
-        rows += [[_shown(name, each) for name in columns] for each in own]
-        text += f"\n## {paper}\n\n{counted(counts)}\n\n"
-        text += "".join("| " + " | ".join(row) + " |\n" for row in rows)
-    return text
-
-
 def _shown(name: str, entry: dict[str, str]) -> str:
     text = entry[name]
     if name == "held" and text:
@@ -89,10 +61,6 @@ def _shown(name: str, entry: dict[str, str]) -> str:
         text += f" ({entry['needed']} needed)" if entry["needed"] != entry["inequalities"] else ""
         left_out = re.match(r"(\d+) of \d+ comparisons left out", entry.get("why", ""))
         text += f", {left_out[1]} left out" if left_out else ""
-    elif name == "exceeding" and text:
-        text += f" of {entry['measurable']}"
-    elif name == "exceptions" and len(found := text.split("; ")) > FEW:
-        text = f"{'; '.join(found[:FEW])}; {len(found) - FEW} more"
     elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
         text = f"{float(text):.3g}"
     return plain(text)

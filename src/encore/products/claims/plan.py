@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from encore.config.systems import Bm25
-from encore.config.validation import nearest, read_yaml
+from encore.config.validation import explained, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
@@ -15,12 +15,10 @@ from encore.products.slices import NOT_BUILT, Shape
 from encore.products.tables.entries import ColumnEntry, Table
 from encore.products.tables.layout import upstream_cells, upstream_places
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported import PAPERS, reported_path
-from encore.storage.files import full_digest, sha256
+from encore.products.tables.reported import PAPERS
 
 PRINTED_ONLY = "nothing here measures it"
 ROW_FIELDS, COLUMN_FIELDS = ("id", "setting", "reported_only"), ("id", "source", "hidden")  # of a shape
-_WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
 def claims_plan(plan: Plan) -> dict[str, Any]:
@@ -45,7 +43,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
         except EncoreError as error:
             unavailable[name] = str(error)
     if plan.config.claims != "all":
-        wanted = {at for _, claim in claims.values() for at in cells_of(claim, known)}
+        wanted = {at for name, (_, claim) in claims.items() for at in cells_of(name, claim, known)}
         tables = {name: _with_cells(name, table, wanted) for name, table in tables.items()}
         figures = {
             name: {at: parts for at, parts in points.items() if Address(name, *at) in wanted}
@@ -75,26 +73,6 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             {**at._asdict(), "why": why} for name in (*tables, *figures) for at, why in gap_reasons(plan, name).items()
         ],
         "proxy_data": plan.config.proxy_data,
-    }
-
-
-def printed_plan(catalogue: Catalogue) -> dict[str, Any]:
-    """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again."""
-    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in entries.read_claims(PAPERS).items()}
-    tables = catalogue.tables
-    reported = (reported_path(PAPERS, name, table.reported) for name, table in tables.items() if table.reported)
-    datasets = read_yaml(PAPERS.parent / entries.DATASETS)
-    expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
-    return {
-        "name": entries.PRINTED,
-        "claims": {name: full_digest(claim) for name, claim in claims.items()},
-        "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
-        "figures": {
-            name: full_digest(axes.names()) for name, entry in catalogue.figures.items() if (axes := entry.axes())
-        },
-        "reported": {str(path.relative_to(PAPERS)): sha256(path) for path in sorted(set(reported))},
-        "spread": full_digest(read_yaml(PAPERS / entries.SPREAD)),
-        "expected": full_digest(expected),
     }
 
 
@@ -158,10 +136,11 @@ def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> di
     return {**table, "rows": rows}
 
 
-def cells_of(claim: entries.Claim, shapes: Tables) -> list[Address]:
+def cells_of(name: str, claim: entries.Claim, shapes: Tables) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
     tests = entries.number_tests([*claim.premise, *claim.tests, *claim.control])
-    found = (at for test in tests for one in test.contrasts(shapes) for at, _ in (*one.terms, *one.printed))
+    with explained(f"claim {name}"):
+        found = [at for test in tests for one in test.contrasts(shapes) for at, _ in (*one.terms, *one.printed)]
     return list(dict.fromkeys(found))
 
 

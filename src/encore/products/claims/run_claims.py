@@ -1,6 +1,7 @@
 """The claims on runs: their slice of the plan read, every claim judged, one line a claim."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
@@ -12,7 +13,6 @@ from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, Claim, named_by
 from encore.products.claims.estimates import Cells, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs, weakness
-from encore.products.claims.power import family_of
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.figures.inspected import INSPECTION, read_inspection
 from encore.products.record import Builder
@@ -27,6 +27,8 @@ from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
+GRADED = "graded"  # the split whose queries have many judged passages, so that recall is not yes or no
+FEW_RANKS = 20  # recall to this rank and from beyond it are families of their own
 COLUMNS = {
     "id": "The claim.",
     "paper": "Its paper's folder.",
@@ -196,9 +198,19 @@ def _shares(claims: ClaimsSlice) -> Shares:
         rows = claims.tables[address.table].rows if address.table in claims.tables else []
         requests = [row.cells[address.column] for row in rows if address.column in row.cells]
         families = [family_of(each.value, each.split) for each in requests if each.value and each.split]
-        return claims.spread.get(families[0] or "", 1.0) if families else 1.0
+        return claims.spread.get(families[0], 1.0) if families else 1.0
 
     return share
+
+
+def family_of(measure: str, split: str) -> str:
+    """The family of a measure of a split by its printed name, as ``spread.yaml`` has it; empty for another kind."""
+    found = re.fullmatch(r"(RR|nDCG|R)(?:\(rel=\d\))?@(\d+)", measure)
+    if found is None:
+        return ""
+    if found[1] != "R":
+        return found[1]
+    return "R of many" if split == GRADED else "R to 20" if int(found[2]) <= FEW_RANKS else "R from 50"
 
 
 def _origin(claims: ClaimsSlice) -> Origin:

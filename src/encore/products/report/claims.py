@@ -1,11 +1,11 @@
-"""The claims of the page: what each comes to on printed numbers and on runs, and the cells that this rests on."""
+"""The claims of the page: what each comes to on runs, and the cells that this rests on."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from encore.products.report.slice import RESULTS, ReportSlice, slug
+from encore.products.report.slice import RESULTS, ReportSlice, StatedClaim, slug
 from encore.products.report.tables import ShownTable
 from encore.products.tables.grid import Column, Row
 from encore.storage.csv_rows import read_rows
@@ -13,21 +13,15 @@ from encore.storage.csv_rows import read_rows
 ClaimLine = dict[str, str]
 # Each verdict with its tone, which the style sheet gives a colour, and its meaning; in the order of the bars.
 VERDICTS = {
-    "holds": ("good", "Every inequality of the claim holds among the printed numbers."),
     "reproduced": ("good", "Every test of the claim is shown on our runs."),
     "holds here": ("good", "Every test is shown, on data that are a proxy for the papers’."),
     "same direction": ("lean", "Not shown, but our estimates are on the claim’s side."),
-    "partly": ("mixed", "Some of the inequalities hold among the printed numbers, others do not."),
     "not distinguishable": ("open", "Our runs show neither the claim nor its opposite."),
     "opposite direction": ("open", "There is no chance in it, and our numbers are against the claim."),
     "too few seeds": ("open", "Judging it needs more seeds than were run."),
     "premise not met": ("open", "What the claim takes for granted does not hold on our runs."),
-    "fails": ("bad", "None of the inequalities holds among the printed numbers."),
     "fails here": ("bad", "A test is refuted, on data that are a proxy for the papers’."),
     "contradicted": ("bad", "A test is refuted on our runs."),
-    "figure only": ("none", "The paper shows it in a figure without numbers, so only runs decide."),
-    "runs only": ("none", "It is about reproducing printed numbers, so only runs decide."),
-    "not printed": ("none", "The paper does not print the numbers it is about."),
     "not testable here": ("none", "This configuration does not run what it is about."),
 }
 
@@ -58,9 +52,10 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """A claim with its lines of ``claims_printed.csv`` and, where it was judged on runs, of ``claims.csv``."""
+    """A claim and, where it was judged, its line of ``claims.csv``."""
 
-    printed: ClaimLine
+    id: str
+    stated: StatedClaim
     run: ClaimLine | None
     about: list[Place]
     rows: list[ClaimRow]
@@ -68,12 +63,12 @@ class ShownClaim:
     @property
     def place(self) -> str:
         """The name of the claim's row on the page."""
-        return f"k-{slug(self.printed['id'])}"
+        return f"k-{slug(self.id)}"
 
     @property
     def question(self) -> list[str]:
         """The arguments of `encore explain` about it."""
-        return [f"{RESULTS}/claims.csv", "--row", self.printed["id"]]
+        return [f"{RESULTS}/claims.csv", "--row", self.id]
 
 
 class VerdictCount(NamedTuple):
@@ -85,17 +80,18 @@ class VerdictCount(NamedTuple):
 
 
 def read_claims(site: ReportSlice, tables: Sequence[ShownTable]) -> list[ShownClaim]:
-    """Every claim, in the order of the ledger."""
+    """Every claim, in the order of the ids."""
     run = {line["id"]: line for line in read_rows(RESULTS / "claims.csv")} if site.claims else {}
     by_name = {shown.name: shown for shown in tables}
     return [
         ShownClaim(
-            line,
-            run.get(line["id"]),
-            [_product(name, site, by_name) for name in site.about.get(line["id"], [])],
-            [_row(site, by_name, *row) for row in site.cells.get(line["id"], [])],
+            claim,
+            stated,
+            run.get(claim),
+            [_product(name, site, by_name) for name in site.about.get(claim, [])],
+            [_row(site, by_name, *row) for row in site.cells.get(claim, [])],
         )
-        for line in read_rows(RESULTS / "claims_printed.csv")
+        for claim, stated in site.stated.items()
     ]
 
 

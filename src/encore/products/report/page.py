@@ -73,13 +73,8 @@ def _names(content: PageContent) -> dict[str, Any]:
     """What the templates know."""
     shown, records = content.tables, content.records
     made = [table for table in shown if table.made]
-    on_runs = [claim.run for claim in content.claims if claim.run]
-    counts = {
-        "printed": claims.count_verdicts(claim.printed for claim in content.claims),
-        "run": claims.count_verdicts(on_runs),
-    }
-    verdicts = sorted((each.verdict for found in counts.values() for each in found), key=claims.rank)
-    seen = dict.fromkeys([*(table.paper for table in shown), *(claim.printed["paper"] for claim in content.claims)])
+    verdicts = claims.count_verdicts(claim.run for claim in content.claims if claim.run)
+    seen = dict.fromkeys([*(table.paper for table in shown), *(claim.stated.paper for claim in content.claims)])
     return vars(content) | {
         "proxy_data": PROXY_DATA,
         "papers": {key: PAPERS.get(key, key) for key in seen},
@@ -87,8 +82,8 @@ def _names(content: PageContent) -> dict[str, Any]:
         "headline": made[0] if made else None,
         "data": run_summary.headline_data(made[0], records) if made else None,
         "printed": tables.count_printed(shown),
-        "counts": counts,
-        "meanings": {verdict: claims.VERDICTS.get(verdict, ("", ""))[1] for verdict in verdicts},
+        "verdicts": verdicts,
+        "meanings": {each.verdict: claims.VERDICTS.get(each.verdict, ("", ""))[1] for each in verdicts},
         "artifacts": records.all(),
         "run": run_summary.summarise_run(records),
         "confounds": confounds.find_confounds(shown, records, content.site),

@@ -36,7 +36,6 @@ def report_plan(plan: Plan) -> dict[str, Any]:
     tables, of_claims = list(dict.fromkeys([*plan.config.tables, *others])), Path(f"results/{CLAIMS}.manifest.json")
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
     chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
-    claims = {name: claim for name, (_, claim) in of_papers.items()}
     return {
         "name": REPORT,
         "title": plan.config.title,
@@ -46,8 +45,12 @@ def report_plan(plan: Plan) -> dict[str, Any]:
         "tables": list(tables),
         "figures": declared_figures(plan),
         "claims": of_claims.is_file() and bool(built_from(of_claims, claims_plan(plan))),
-        "about": {name: products_of(claim) for name, claim in claims.items()},
-        "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
+        "stated": {
+            name: {"paper": paper, "place": claim.place, "says": claim.says}
+            for name, (paper, claim) in of_papers.items()
+        },
+        "about": {name: products_of(claim) for name, (_, claim) in of_papers.items()},
+        "cells": {name: _grouped(cells_of(name, claim, shapes)) for name, (_, claim) in of_papers.items()},
         "printed": {
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())

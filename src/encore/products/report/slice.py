@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.products.slices import Product
+from encore.products.slices import Product, SlicePart
 from encore.products.tables.layout import Layout
 from encore.storage import typed
 
 RESULTS = Path("results")
+
+
+class StatedClaim(SlicePart):
+    """A claim: whose it is, where it is made, and the sentence."""
+
+    paper: str
+    place: str
+    says: str
 
 
 class ReportSlice(Product):
@@ -18,7 +26,8 @@ class ReportSlice(Product):
     run: str  # the run's file; empty for the default
     tables: list[str]
     figures: list[str]  # without ending
-    claims: bool = False  # whether claims on runs are shown
+    claims: bool = False  # whether their verdicts are shown
+    stated: dict[str, StatedClaim] = {}  # every claim, by id
     about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
     cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
@@ -33,8 +42,7 @@ class ReportSlice(Product):
         """The manifests of all products that it shows."""
         tables = [RESULTS / f"tables/{name}.manifest.json" for name in self.tables]
         figures = [RESULTS / f"figures/{name}.manifest.json" for name in self.figures]
-        claims = ["claims_printed", *(["claims"] if self.claims else [])]
-        return [*tables, *figures, *(RESULTS / f"{name}.manifest.json" for name in claims)]
+        return [*tables, *figures, *([RESULTS / "claims.manifest.json"] if self.claims else [])]
 
     def command(self, target: str) -> str:
         """What a person types to make a target, or all that the configuration declares."""

@@ -6,7 +6,6 @@ import shutil
 from copy import deepcopy
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
@@ -14,12 +13,11 @@ from pydantic import ValidationError
 from encore.commands.whatif import changed_claims
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.evaluation import scores
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
-from encore.products.claims import printed_claims, run_claims
+from encore.products.claims import run_claims
 from encore.products.claims.entries import Claim, read_claims
-from encore.products.claims.plan import all_shapes, claims_plan
+from encore.products.claims.plan import all_shapes, cells_of, claims_plan
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
 from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
@@ -31,7 +29,6 @@ ROOT = Path(__file__).parents[4]
 PAPERS = ROOT / "config/papers"
 NANO = run_file("nano")
 DRAWN = {"tct_colbert/figure2", "bow/figure2", "bow/figure4", "costa/figure4", "label_efficiency"}
-QUERIES = [str(number) for number in range(60)]
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
@@ -123,9 +120,9 @@ def test_a_claim_about_no_point_is_refused(catalogue, tmp_path, test, says):
     entry = {"says": "s", "place": "p", "tests": [{"kind": "above", "figure": "costa/figure4", **test}]}
     shutil.copytree(PAPERS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("claims.yaml"))
     (tmp_path / "costa/claims.yaml").write_text(yaml.safe_dump({"C900": entry}))
-    with pytest.raises(EncoreError, match=says) as refused:
-        printed_claims.judged_lines(tmp_path, catalogue)
-    assert "C900" in str(refused.value)
+    (claim,) = (claim for _, claim in read_claims(tmp_path).values())
+    with pytest.raises(EncoreError, match=f"claim C900: .*{says}"):
+        cells_of("C900", claim, all_shapes(catalogue))
 
 
 @pytest.mark.parametrize("about", [{}, {"table": "p/t", "figure": "p/f"}], ids=["neither", "both"])
@@ -147,13 +144,6 @@ def test_the_claims_of_the_figures_name_points_that_there_are(catalogue):
     assert shapes.keys() == catalogue.tables.keys() | DRAWN | {"corpus_growth"}
 
 
-def scored(folder, truth, salt):
-    """A measure of 60 queries around a truth, as a folder of scores has it."""
-    values = np.clip(np.random.default_rng(salt).normal(truth, 0.1, len(QUERIES)), 0, 1)
-    folder.mkdir(parents=True)
-    scores.write_scores(folder, {("test", "RR@10"): small_claims.scored(QUERIES, values)})
-
-
 def judged(tmp_path, claim, points, *, proxy_data=False):
     """The line of a claim on made-up points of a figure with the lines a, b and c, at x and y."""
     shape = {
@@ -167,21 +157,6 @@ def judged(tmp_path, claim, points, *, proxy_data=False):
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     return line
-
-
-def measured(tmp_path, truths, seeds=range(5), samples=2):
-    points = []
-    for number, ((line, place), truth) in enumerate(truths.items()):
-        parts = []
-        for sample in range(samples):
-            reads = []
-            for seed in seeds:
-                folder = tmp_path / f"{line}{place}{sample}{seed}"
-                scored(folder, truth, 1000 * number + 10 * sample + seed)
-                reads.append({"seed": seed, "folder": str(folder)})
-            parts.append({"value": "RR@10", "split": "test", "dataset": "d", "reads": reads})
-        points.append({"panel": "p", "line": line, "place": place, "parts": parts})
-    return points
 
 
 def claim(**test):
@@ -207,7 +182,7 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
     ],
 )
 def test_points_are_judged_as_cells_are(tmp_path, test, proxy_data, verdict):
-    line = judged(tmp_path, claim(**test), measured(tmp_path, TRUTHS), proxy_data=proxy_data)
+    line = judged(tmp_path, claim(**test), small_claims.measured(tmp_path, TRUTHS), proxy_data=proxy_data)
     assert line["verdict"] == verdict
     if verdict == "reproduced":
         assert line["seeds"] == "5"
@@ -217,12 +192,13 @@ def test_points_are_judged_as_cells_are(tmp_path, test, proxy_data, verdict):
 
 
 def test_few_seeds_decide_nothing(tmp_path):
-    assert judged(tmp_path, claim(**ABOVE), measured(tmp_path, TRUTHS, seeds=[0]))["verdict"] == "too few seeds"
+    points = small_claims.measured(tmp_path, TRUTHS, seeds=[0])
+    assert judged(tmp_path, claim(**ABOVE), points)["verdict"] == "too few seeds"
 
 
 def test_samples_of_queries_are_averaged(tmp_path):
-    one = measured(tmp_path / "one", {("a", "x"): 0.6, ("b", "x"): 0.5}, samples=1)
-    other = measured(tmp_path / "other", {("a", "x"): 0.8, ("b", "x"): 0.5}, samples=1)
+    one = small_claims.measured(tmp_path / "one", {("a", "x"): 0.6, ("b", "x"): 0.5}, samples=1)
+    other = small_claims.measured(tmp_path / "other", {("a", "x"): 0.8, ("b", "x"): 0.5}, samples=1)
     both = [{**mine, "parts": mine["parts"] + theirs["parts"]} for mine, theirs in zip(one, other, strict=True)]
     line = judged(tmp_path, claim(**ABOVE, columns=["x"]), both)
     assert float(line["estimate"]) == pytest.approx(0.2, abs=0.03)

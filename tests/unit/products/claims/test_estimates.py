@@ -11,6 +11,7 @@ from encore.evaluation.significance import clustered
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_on_runs
+from encore.products.claims.run_claims import family_of
 from encore.products.claims.verdict import Evidence, of_inequalities
 from encore.products.tables.cell_scores import CellScores
 from encore.products.tables.entries import Table
@@ -274,3 +275,11 @@ def test_systems_that_answer_every_query_alike_fulfil_at_least_as_good_and_not_b
     found = estimate(contrast, given({("a",): values(0.5), ("b",): values(0.5)}), no_number)
     assert found.holds is or_equal
     assert of_inequalities([found], 1) is evidence
+
+
+def test_families_of_measures_are_those_of_the_file_of_spreads():
+    assert family_of("RR@10", "test") == family_of("RR(rel=3)@10", "test") == "RR"
+    assert family_of("nDCG@10", "graded") == "nDCG"
+    assert (family_of("R@20", "test"), family_of("R(rel=3)@100", "test")) == ("R to 20", "R from 50")
+    assert family_of("R(rel=1)@1000", "graded") == "R of many"
+    assert family_of("Success@5", "test") == ""

@@ -127,7 +127,7 @@ def audited(content: dict[str, Any]) -> list[str]:
     """What an audit finds about the figure."""
     report = AuditReport()
     check_product(content, RECORD, report)
-    recompute.recompute_product(None, MadeProduct(*kind_of_record(RECORD, content), RECORD, content), report)
+    recompute.recompute_product(MadeProduct(*kind_of_record(RECORD, content), RECORD, content), report)
     return list(map(str, report.findings))
 
 

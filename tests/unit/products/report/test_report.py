@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from encore.errors import EncoreError
-from encore.products.claims import printed, verdict
+from encore.products.claims import verdict
 from encore.products.report.claims import VERDICTS
 from encore.products.tables.comparisons import TOO_FEW, UNTESTED
 from encore.products.tables.table import read_table
@@ -244,9 +244,8 @@ def test_the_first_screen_says_on_what_data_and_how_many_claims_came_out_how(mad
     assert "not the papers’ data" in first
     assert "Searched small , 1,234 passages Queries 40 and 8 with judgments" in first
     assert "Models 2 layers of 8 Seeds 2 seeds: 0, 1" in first, "models of one size are told once"
-    assert "2 claims on printed numbers 1 holds 1 fails" in first
-    assert "Not judged yet. To judge them: snakemake results/claims.csv" in first
-    assert first.index("A <small> table") > first.index("The same claims")
+    assert "2 claims on our runs 1 holds here 1 fails here" in first
+    assert first.index("A <small> table") > first.index("2 claims")
 
 
 def test_the_forest_plot_draws_the_differences_of_the_table(made: dict[str, Any]) -> None:
@@ -281,41 +280,31 @@ def test_printed_numbers_are_counted_and_the_count_says_what_of(made: dict[str, 
     assert "have 2 cells, in which the papers print 1 number, and nothing in 1." in words(page(made))
 
 
-def test_claims_are_counted_by_paper_and_say_what_failed(made: dict[str, Any]) -> None:
+def test_claims_are_counted_by_paper_and_say_what_was_found(made: dict[str, Any]) -> None:
     text = page(made)
     counts = section(text, 'id="claims"')
     assert '<th scope="row">COSTA</th><td>1</td><td>1</td><td>2</td>' in counts
     assert "COSTA is above &lt;all&gt; others." in text
-    claim = claim_row(text, "k-c02")
-    assert "0 of 3 inequalities hold" in claim
-    assert 'href="#k-c01"' in claim
-    assert "claims.csv was not made" in claim
-
-
-def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, Any]) -> None:
-    line = {"id": "C01", "paper": "costa", "place": "", "claim": "", "verdict": "too few seeds", "why": ""}
-    line |= {"inequalities": "3", "needed": "3", "held": "2", "weakest": "x, y", "estimate": "0.0123", "p": "0.4"}
-    line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "proxy_data": "yes"}
-    line |= {"chance": "0.125", "survives_control": "fails here", "control_estimate": "-0.02", "control_p": "0.01"}
-    line |= {"control_why": ""}
-    small_report.write_claims("claims", [line])
-    text = page(made | {"claims": True})
     claim = claim_row(text, "k-c01")
-    assert "too few seeds ; 2 of 3 inequalities lie on its side; by chance 0.12" in words(claim)
+    assert "holds here ; 2 of 3 inequalities lie on its side; by chance 0.12" in words(claim)
     assert "over the control: fails here −0.02, p 0.01; 1 seed;" in words(claim)
     assert "0.0123 [−0.01, 0.03], p 0.4;" in words(claim)
     assert "; 1 seed; each comparison alone could have shown 0.05" in words(claim)
-    assert 'data-printed="holds" data-run="too few seeds"' in claim.split(">")[0]
-    assert "The same claims on our runs 1 too few seeds" in words(text)
+    assert 'data-run="holds here"' in claim.split(">")[0]
+
+
+def test_claims_that_were_not_judged_say_how_to_judge_them(made: dict[str, Any]) -> None:
+    text = page(made | {"claims": False})
+    assert "2 claims on our runs Not judged yet. To judge them: snakemake results/claims.csv" in words(text)
+    assert "claims.csv was not made" in claim_row(text, "k-c02")
 
 
 def test_every_verdict_has_a_colour_and_a_meaning(made: dict[str, Any]) -> None:
     """Those of the two ledgers, which the page orders and explains."""
-    on_printed = {printed.HOLDS, printed.PARTLY, printed.FAILS, printed.FIGURE, printed.MISSING, printed.RUNS_ONLY}
     on_runs = {verdict.REPRODUCED, verdict.CONTRADICTED, verdict.HOLDS_HERE, verdict.FAILS_HERE, verdict.PREMISE}
     on_runs |= {each.value for each in (verdict.Evidence.DIRECTION, verdict.Evidence.OPEN, verdict.Evidence.OPPOSITE)}
     on_runs |= {TOO_FEW, UNTESTED}
-    assert {*VERDICTS} == on_printed | on_runs
+    assert {*VERDICTS} == on_runs
 
 
 def test_the_confound_ledger_names_what_rows_differ_in(made: dict[str, Any]) -> None:

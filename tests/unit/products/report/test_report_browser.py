@@ -75,10 +75,10 @@ def test_claims_are_filtered_by_paper_verdict_and_text(text: str, tmp_path: Path
       choose("claims-table", "text", "free costa");
       found.push(ids(), form("claims-table").querySelector("output").textContent);
       choose("claims-table", "text", "free nothing"); found.push(ids());
-      choose("claims-table", "text", ""); choose("claims-table", "printed", "holds"); found.push(ids());
+      choose("claims-table", "text", ""); choose("claims-table", "run", "holds here"); found.push(ids());
       choose("claims-table", "paper", "costa"); found.push(ids());
       form("claims-table").querySelector("button").click(); await wait(); found.push(ids());
-      document.querySelector("a[data-choose='printed=fails']").click(); await wait(); found.push(ids());
+      document.querySelector("a[data-choose='run=fails here']").click(); await wait(); found.push(ids());
       location.hash = "#k-c01"; await wait(); found.push(ids());
       return found;
     """
@@ -95,7 +95,7 @@ def test_claims_are_sorted_by_each_column_in_both_directions(text: str, tmp_path
     script = """
       const button = (name) => document.querySelector(`[data-sort=${name}] button`);
       const order = (name) => { button(name).click(); return [ids()[0], button(name).closest("th").ariaSort]; };
-      return [order("id"), order("id"), order("claim"), order("printed"), order("printed"),
+      return [order("id"), order("id"), order("claim"), order("run"), order("run"),
               document.querySelectorAll("#claims-table [aria-sort]").length];
     """
     (first, last, claim, good, bad, marked), console = ask(text, tmp_path, script)

@@ -37,7 +37,7 @@ def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan
     papers = {name for name, table in plan.catalogue.tables.items() if table.reported}
     assert content["printed"].keys() == papers
     assert len(papers) == 28
-    products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1", "claims_printed")}
+    products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1")}
     assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
     site = ReportSlice.model_validate(content)
     assert [str(path) for path in site.others(Path())] == report_reads(content)
