@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.evaluation.latency.timing import Stage, summary
+from encore.evaluation.latency import summary
 from encore.products.record import make_product
 from encore.products.report.page import PAGE
 from encore.products.report.plan import templates_digest
@@ -92,14 +92,11 @@ def lineage(name: str, seed: int, operations: float) -> Path:
 
 def measured() -> Path:
     """A measurement of latency."""
-    stages = [
-        Stage("encode", "of one query", np.array([0.5, 1.5, 2.5])),
-        Stage("search", "exactly", np.array([10.0, 20.0, 40.0])),
-    ]
+    stages = {"encode": np.array([0.5, 1.5, 2.5]), "search": np.array([10.0, 20.0, 40.0])}
     machine = {"processor": "A Processor", "gpu": None, "threads": 1, "load": 0.5}
     index = {"bytes": 3 * 2**20, "bytes_per_passage": 12.5, "passages": 7}
     total = {"median_ms": 1234.5}
-    recorded = [{"stage": each.name, "how": each.how, **summary(each.times)} for each in stages]
+    recorded = [{"stage": name, **summary(times)} for name, times in stages.items()]
     record = {"stages": recorded, "total": total, "queries": 3, "hardware": machine, "index": index}
     folder = Path("results/latency/bm25-55555555/small.test-66666666")
     write_json(folder / "latency.json", record)

@@ -35,8 +35,7 @@ class MeasureLatency(Stage[Spec, Inputs]):
     unnamed = frozenset(Inputs.model_fields) - {"parts"}  # the run's spec names them
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.latency.measurement import measure_latency
-        from encore.evaluation.latency.parts import RECORD, LatencyInputs
+        from encore.evaluation.latency import RECORD, LatencyInputs, measure_latency
 
         spec, given = self.spec, self.inputs
         named = ("collection", "model", "tokens", "index", "sparse", "dense", "first")
