@@ -85,7 +85,7 @@ def by_program(runs: Sequence[Path], total: float) -> list[dict[str, Any]]:
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for path in runs:
         noted = read_run(path.parent)
-        found[Path(noted["command"][0]).stem].append((noted["cpu_seconds"], noted["own_cpu_seconds"]))
+        found[noted["stage"].partition(".")[0]].append((noted["cpu_seconds"], noted["own_cpu_seconds"]))
     rows = [
         {
             "program": name,

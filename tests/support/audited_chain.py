@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from encore.commands.audit import audit
 from encore.plan.artifact import Artifact
 from encore.products.kinds import BY_RULE
+from encore.products.record import BUILDERS
 from encore.storage import manifest
-from encore.stages import code_digest
 from encore.storage.files import write_text
+from encore.storage.source_text import source_digest
 
 A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
 B = Artifact("start", "results/models/b-s0-00000002", {"impl": 1, "tokens": "a-00000001"}, {"tokens": A})
@@ -58,7 +59,7 @@ def write_product(stem, rule, content, read):
     files = [stem.with_suffix(f".{ending}") for ending in BY_RULE[rule].endings]
     record = {
         "stage": rule,
-        "code": code_digest(rule),
+        "code": source_digest(BUILDERS[rule]),
         "spec": content,
         "results": {},
         "inputs": {each.manifest: manifest.describe(Path(each.manifest)) for each in read},

@@ -181,11 +181,11 @@ class Done:
 
 @cache
 def _compiled() -> list[Path]:
-    """What Python has compiled of the library, and read of it for digests, so that not every clone does it again."""
+    """What Python has compiled of the library, so that not every clone does it again."""
     compileall.compile_dir(REPOSITORY / "src", quiet=1)
     packages = [path.parent for path in (REPOSITORY / "src").rglob("__init__.py")]
     compiled = (path for package in packages for path in package.glob("__pycache__/*"))
-    return [path for path in compiled if path.suffix in (".pyc", ".json")]
+    return [path for path in compiled if path.suffix == ".pyc"]
 
 
 def _link_large(source: str, target: str) -> None:

@@ -14,29 +14,63 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-SPECS = Path(tempfile.mkdtemp(prefix="encore-specs-"))
-atexit.register(shutil.rmtree, SPECS, ignore_errors=True)
+PLANNED = Path(tempfile.mkdtemp(prefix="encore-planned-"))
+atexit.register(shutil.rmtree, PLANNED, ignore_errors=True)
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
+Folders = Mapping[str, str | Path]
 
 
-def spec(content: object) -> str:
-    """A file with a spec, as the workflow writes one for each program; its place."""
-    text = content if isinstance(content, str) else json.dumps(content)
-    place = SPECS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+def planned(stage: str, fields: Mapping[str, Any], inputs: Folders, **others: Any) -> str:
+    """A file as the plan writes one for a folder; its place.
+
+    Args:
+        stage: with a variant or without.
+        fields: of its ``Spec``; an ``impl`` among them is left out, as the stage says it.
+        inputs: folders by role.
+        others: ``source`` and ``about``.
+    """
+    from encore import stages
+
+    given = {name: value for name, value in fields.items() if name != "impl"}
+    name, spec = stages.load(stage).planned(given, {role: Path(folder).name for role, folder in inputs.items()})
+    folders = {role: str(folder) for role, folder in inputs.items()}
+    text = json.dumps({"stage": name, "spec": spec, "inputs": folders, **others}, default=str)
+    place = PLANNED / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     place.write_text(text)
     return str(place)
 
 
+def making(stage: str, fields: Mapping[str, Any], inputs: Folders, output: str | Path, **others: Any) -> list[str]:
+    """The words of ``make.py STAGE`` for a folder that is planned so, as its rule has them."""
+    program = [str(SCRIPTS / "make.py"), stage.partition(".")[0]]
+    return [*program, "--planned", planned(stage, fields, inputs, **others), "--output", str(output)]
+
+
+def make(
+    stage: str, fields: Mapping[str, Any], inputs: Folders, output: str | Path, cwd: Path | None = None, **others: Any
+) -> "subprocess.CompletedProcess[str]":
+    """``python workflow/scripts/make.py STAGE`` in a folder."""
+    words = making(stage, fields, inputs, output, **others)
+    return ended(words[0], tuple(words[1:]), cwd, lambda: runpy.run_path(words[0], run_name="__main__"))
+
+
+def made(
+    stage: str, fields: Mapping[str, Any], inputs: Folders, output: str | Path, cwd: Path | None = None, **others: Any
+) -> str:
+    """What is printed where a folder is made so, and nothing is wrong."""
+    done = make(stage, fields, inputs, output, cwd, **others)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def script(name: str, *arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder; a spec that is given as JSON is put into a file."""
+    """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder."""
     path = str(SCRIPTS / f"{name}.py")
-    given = [*arguments]
-    if "--spec" in given and "--plan" not in given and str(given[(at := given.index("--spec") + 1)]).startswith("{"):
-        given[at] = spec(given[at])
-    return ended(path, tuple(given), cwd, lambda: runpy.run_path(path, run_name="__main__"))
+    return ended(path, arguments, cwd, lambda: runpy.run_path(path, run_name="__main__"))
 
 
 def product(stage: str, plan: Path, folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":

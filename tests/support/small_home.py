@@ -38,12 +38,6 @@ def ranking_of(query):
     return Ranking(documents, np.linspace(9, 1, 20, dtype=np.float32))
 
 
-def succeed(home, name, spec, *flags):
-    done = inside.script(name, "--spec", inside.spec(spec), *flags, cwd=home)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def write_home(home):
     """64 passages, one about each animal in each place, and a query for each of them; a random model with heads;
     BM25's run of the training queries, made up, and the negatives of it.
@@ -73,4 +67,4 @@ def write_home(home):
         run = {f"q{i}": ranking_of(i) for i in roles["train"]}
         write_run(home / "run", run, describe("fake", collection="c", split="train", retrieval=[]))
     spec = {"split": "train", "depth": 20, "keep": 5, "exclude_judged": True, "seed": 0}
-    succeed(home, "negatives", spec, "--run", "run", "--collection", "collection", "--output", "negatives")
+    inside.made("negatives", spec, {"run": "run", "collection": "collection"}, "negatives", home)

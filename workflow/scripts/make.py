@@ -12,6 +12,7 @@ from encore.plan.index import read_entries
 from encore.stages.base import Job
 from encore.stages.run import read_planned, run_stage
 from encore.storage import environment
+from encore.storage.manifest import state_of
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
     planned = read_planned(args.planned, args.stage)
     job = Job(
         output=args.output,
-        state=Path("results/state", *args.output.parts[1:]),
+        state=state_of(args.output),
         source=Path(planned["source"]) if planned.get("source") else None,
         details=planned.get("details", {}),
         threads=args.threads,

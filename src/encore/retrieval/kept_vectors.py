@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.storage import environment
 from encore.storage.files import sha256, write_bytes
 from encore.storage.lock import locked
-from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, verify
+from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, state_of, verify
 
 Planned = Callable[[], Mapping[str, dict[str, Any]]]
 
@@ -48,7 +48,7 @@ def _encode_again(shard: Path) -> None:
     print(f"the vectors of {shard} were removed: encoding again", flush=True)
     from encore.retrieval.encode import make_shard
 
-    state = Path("results/state", ".".join(shard.parts[1:]))  # as in workflow/rules/index.smk
+    state = state_of(shard)
     encoded = state / "encoded"
     make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, encoded, state)
     if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:

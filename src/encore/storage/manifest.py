@@ -81,6 +81,11 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
         )
 
 
+def state_of(folder: Path) -> Path:
+    """Where an unfinished job keeps what it resumes from: ``results/state/models/…`` of ``results/models/…``."""
+    return Path("results/state", str(folder).strip("/").removeprefix("results/"))
+
+
 def has_no_vectors(folder: Path) -> bool:
     """True if a folder is a shard whose vectors were removed: its ``index`` is an empty file."""
     file = folder / VECTORS

@@ -45,7 +45,7 @@ def test_a_run_that_fails_is_not_counted(tmp_path: Path) -> None:
 def test_seconds_are_summed_by_program_and_the_rest_is_overhead(tmp_path: Path) -> None:
     jobs = [("search", 3.0, 2.5), ("encode", 9.0, 8.0), ("search", 4.0, 3.5)]
     for number, (program, cpu, own) in enumerate(jobs):
-        noted = FACTS | {"command": [f"workflow/scripts/{program}.py"], "cpu_seconds": cpu, "own_cpu_seconds": own}
+        noted = FACTS | {"stage": f"{program}.variant", "cpu_seconds": cpu, "own_cpu_seconds": own}
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "run.json").write_text(json.dumps(noted))
     encode, search, around = demo.by_program(sorted(tmp_path.rglob("run.json")), total=20.0)

@@ -1,6 +1,5 @@
 """`encore new --checkpoint`: a published encoder becomes a backbone and rows of the table."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -72,10 +71,7 @@ def test_an_archive_becomes_a_source_with_its_digest_and_needs_no_members(bare: 
     plan, jobs = planned("config/own.yaml")
     assert jobs["fetch_source"] == 1
     (fetched,) = (made for made in plan.made.values() if made.stage == "fetch_source")
-    output = f"{fetched.folder}/manifest.json"
-    given = ("--config", "config/own.yaml", "--data-root", "data", "--output", output)
-    done = inside.script("fetch_source", "--spec", json.dumps(fetched.spec), *given)
-    assert done.returncode == 0, done.stderr
+    inside.made(fetched.stage, fetched.spec, {}, fetched.folder, about=fetched.about)
     assert checkpoints.inside(Path(fetched.folder)).name == "theirs"
 
 
@@ -99,9 +95,7 @@ def test_a_commit_of_the_hub_is_pinned_and_its_files_come_once(
     plan, _ = planned("config/own.yaml")
     (fetched,) = (made for made in plan.made.values() if made.stage == "fetch_checkpoint")
     asked = len(hub.requests)
-    output = f"{fetched.folder}/manifest.json"
-    given = ("--spec", json.dumps(fetched.spec), "--data-root", "data", "--output", output)
-    assert inside.script("fetch_checkpoint", *given).returncode == 0
+    inside.made(fetched.stage, fetched.spec, {}, fetched.folder)
     assert len(hub.requests) == asked
     hub.close()
 

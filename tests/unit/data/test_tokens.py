@@ -1,8 +1,6 @@
 """The token store: what it holds of a small collection, with articles and without; damage refused."""
 
 import errno
-import io
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -149,27 +147,16 @@ def test_tokens_are_read_without_torch() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stages_make_a_store_from_a_collection(tmp_path: Path) -> None:
     with manifest.record(tmp_path / "collection", stage="collection.beir", spec={}, inputs=[]):
         write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
     collection, tokenizer = str(tmp_path / "collection"), str(tmp_path / "tokenizer")
-    trained = ["--spec", inside.spec({"vocabulary": 60}), "--collection", collection, "--output", tokenizer]
     for name in ("config.json", "model.safetensors"):  # the vocabulary's folder as that of a checkpoint
         (tmp_path / "tokenizer").mkdir(exist_ok=True)
         (tmp_path / "tokenizer" / name).write_text("{}")
-    adopted = ["--spec", inside.spec({}), "--checkpoint", tokenizer, "--output", str(tmp_path / "adopted")]
-    stored = [
-        "--spec",
-        inside.spec({}),
-        "--collection",
-        collection,
-        "--tokenizer",
-        tokenizer,
-        "--output",
-        str(tmp_path / "store"),
-    ]
-    for name, flags in (("tokenizer", trained), ("tokenizer", adopted), ("tokens", stored)):
-        assert ran(name, flags, monkeypatch) == 0
+    inside.made("tokenizer", {"vocabulary": 60}, {"collection": collection}, tokenizer)
+    inside.made("tokenizer", {}, {"checkpoint": tokenizer}, tmp_path / "adopted")
+    inside.made("tokens", {"collection": "c"}, {"collection": collection, "tokenizer": tokenizer}, tmp_path / "store")
     assert [manifest.read_manifest(tmp_path / name)["results"] for name in ("tokenizer", "adopted")] == [
         {"pieces": 60}
     ] * 2
@@ -178,18 +165,6 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
     counts = manifest.read_manifest(tmp_path / "store")["results"]
     assert (counts["sections"], counts["articles"], counts["links"]) == (4, 2, 2)
     assert counts["tokens_in_passages"] == len(TokenStore(tmp_path / "store").passages.ids)
-    assert ran("tokenizer", ["--spec", inside.spec({}), "--output", tokenizer], monkeypatch) == 1
-
-
-def ran(name: str, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
-    """The exit status of one of the programs."""
-    program = Path(__file__).parents[3] / "workflow" / "scripts" / f"{name}.py"
-    monkeypatch.setattr(sys, "argv", [str(program), *flags])
-    for stream in ("stdout", "stderr"):  # what pytest puts in their place cannot be reconfigured
-        monkeypatch.setattr(sys, stream, io.TextIOWrapper(io.BytesIO()))
-    with pytest.raises(SystemExit) as exit_:
-        runpy.run_path(str(program), run_name="__main__")
-    return int(exit_.value.code or 0)
 
 
 @pytest.mark.parametrize(("language", "words"), [("zh", [0, 1, 3, 5]), ("ja", [*range(9)])])

@@ -315,12 +315,12 @@ def test_a_source_changed_after_planning_is_refused(tmp_path):
 
 
 def script(spec: dict, folder: Path, output: Path) -> subprocess.CompletedProcess:
-    return inside.script("collection", "--spec", json.dumps(spec), "--source", folder, "--output", output)
+    return inside.make("collection", spec, {}, output, source=str(folder))
 
 
 def test_the_script_writes_the_manifest_last(tmp_path):
     folder = write(tmp_path / "in")
-    spec = {**fields(folder).resolve(), "impl": 1}
+    spec = {**fields(folder).resolve(), "impl": kinds.load_kind("beir").impl}
     done = script(spec, folder, tmp_path / "out")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())

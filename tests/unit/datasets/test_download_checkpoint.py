@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from tests.support.small_checkpoints import bert
 from tests.support.small_hub import COMMIT, Hub
 from tests.support.small_models import tokenizer_folder
 
-SCRIPTS = Path(__file__).parents[3] / "workflow" / "scripts"
 READ = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
 
 
@@ -254,34 +252,23 @@ def test_the_programs_make_a_model_that_answers_as_it_is(
 ) -> None:
     """Fetched, then without a network: its vocabulary, and a model that says how many tokens it reads."""
     spec = {"id": "someone/bert", "revision": None}
-    ran("fetch_checkpoint", monkeypatch, spec, "--data-root", "data", "--output", "made/manifest.json")
+    inside.made("fetch_checkpoint", spec, {}, "made/manifest.json")
     hub.close()
-    ran("tokenizer", monkeypatch, {}, "--checkpoint", "made/manifest.json", "--output", "words")
+    inside.made("tokenizer", {}, {"checkpoint": "made"}, "words")
     fields = {"start": "checkpoint", "layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20}
     fields |= {"pooling": "content", "query_marker": "[Q]", "passage_marker": "[D]", "separator": False}
     fields |= {"augment": True, "length": 16, "query_length": 9}
-    start = {"backbone": fields, "seed": 0}
-    flags = ("--tokenizer", "words", "--checkpoint", "made/manifest.json", "--output", "model")
-    ran("start", monkeypatch, start, *flags)
+    start = {"backbone": fields, "seed": 0, "numerics": {}}
+    inside.made("start", start, {"tokenizer": "words", "checkpoint": "made"}, "model")
     use = model_folder.load_use(Path("model"))
     assert (use.length, use.query_length) == (16, 9)
     assert manifest.read_manifest(Path("model"))["inputs"].keys() == {"made/manifest.json", "words/manifest.json"}
     assert manifest.read_manifest(Path("made"))["results"]["commit"] == COMMIT
 
 
-def test_a_users_folder_that_changed_since_the_plan_is_refused(
-    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    spec = {"content": {"config.json": "other"}}
-    with pytest.raises(SystemExit):
-        ran("tokenizer", monkeypatch, spec, "--source", str(published), "--output", "words")
-    assert re.search("is not what was planned with.*run snakemake again", capsys.readouterr().err)
-
-
-def ran(name: str, monkeypatch: pytest.MonkeyPatch, spec: object, *flags: str) -> None:
-    monkeypatch.setattr(sys, "argv", [name, "--spec", inside.spec(spec), *flags])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(SCRIPTS / f"{name}.py"), run_name="__main__")
-    if ended.value.code:
-        raise ended.value
+def test_a_users_folder_that_changed_since_the_plan_is_refused(published: Path, tmp_path: Path) -> None:
+    done = inside.make(
+        "tokenizer", {"content": {"config.json": "other"}}, {}, tmp_path / "words", source=str(published)
+    )
+    assert done.returncode == 1
+    assert re.search("is not what was planned with.*run snakemake again", done.stderr)

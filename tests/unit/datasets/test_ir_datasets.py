@@ -23,8 +23,7 @@ from encore.datasets.download.ir_datasets import explained
 from encore.datasets.ir_datasets import IrDatasetsFields, _other_languages, _queries
 from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
-from encore.products.catalogue import load_catalogue, load_plan
-from encore.storage.files import canonical
+from encore.products.catalogue import load_catalogue
 from encore.storage.manifest import read_results
 from tests.support import inside, served
 
@@ -69,32 +68,23 @@ def marco(data_root):
     packed(home / "trec-dl-2019/qrels", "300 Q0 6 3\n300 Q0 7 0\n")
 
 
-def run(program, *arguments, **settings):
-    """A program of the workflow, in a separate process, a fork, since the library has one home a process."""
+def run(*words, **environment):
+    """A program in a separate process, a fork, since the library has one home a process."""
     path = [str(ROOT / "src"), *sys.path[1:]]
     return subprocess.run(
-        [served.python(), program, *map(str, arguments)],
+        [served.python(), *map(str, words)],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-        **settings,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), **environment},
     )
 
 
 def build(tmp_path, fields):
     """Bring a dataset into the common form, as the workflow does, and open it."""
-    done = run(
-        "workflow/scripts/collection.py",
-        *(
-            "--spec",
-            inside.spec({"impl": 1, **fields.resolve(), **fields.language_spec}),
-            "--source",
-            "--collection",
-            "--fetched",
-        ),
-        *("--data-root", tmp_path / "data", "--output", tmp_path / "collection"),
-    )
+    spec = {**fields.resolve(), **fields.language_spec}
+    words = inside.making("collection", spec, {}, tmp_path / "collection")
+    done = run(*words, ENCORE_DATA_ROOT=str(tmp_path / "data"))
     return done, Collection(tmp_path / "collection")
 
 
@@ -216,14 +206,9 @@ def test_empty_documents_of_beir_are_left_out_and_counted(tmp_path):
 
 def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
     marco(tmp_path / "data")
-    config = json.loads(canonical(load_plan(ROOT / "config/nano.yaml").config.model_dump(mode="json")))
-    config["datasets"]["small-marco"] = fields_of().model_dump(mode="json") | {"licence": "free", "terms": "https://x"}
-    (tmp_path / "run.yaml").write_text(json.dumps(config))
-    done = run(
-        "workflow/scripts/fetch_ir_datasets.py",
-        *("--spec", inside.spec({"impl": 1, "ids": fields_of().made_from.ids}), "--config", tmp_path / "run.yaml"),
-        *("--data-root", tmp_path / "data", "--output", tmp_path / "small-marco-01234567"),
-    )
+    spec, about = {"ids": fields_of().made_from.ids}, {"licence": "free", "terms": "https://x"}
+    words = inside.making("fetch_ir_datasets", spec, {}, tmp_path / "small-marco-01234567", about=about)
+    done = run(*words, ENCORE_DATA_ROOT=str(tmp_path / "data"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("small-marco: licence: free\nsmall-marco: terms: https://x\n")
     assert json.loads((tmp_path / "small-marco-01234567/manifest.json").read_text())["results"] == {

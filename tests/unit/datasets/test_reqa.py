@@ -1,7 +1,6 @@
 """ReQA: tuples from places of answers, all pairs as candidates, cold-start parts, two rules of what is right."""
 
 import json
-import runpy
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -246,25 +245,14 @@ def test_of_a_large_pool_few_passages_are_read_and_held() -> None:
 
 
 def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program of the workflow hands Lucene both texts of the pair, so that the sentence's words count twice."""
+    """The stage hands Lucene both texts of the pair, so that the sentence's words count twice."""
     given: dict[str, str] = {}
     monkeypatch.setattr(
         "encore.retrieval.lucene.build_lucene_index", lambda texts, *_: given.update(texts) or len(given)
     )
     with manifest.record(tmp_path / "c", stage="collection.squad-reqa", spec={}, inputs=[]):
         squad_like(tmp_path / "c")
-    spec = [
-        "--spec",
-        inside.spec({"collection": "c"}),
-        "--collection",
-        str(tmp_path / "c"),
-        "--output",
-        str(tmp_path / "index"),
-    ]
-    monkeypatch.setattr("sys.argv", ["lucene_index.py", *spec])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(Path(__file__).parents[3] / "workflow/scripts/lucene_index.py"), run_name="__main__")
-    assert not ended.value.code
+    inside.made("lucene_index", {}, {"collection": tmp_path / "c"}, tmp_path / "index")
     assert len(given) == 120
     assert given["c7#1"] == "It has 7 gates. Towns Town 7 is old. It has 7 gates. Its river is slow."
 

@@ -309,9 +309,8 @@ def test_wrong_fields_are_refused(wrong):
 
 def test_the_script_records_the_counts(tmp_path):
     path = write(tmp_path / "enwiki.xml", PAGES)
-    spec = {**fields(path).resolve(), "impl": 1}
-    done = inside.script("collection", "--spec", json.dumps(spec), "--source", path, "--output", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+    spec = {**fields(path).resolve(), "impl": kinds.load_kind("wikipedia").impl}
+    inside.made("collection", spec, {}, tmp_path / "out", source=str(path))
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert (manifest["stage"], manifest["spec"]) == ("collection.wikipedia", spec)
     assert manifest["results"]["pages"]["redirect"] == 4

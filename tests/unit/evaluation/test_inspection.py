@@ -255,10 +255,7 @@ def test_near_points_stay_near_on_a_map() -> None:
 
 def test_the_program_writes_a_manifest(made: Path) -> None:
     at = model(made, "model")
-    arguments = ["--spec", json.dumps(COVERAGE), "--model", f"{at}/manifest.json", "--head", "--run", "--collection"]
-    arguments += ["--tokens", f"{made}/tokens/manifest.json", "--output", f"{made}/out/manifest.json"]
-    done = inside.script("inspect_model", *arguments)
-    assert done.returncode == 0, done.stderr
+    inside.made("inspect_model", COVERAGE, {"model": at, "tokens": made / "tokens"}, made / "out/manifest.json")
     assert manifest.read_manifest(made / "out")["results"]["texts"] == 6
 
 

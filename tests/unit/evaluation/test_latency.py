@@ -99,25 +99,22 @@ def home(tmp_path_factory):
 SEARCH = {"split": "test", "queries": None, "sample": 0, "depth": 5, "query_length": 8, "numerics": NUMERICS}
 
 
-def program(home: Path, spec: dict, *flags: str) -> dict:
-    done = inside.script("measure_latency", "--spec", json.dumps(spec), *flags, cwd=home)
-    assert done.returncode == 0, done.stderr
-    output = home / flags[flags.index("--output") + 1]
-    assert set(json.loads((output / "manifest.json").read_text())["outputs"]) == {"latency.json", "times.tsv"}
-    return json.loads((output / "latency.json").read_text())
+def measured_by_stage(home: Path, spec: dict, output: str, **inputs: str) -> dict:
+    inside.made("measure_latency", spec, {"collection": "collection", **inputs}, output, home)
+    assert set(json.loads((home / output / "manifest.json").read_text())["outputs"]) == {"latency.json", "times.tsv"}
+    return json.loads((home / output / "latency.json").read_text())
 
 
 @pytest.fixture(scope="module")
 def measured(home):
-    """Exact search and BM25 by the workflow's program, which fusion then reads."""
+    """Exact search and BM25 as a job measures them, which fusion then reads."""
     counts = {"queries": 8, "warm_up": 3}
     exact = {"kind": "search", "run": SEARCH | {"system": "ours"}, **counts}
     words = {"kind": "lucene_search", "run": SEARCH | {"system": "bm25-x", "k1": 0.9, "b": 0.4}, **counts}
-    common = ("--collection", "collection")
-    flags = ("--model", "model", "--tokens", "tokens", "--indexes", "000-of-002", "001-of-002", "--output", "exact")
+    dense = {"model": "model", "tokens": "tokens", "shard0": "000-of-002", "shard1": "001-of-002"}
     return {
-        "exact": program(home, exact, *common, *flags),
-        "words": program(home, words, *common, "--index", "words", "--memory-mb", "256", "--output", "bm25"),
+        "exact": measured_by_stage(home, exact, "exact", **dense),
+        "words": measured_by_stage(home, words, "bm25", index="words"),
     }
 
 

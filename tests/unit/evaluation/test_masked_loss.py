@@ -136,9 +136,7 @@ def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, m
 
 def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path) -> None:
     at, output = model(store, tmp_path / "model"), tmp_path / "loss"
-    arguments = ["--spec", json.dumps(SPEC), "--tokens", f"{store}/manifest.json", "--model", f"{at}/manifest.json"]
-    done = inside.script("masked_loss", *arguments, "--output", f"{output}/manifest.json")
-    assert done.returncode == 0, done.stderr
+    inside.made("masked_loss", SPEC, {"tokens": store, "model": at}, output)
     record = json.loads((output / "manifest.json").read_text())
     assert record["results"] == json.loads((output / "loss.json").read_text())
     assert len(record["inputs"]) == 2

@@ -177,10 +177,9 @@ def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_pa
     for folder in (tmp_path / "run", collection.folder):
         with record(folder, stage="search", spec={}, inputs=[]):
             pass
-    flags = ("--spec", json.dumps(SPEC), "--output", tmp_path / "out", "--run", tmp_path / "run")
-    done = inside.script("evaluate", *flags, "--collection", collection.folder)
-    assert done.returncode == 0, done.stderr
-    assert "test: judged 3, answered 1, R@100 0.333333, RR@10 0.333333" in done.stdout
+    inputs = {"run": tmp_path / "run", "collection": collection.folder}
+    said = inside.made("evaluate", SPEC, inputs, tmp_path / "out")
+    assert "test: judged 3, answered 1, R@100 0.333333, RR@10 0.333333" in said
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["results"]["graded"]["judged"] == 1
     assert list(manifest["outputs"]) == [scores.FILE]

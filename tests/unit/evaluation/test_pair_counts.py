@@ -107,8 +107,7 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
 
 
 def test_the_program_says_what_it_lacks_in_one_line(tmp_path: Path) -> None:
-    arguments = ["--spec", json.dumps({"step": STEP | {"objective": "ict"}}), "--tokens", f"{tmp_path}/t/manifest.json"]
-    done = inside.script("count_pairs", *arguments, "--output", f"{tmp_path}/p/manifest.json")
+    done = inside.make("count_pairs", {"step": STEP | {"objective": "ict"}}, {"tokens": tmp_path / "t"}, tmp_path / "p")
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ")

@@ -22,7 +22,8 @@ from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
-from tests.support.small_home import NUMERICS, STEP, succeed
+from tests.support import inside
+from tests.support.small_home import NUMERICS, STEP
 
 KNOWN = {name: value for name, value in STEP.items() if name != "validate_every"}
 COLBERT = {**KNOWN, "scorer": "late-interaction", "token_dimension": 8, "per_query": 1}
@@ -57,12 +58,12 @@ def chain(home: Path, negatives: Path) -> Path:
 
     The first three steps by the programs of the workflow.
     """
-    texts = "--tokens tokens --collection collection --negatives negatives"
+    texts = {name: name for name in ("tokens", "collection", "negatives")}
     spec = {"step": COLBERT, "seed": 0, "numerics": NUMERICS}
-    succeed(home, "finetune", spec, *f"{texts} --weights start --output colbert --state s".split())
-    succeed(home, "teacher_scores", {**TEACH, "form": "vectors"}, *f"{texts} --model colbert --output says".split())
-    flags = f"{texts} --weights colbert --teachers says --output tct --state s"
-    succeed(home, "finetune", {**spec, "step": TCT}, *flags.split())
+    inside.made("finetune", spec, texts | {"weights": "start"}, "colbert", home)
+    inside.made("teacher_scores", {**TEACH, "form": "vectors"}, texts | {"model": "colbert"}, "says", home)
+    taught = texts | {"weights": "colbert", "teacher0": "says"}
+    inside.made("finetune", {**spec, "step": TCT}, taught, "tct", home)
 
     make_shard(
         {"length": 16, "numerics": NUMERICS},

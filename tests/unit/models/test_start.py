@@ -134,15 +134,14 @@ def test_a_start_is_a_function_of_its_seed(kind: str, tokens: Path) -> None:
 
 
 def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Path) -> None:
-    program = Path(__file__).parents[3] / "workflow" / "scripts" / "start.py"
     described = backbone("lsa")
-    spec = json.dumps({"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}})
+    spec = {"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}}
     vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
     for artifact in (tokens, tmp_path / "tokenizer"):
         with record(artifact, stage="tokens", spec={}, inputs=[]):
             pass
-    flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
-    subprocess.run([served.python(), str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
+    inputs = {"tokenizer": tmp_path / "tokenizer", "tokens": tokens}
+    subprocess.run([served.python(), *inside.making("start", spec, inputs, tmp_path / "theirs")], check=True)
     checkpoint.save_model(
         *start_model(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer"
     )

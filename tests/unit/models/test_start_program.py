@@ -1,6 +1,5 @@
 """The program that makes a start of a published checkpoint: what it says, what it notes, and what it refuses."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,16 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("own")
 
 
-def started(output: str, *flags: str, backbone: dict[str, Any], **spec: Any) -> Any:
+def started(output: str, backbone: dict[str, Any], inputs: dict[str, str], source: str = "", **spec: Any) -> Any:
     """What the program says, and the results in its manifest."""
-    given = json.dumps({"backbone": backbone | SHAPE, "seed": 0, **spec})
-    done = inside.script("start", "--spec", given, "--tokenizer", "words", *flags, "--output", output)
+    given = {"backbone": backbone | SHAPE, "seed": 0, "numerics": {}, **spec}
+    done = inside.make("start", given, {"tokenizer": "words", **inputs}, output, source=source)
     return (done.stdout, manifest.read_results(output)) if done.returncode == 0 else (done.stderr, {})
 
 
 def test_each_value_of_a_checkpoint_is_said_with_its_file(own: Path) -> None:
     backbone = {"start": "checkpoint", "checkpoint": "./own"}
-    said, results = started("model", "--source", "own", backbone=backbone, content=checkpoints.content(own))
+    said, results = started("model", backbone, {}, "own", content=checkpoints.content(own))
     assert [line for line in said.splitlines() if line.startswith("own/")] == [
         f"own/config.json: {name}: {value}" for name, value in SHAPE.items()
     ]
@@ -50,20 +49,20 @@ def test_a_start_without_a_vocabulary_head_says_so_and_hands_it_on(own: Path) ->
     encoder = {name: each for name, each in load_file(weights).items() if not name.startswith("cls.")}
     save_file(encoder, weights, metadata={"format": "pt"})
     backbone = {"start": "checkpoint", "checkpoint": "./own"}
-    said, first = started("model", "--source", "own", backbone=backbone, content=checkpoints.content(own))
+    said, first = started("model", backbone, {}, "own", content=checkpoints.content(own))
     assert "own: has no vocabulary head; objectives that need one begin with a random one\n" in said
     assert first["no_vocabulary_head"] == 1
     lineage = {"start": "lineage", "lineage": "own+ict"}
-    assert started("again", "--pretrained", "model", backbone=lineage)[1] == first
+    assert started("again", lineage, {"pretrained": "model"})[1] == first
 
 
 def test_fetched_files_with_another_digest_than_the_pinned_are_refused(own: Path) -> None:
     with manifest.record(own, stage="fetch_checkpoint", spec={}, inputs=[]):
         pass
     pinned = {"model.safetensors": sha256(own / "model.safetensors"), "tokenizer.json": "0" * 64}
-    flags, backbone = ("--checkpoint", "own"), {"start": "checkpoint", "checkpoint": "someone/bert"}
-    said, _ = started("model", *flags, backbone=backbone, sha256=pinned)
+    given = {"start": "checkpoint", "checkpoint": "someone/bert"}, {"checkpoint": "own"}
+    said, _ = started("model", *given, sha256=pinned)
     assert "own/tokenizer.json has the sha256 " in said
     assert f"and the backbone pins {'0' * 64}; restore that file" in said
     del pinned["tokenizer.json"]
-    assert started("model", *flags, backbone=backbone, sha256=pinned)[1]
+    assert started("model", *given, sha256=pinned)[1]

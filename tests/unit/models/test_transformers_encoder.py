@@ -154,20 +154,14 @@ def test_a_fine_tuning_job_teaches_it_and_its_model_opens_elsewhere(tmp_path: Pa
     mined, statistics = mining.mine({"q": ["p1", "p2"]}, {"q": {"p0": 1}}, depth=2, keep=2)
     (tmp_path / "negatives").mkdir()
     mining.write_negatives(tmp_path / "negatives", mined, statistics)
-    inputs = {"--tokens": "tokens", "--collection": "collection", "--weights": "model", "--negatives": "negatives"}
+    inputs = {"tokens": "tokens", "collection": "collection", "weights": "model", "negatives": "negatives"}
     for name in inputs.values():
         with manifest.record(tmp_path / name, stage="start", spec={}, inputs=[]):
             pass
     step = {"kind": "finetune", "collection": "c", "steps": 8, "batch": 1, "learning_rate": 1e-2, "length": 12}
     step |= {"negatives": "bm25", "per_query": 2, "temperature": 0.1, "query_length": 10}
     spec = {"step": step, "seed": 0, "numerics": {"precision": "fp32", "threads": 1}}
-    places = [
-        part
-        for flag, name in (inputs | {"--state": "state", "--output": "tuned/model"}).items()
-        for part in (flag, name)
-    ]
-    done = inside.script("finetune", "--spec", json.dumps(spec), *places, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    inside.made("finetune", spec, inputs, "tuned/model", tmp_path)
     losses = [float(line.split("\t")[1]) for line in (tmp_path / "tuned/model/losses.tsv").read_text().splitlines()[1:]]
     assert losses[-1] < losses[0]
     use = checkpoint.load_use(tmp_path / "tuned/model")

@@ -85,11 +85,9 @@ def training(**fields: Any) -> tuple[PretrainStep, int, dict[str, Any]]:
 def program(
     store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
 ) -> subprocess.CompletedProcess[str]:
-    script = Path(__file__).parents[3] / "workflow/scripts/pretrain.py"
-    options = {"--spec": inside.spec(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
-    options |= {"--state": output.with_name("state"), "--processes": processes}
-    command = [served.python(), str(script), *(str(part) for option in options.items() for part in option)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    words = inside.making("pretrain", spec(**fields), {"tokens": store, "weights": start}, output)
+    command = [served.python(), *words, "--processes", str(processes)]
+    return subprocess.run(command, cwd=output.parent, capture_output=True, text=True, check=False)
 
 
 def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
     assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
     assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / manifest.state_of(tmp_path / "one")).exists()
 
     with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
         pretrain(*training(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")

@@ -54,7 +54,8 @@ def test_every_folder_has_its_stage_spec_inputs_and_targets(plan: Plan, tmp_path
         assert (entry["stage"], entry["spec"]) == (artifact.stage, json.loads(json.dumps(artifact.spec)))
         assert entry["inputs"] == {role: parent.folder for role, parent in artifact.inputs.items()}
         assert known.entries[artifact.folder]["targets"] == [table]
-        assert json.loads((tmp_path / index.spec_file(artifact.folder)).read_text()) == entry["spec"]
+        told = {name: value for name, value in entry.items() if name != "targets"}
+        assert json.loads((tmp_path / index.spec_file(artifact.folder)).read_text()) == told
 
 
 def test_two_runs_of_one_folder_keep_their_own_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

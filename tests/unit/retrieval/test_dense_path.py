@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +17,17 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
-from encore.storage.manifest import record
+from encore.storage.manifest import record, state_of
 from tests.support import inside, served
-from tests.support.small_home import NUMERICS, STEP, succeed
+from tests.support.small_home import NUMERICS, STEP
 
 
 @pytest.fixture(scope="module")
 def model(home, negatives):
     """By a process of its own."""
     spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
-    flags = "--tokens tokens --collection collection --weights start --negatives negatives --output model --state state"
-    command = [served.python(), str(inside.SCRIPTS / "finetune.py"), "--spec", inside.spec(spec), *flags.split()]
+    inputs = {"weights": "start"} | {role: role for role in ("tokens", "collection", "negatives")}
+    command = [served.python(), *inside.making("finetune", spec, inputs, "model")]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
     assert "40 training queries" in done.stdout
     return home / "model"
@@ -45,7 +46,7 @@ def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
     results = json.loads((model / "manifest.json").read_text())["results"]
     expected = {"steps": 12, "examples": 96, "flops": done.flops, "best_step": done.best_step, "queries": 40}
     assert results == expected
-    assert not (home / "state").exists()
+    assert not (home / state_of(Path("model"))).exists()
 
 
 def test_a_step_says_how_texts_get_their_vectors_from_then_on(home, model, tmp_path):
@@ -86,22 +87,22 @@ SEARCH = {
     "system": "ours",
     "numerics": NUMERICS,
 }
+EXACT = {**SEARCH, "index": "vectors"}
+WHOLE = "index/000-of-001"
+READ = {"model": "model", "tokens": "tokens", "collection": "collection"}
 ENCODE = {"length": 16, "numerics": NUMERICS}
 
 
 @pytest.fixture(scope="module")
 def index(home, model):
-    printed = succeed(
-        home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--state", "state", "--output", "index"
-    )
-    assert not (home / "state").exists()
+    printed = inside.made("encode", ENCODE, {"model": "model", "tokens": "tokens"}, WHOLE, home)
+    assert not (home / state_of(Path(WHOLE))).exists()
     assert "encoding: 64 of 64 passages, " in printed
-    return home / "index"
+    return home / WHOLE
 
 
 def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model, index):
-    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
-    assert "5 queries answered" in succeed(home, "search", SEARCH, *flags, "--output", "answer")
+    assert "5 queries answered" in inside.made("search", EXACT, READ | {"shard0": WHOLE}, "answer", home)
     run = read_run(home / "answer")
     assert len(run) == 5
     assert set(run) <= {f"q{i}" for i in range(52, 64)}
@@ -123,14 +124,13 @@ def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(
     shard = home / "whole" / "000-of-001"
     with record(shard, stage="encode", spec=ENCODE, inputs=[home / "model", home / "tokens"]):
         make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
-    read = ("--model", "model", "--tokens", "tokens", "--collection", "collection")
-    succeed(home, "search", SEARCH, *read, "--indexes", "whole/000-of-001", "--output", "exact")
-    flags = ("--shards", "whole/000-of-001", "--state", "growing", "--output", "halved")
-    (home / "growing").mkdir()
-    succeed(home, "build_index", {"index": {"kind": "fp16"}}, *flags)
-    assert not (home / "growing").exists()
-    flags = (*read, "--index", "halved", "--exact", "exact")
-    succeed(home, "search_index", {**SEARCH, "search": {}}, *flags, "--output", "found")
+    shards, growing = {"shard0": "whole/000-of-001"}, home / state_of(Path("halved"))
+    inside.made("search", EXACT, READ | shards, "exact", home)
+    growing.mkdir(parents=True)
+    inside.made("build_index", {"index": {"kind": "fp16"}, "vectors": "whole"}, shards, "halved", home)
+    assert not growing.exists()
+    inputs = READ | {"index": "halved", "exact": "exact"}
+    inside.made("search_index", {**SEARCH, "search": {}}, inputs, "found", home)
     for folder, key, rate in (("halved", "build", "vectors_per_second"), ("found", "search", "queries_per_second")):
         recorded = json.loads((home / folder / "run.json").read_text())[key]
         assert recorded.pop(rate) > 0
@@ -138,9 +138,8 @@ def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(
 
 
 def test_cheaper_products_give_the_same_documents(home, index):
-    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
-    succeed(home, "search", SEARCH, *flags, "--output", "plain")
-    said = succeed(home, "search", {**SEARCH, "products": "tf32"}, *flags, "--output", "cheaper")
+    inside.made("search", EXACT, READ | {"shard0": WHOLE}, "plain", home)
+    said = inside.made("search", {**EXACT, "products": "tf32"}, READ | {"shard0": WHOLE}, "cheaper", home)
     assert "products in tf32" in said
     plain, cheaper = (read_run(home / name) for name in ("plain", "cheaper"))
     assert list(plain) == list(cheaper)
@@ -155,8 +154,7 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
     shutil.copytree(index, home / "broken")
     whole = (index / "index").read_bytes()
     (home / "broken" / "index").write_bytes(whole[:-8])
-    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "broken")
-    process = inside.script("search", "--spec", json.dumps(SEARCH), *flags, "--output", "never", cwd=home)
+    process = inside.make("search", EXACT, READ | {"shard0": "broken"}, "never", home)
     assert process.returncode == 1
     assert process.stderr.startswith(f"error: broken/index has {len(whole) - 8} bytes")
     assert process.stderr.count("\n") == 1

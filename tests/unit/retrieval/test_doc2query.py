@@ -275,18 +275,15 @@ def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
 
 def test_two_processes_predict_what_one_does(trained: Path) -> None:
     """By torchrun, as the rule does it."""
-    spec = Path("spec.json")
-    spec.write_text(json.dumps(SAMPLING))
-    program = Path(__file__).parents[3] / "workflow/scripts/predict_queries.py"
+    inputs = {"collection": trained / "collection", "doc2query_model": trained / "doc2query_model"}
     for processes in (1, 2):
-        command = [sys.executable, str(program), "--spec", str(spec), "--processes", str(processes)]
-        command += ["--collection", str(trained / "collection"), "--doc2query-model", str(trained / "doc2query_model")]
-        command += ["--state", "state", "--output", f"by-{processes}"]
+        words = inside.making("predict_queries", SAMPLING, inputs, f"by-{processes}")
+        command = [sys.executable, *words, "--processes", str(processes)]
         subprocess.run(command, check=True, timeout=600, env=os.environ | {"OMP_NUM_THREADS": "1"})
     one, two = ({path.name: path.read_bytes() for path in Path(f"by-{n}").iterdir()} for n in (1, 2))
     assert one[form.NAME] == two[form.NAME]
     assert one["manifest.json"] == two["manifest.json"]
-    assert not Path("state").exists()
+    assert not list(Path("results/state").iterdir())
 
 
 def test_a_damaged_block_of_samples_is_written_again(
@@ -345,13 +342,7 @@ def test_expansions_of_another_corpus_are_refused() -> None:
     assert list(form.expanded(collection, Path("e")))[3] == ("d3", "the function closes a file query 3 x")
 
 
-# The scripts, from training to a run
-
-
-def run_script(name: str, spec: dict, *flags: str, code: int = 0) -> str:
-    done = inside.script(name, "--spec", json.dumps(spec), *flags)
-    assert done.returncode == code, done.stderr
-    return done.stdout + done.stderr
+# The stages, from training to a run
 
 
 SEARCH = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "sample": 0, "system": "bm25-doct5"}
@@ -363,20 +354,16 @@ def found(folder: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_scripts_train_write_and_index() -> None:
+def test_stages_train_write_and_index() -> None:
     write_collection(Path("c"))
     write_tokenizer(Path("t"))
-    run_script("train_doc2query", TRAINING, "--collection", "c", "--tokenizer", "t", "--state", "s", "--output", "m")
-    out = run_script(
-        "predict_queries", SAMPLING, "--collection", "c", "--doc2query-model", "m", "--state", "s", "--output", "e"
-    )
+    inside.made("train_doc2query", TRAINING, {"collection": "c", "tokenizer": "t"}, "m")
+    out = inside.made("predict_queries", SAMPLING, {"collection": "c", "doc2query_model": "m"}, "e")
     counts = json.loads(Path("e/manifest.json").read_text())["results"]
     assert f"{counts['queries']} queries for 10 passages" in out
     assert counts["queries"] + counts["empty"] == 20
-    assert not Path("s").exists()
-    run_script(
-        "lucene_index", {}, "--collection", "c", "--predicted-queries", "e", "--memory-mb", "256", "--output", "i"
-    )
+    assert not list(Path("results/state").iterdir())
+    inside.made("lucene_index", {}, {"collection": "c", "predicted_queries": "e"}, "i")
     assert set(json.loads(Path("i/manifest.json").read_text())["inputs"]) == {"c/manifest.json", "e/manifest.json"}
 
 
@@ -387,15 +374,12 @@ def test_a_passage_is_found_by_a_published_query_alone() -> None:
     Path("p.txt").write_text(text)
     content = read_expansion({"kind": "published", "path": "p.txt"}).content()
     spec = {"kind": "published", "content": content}
-    run_script("predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e")
-    for name, flags in {"plain": [], "expanded": ["--predicted-queries", "e"]}.items():
-        run_script("lucene_index", {}, "--collection", "c", *flags, "--memory-mb", "256", "--output", name)
-        out = ["--memory-mb", "256", "--output", f"{name}-run"]
-        run_script("lucene_search", SEARCH, "--index", name, "--collection", "c", *out)
+    inside.made("predict_queries", spec, {"collection": "c"}, "e", source="p.txt")
+    for name, more in {"plain": {}, "expanded": {"predicted_queries": "e"}}.items():
+        inside.made("lucene_index", {}, {"collection": "c", **more}, name)
+        inside.made("lucene_search", SEARCH, {"index": name, "collection": "c"}, f"{name}-run")
     assert found("plain-run") == {"test8": ["d8"], "test9": ["d9"]}
     assert sorted(found("expanded-run")["test8"]) == ["d2", "d8"]
     Path("p.txt").write_text("changed")
-    out = run_script(
-        "predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e", code=1
-    )
-    assert "p.txt has changed since it was planned with" in out
+    refused = inside.make("predict_queries", spec, {"collection": "c"}, "e", source="p.txt")
+    assert (refused.returncode, refused.stderr.count("p.txt has changed since it was planned with")) == (1, 1)

@@ -189,25 +189,20 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 write_run(Path(f"{name}-{split}"), {shown: found[query]}, header)
     spec = {"weights": [0.0, 0.7, 2.0], "measure": "RR@10", "tuned_on": "held-out", "queries": None, "sample": 0}
     spec |= {"splits": {"train": "train", "held-out": "valid"}}
-    flags = ["--train", "sparse-train", "dense-train", "--held-out", "sparse-valid", "dense-valid"]
-    run_script("tune_fusion", spec, "--collection", "tiny", *flags, "--output", "weight")
+    inputs = {"collection": "tiny", "sparse_train": "sparse-train", "dense_train": "dense-train"}
+    inputs |= {"sparse_held_out": "sparse-valid", "dense_held_out": "dense-valid"}
+    inside.made("tune_fusion", spec, inputs, "weight")
     results = json.loads(Path("weight/manifest.json").read_text())["results"]
     assert {name: each["weight"] for name, each in results.items()} == {"train": 0.7, "held-out": 0.0}
     assert fusion_weights.read_weight(Path("weight")) == 0.0
     trials = Path("weight/trials.tsv").read_text().splitlines()
     assert trials[:3] == ["tuned_on\tweight\tmean", "train\t0\t0.500000", "train\t0.7\t1.000000"]
     assert len(trials) == 7
-    run_script("tune_fusion", spec | {"tuned_on": "train"}, "--collection", "tiny", *flags, "--output", "weight")
-    fusing = {"depth": 1, "split": "test", "collection": "tiny", "system": "hybrid"}
-    lists = ["--sparse", "sparse-test", "--dense", "dense-test", "--weight", "weight"]
-    run_script("fuse", fusing, *lists, "--output", "fused")
+    inside.made("tune_fusion", spec | {"tuned_on": "train"}, inputs, "weight")
+    fusing = {"depth": 1, "split": "test", "queries": None, "sample": 0, "collection": "tiny", "system": "hybrid"}
+    inside.made("fuse", fusing, {"sparse": "sparse-test", "dense": "dense-test", "weight": "weight"}, "fused")
     assert {query: found.documents for query, found in read_run(Path("fused")).items()} == {"t": ["a"]}
     assert read_header(Path("fused"))["method"]["retrieval"][0]["weight"] == 0.7
-
-
-def run_script(name: str, spec: dict, *flags: str) -> None:
-    done = inside.script(name, "--spec", json.dumps(spec), *flags)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_weight_folder_that_is_lost_is_an_error(tmp_path: Path) -> None:

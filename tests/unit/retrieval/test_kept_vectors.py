@@ -51,7 +51,7 @@ def encoded(content: bytes, monkeypatch: pytest.MonkeyPatch) -> list[tuple[objec
     def make_shard(*arguments: object) -> None:
         *given, place, state = arguments
         calls.append(tuple(given))
-        assert place == Path("results/state", ".".join(SHARD.parts[1:]), "encoded") == state / "encoded"
+        assert place == Path("results/state", *SHARD.parts[1:], "encoded") == state / "encoded"
         assert isinstance(place, Path)
         place.mkdir(parents=True)
         (place / "index").write_bytes(content)

@@ -318,9 +318,9 @@ def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pyte
             [{"_id": "q1", "text": "sorted array"}, {"_id": "q2", "text": "trees"}, {"_id": "q3", "text": "the"}],
             {"test": [collection.Judgment(q, d, 1) for q, d in [("q1", "a"), ("q2", "b"), ("q3", "a")]]},
         )
-    run_script("lucene_index", {"collection": "tiny"}, "--collection", "tiny", "--output", "index")
+    inside.made("lucene_index", {}, {"collection": "tiny"}, "index")
     spec = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "sample": 0, "system": "bm25"}
-    out = run_script("lucene_search", spec, "--index", "index", "--collection", "tiny", "--output", "run")
+    out = inside.made("lucene_search", spec, {"index": "index", "collection": "tiny"}, "run")
     assert "2 of 3 queries answered" in out
     run = read_run(Path("run"))
     assert {query: ranking.documents for query, ranking in run.items()} == {"q1": ["a"], "q2": ["b"]}
@@ -343,10 +343,10 @@ def test_negatives_and_fusion_read_texts_by_the_languages_analyser(
         )
         write_json(Path("hindi") / collection.LANGUAGE, {"language": "hi"})
     spec = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "train", "queries": None, "sample": 0, "system": "bm25"}
-    run_script("lucene_index", {"collection": "hindi"}, "--collection", "hindi", "--output", "index")
-    run_script("lucene_search", spec, "--index", "index", "--collection", "hindi", "--output", "bm25")
+    inside.made("lucene_index", {}, {"collection": "hindi"}, "index")
+    inside.made("lucene_search", spec, {"index": "index", "collection": "hindi"}, "bm25")
     recipe = {"split": "train", "depth": 10, "keep": 4, "exclude_judged": True, "seed": 0}
-    run_script("negatives", recipe, "--run", "bm25", "--collection", "hindi", "--output", "negatives")
+    inside.made("negatives", recipe, {"run": "bm25", "collection": "hindi"}, "negatives")
     assert {query: set(drawn) for query, drawn in read_negatives(Path("negatives")).items()} == {"q": {"one"}}
 
     dense = {"q": rank(["water"], [1.0])}
@@ -355,15 +355,9 @@ def test_negatives_and_fusion_read_texts_by_the_languages_analyser(
     with record(Path("weight"), stage="tune_fusion", spec={}, inputs=[]):
         tried = fusion_weights.attempt(read_run(Path("bm25")), dense, {"q": {"one": 1}}, parse_measure("RR@10"), [0.5])
         fusion_weights.write_weights(Path("weight"), "train", {"train": tried})
-    spec = {"depth": 10, "split": "train", "collection": "hindi", "system": "fused"}
-    run_script("fuse", spec, "--sparse", "bm25", "--dense", "dense", "--weight", "weight", "--output", "fused")
+    spec = {"depth": 10, "split": "train", "queries": None, "sample": 0, "collection": "hindi", "system": "fused"}
+    inside.made("fuse", spec, {"sparse": "bm25", "dense": "dense", "weight": "weight"}, "fused")
     assert set(read_run(Path("fused"))["q"].documents) == set(texts)
-
-
-def run_script(name: str, spec: dict, *flags: str) -> str:
-    done = inside.script(name, "--spec", json.dumps(spec), *flags)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_importing_lucene_is_cheap() -> None:

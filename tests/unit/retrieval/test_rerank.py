@@ -20,8 +20,9 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import Path, load_catalogue
 from encore.retrieval.rerank import above, rerank
 from encore.storage.manifest import record
+from tests.support import inside
 from tests.support.little_memory import in_little_memory
-from tests.support.small_home import NUMERICS, STEP, succeed
+from tests.support.small_home import NUMERICS, STEP
 
 ROOT = Path(__file__).parents[3]
 SPEC = {
@@ -106,9 +107,9 @@ def first(home):
 
 
 def test_the_program_ranks_by_the_models_scores(home, first, ranker):
-    flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first")
+    inputs = {"model": ranker.name, "tokens": "tokens", "first": "first"}
     output = f"again-{ranker.name}"
-    assert "12 queries ranked again, 96 pairs scored" in succeed(home, "rerank", SPEC, *flags, "--output", output)
+    assert "12 queries ranked again, 96 pairs scored" in inside.made("rerank", SPEC, inputs, output, home)
     before, after = (read_run(home / name) for name in ("first", output))
     store = TokenStore(home / "tokens")
     scorer = open_scorer(ranker, store)
@@ -123,7 +124,7 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):
     assert changed > 6, "a ranker that changes nothing proves nothing"
     stages = read_header(home / output)["method"]["retrieval"]
     assert [stage["name"] for stage in stages] == ["bm25", "reranking"]
-    succeed(home, "rerank", SPEC, *flags, "--output", f"{output}-twice")
+    inside.made("rerank", SPEC, inputs, f"{output}-twice", home)
     same = [(home / name / "run.npz").read_bytes() for name in (output, f"{output}-twice")]
     assert same[0] == same[1]
     assert json.loads((home / output / "manifest.json").read_text())["results"] == {"queries": 12, "pairs": 96}
@@ -131,10 +132,11 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):
 
 def test_the_program_continues_in_smaller_parts_where_memory_runs_out(home, first, ranker, monkeypatch):
     """There is memory for three texts at a time; the runs are those that all of it makes."""
-    flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first", "--output")
-    assert "out of memory" not in succeed(home, "rerank", SPEC, *flags, f"in-all-{ranker.name}")
+    inputs = {"model": ranker.name, "tokens": "tokens", "first": "first"}
+    assert "out of memory" not in inside.made("rerank", SPEC, inputs, f"in-all-{ranker.name}", home)
     sizes = in_little_memory(monkeypatch, Encoder, "forward", 3)
-    assert "out of memory; continuing with " in succeed(home, "rerank", SPEC, *flags, f"in-little-{ranker.name}")
+    said = inside.made("rerank", SPEC, inputs, f"in-little-{ranker.name}", home)
+    assert "out of memory; continuing with " in said
     assert sizes[0] > 3 >= sizes[-1]
     expected, found = (read_run(home / f"{name}-{ranker.name}") for name in ("in-all", "in-little"))
     assert {query: its.documents for query, its in found.items()} == {

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from encore.commands.__main__ import main
-from encore.errors import EncoreError
 from encore.storage import program
 from encore.storage.release import __version__
 
@@ -191,11 +190,6 @@ def test_a_missing_package_is_one_line_with_what_to_install(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         program.run(main)
     assert re.fullmatch(r"error: the Python package 'faiss' is missing in .*pip install.*\n", capsys.readouterr().err)
-
-
-def test_a_spec_that_was_not_written_is_one_line_with_what_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match="run snakemake without --no-hooks, which writes it when a run begins"):
-        program.spec_file(str(tmp_path / "spec.json"))
 
 
 def test_python_runs_the_command_as_a_module() -> None:
