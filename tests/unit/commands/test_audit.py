@@ -168,7 +168,7 @@ def test_a_lost_record_of_the_run_is_no_finding(results):
 def test_the_record_of_a_run_names_what_computed(results):
     run = json.loads(Path(B.folder, "run.json").read_text())
     assert run["device"]
-    assert {"code", "commit", "python", "packages", "seconds", "peak_memory_mb"} <= run.keys()
+    assert {"commit", "python", "packages", "seconds", "peak_memory_mb"} <= run.keys()
 
 
 def test_changed_code_is_a_note_and_no_finding(results):

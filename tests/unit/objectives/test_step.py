@@ -21,6 +21,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.objectives.parts.step import pretrain
+from encore.stages import code_digest
 from encore.storage import manifest
 from encore.training.loop import train
 from tests.support import inside, served
@@ -102,7 +103,9 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert made["results"]["texts"] > 40
     assert 2 < made["results"]["pieces_per_text"] <= made["spec"]["step"]["length"] - 2
     assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
-    assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
+    run = json.loads((tmp_path / "one/run.json").read_text())
+    assert run["losses"].keys() == {"loss", "mlm", "bow"}
+    assert run["code"] == code_digest("pretrain.bow") != code_digest("pretrain.mlm")
     assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6
     assert not (tmp_path / manifest.state_of(tmp_path / "one")).exists()
 

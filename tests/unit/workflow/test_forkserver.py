@@ -59,7 +59,7 @@ from encore.storage import manifest
 with manifest.record(Path("made"), stage="evaluate", spec={}, inputs=[]):
     pass
 run = manifest.read_run(Path("made"))
-print(run["forked"], run["code"], run["commit"], run["packages"]["torch"])
+print(run["forked"], run["commit"], run["packages"]["torch"])
 """
 WAITS = """
 from encore.storage import program
@@ -288,4 +288,4 @@ def test_a_job_notes_whether_it_is_a_fork(server: Server) -> None:
     forked, typed = server.forked(RECORDS), server.as_typed(RECORDS)
     (is_fork, *noted), (is_typed, *found) = forked.stdout.split(), typed.stdout.split()
     assert (is_fork, is_typed) == ("True", "False"), forked.stderr
-    assert noted == found, "code, commit and versions, which its parent looked up"
+    assert noted == found, "commit and versions, which its parent looked up"
