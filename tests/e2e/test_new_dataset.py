@@ -81,13 +81,3 @@ def test_mistakes_are_told_in_one_line(added: Clone) -> None:
     listed = encore(added, "targets", "faq").succeeded().split()
     refused = "data/faq.tsv, line 2: needs `question<TAB>answer`; fix or remove the line"
     assert refused in built(added, listed).output
-
-
-def test_the_code_behind_the_new_kind_is_found_and_no_others_changes(added: Clone) -> None:
-    digests = "from encore.storage.code_digest import HERE; from encore.plan.planner import all_stages\n"
-    digests += "print({stage: HERE.digest(stage) for stage in all_stages() if stage.startswith('collection.')})"
-    with_it = eval(library(added, "-c", digests).succeeded())
-    (added.root / "src/encore/datasets/faq.py").unlink()
-    without = eval(library(added, "-c", digests).succeeded())
-    assert with_it == without | {"collection.faq": with_it["collection.faq"]}
-    assert with_it["collection.faq"] not in without.values()

@@ -90,7 +90,7 @@ def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None
 
 
 SHARED = ("objectives/test_objectives", "docs/test_objectives_page", "commands/test_estimated_flops")
-SHARED += ("training/test_loop", "training/test_gradients", "storage/test_code_digest")
+SHARED += ("training/test_loop", "training/test_gradients")
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def shared_tests(tmp_path_factory: pytest.TempPathFactory) -> str:
     clone = Clone.fresh(tmp_path_factory.mktemp("objectives") / "clone")
     add(clone)
     (clone.root / "src/encore/objectives/replaced.py").write_text(UNLIKE_OURS.read_text())
-    shared = "halves or replaced or place or found_by_its_file or (code_digest and not the_code_behind)"
+    shared = "halves or replaced or place or found_by_its_file"
     options = ("-v", "-n", "0", "-p", "no:cacheprovider", "-k", shared)
     files = [f"tests/unit/{each}.py" for each in SHARED]
     own = {"PYTHONPATH": str(clone.root / "src")}

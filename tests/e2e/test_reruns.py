@@ -42,20 +42,20 @@ SEED_1 = {job.replace("-s0", "-s1") for job in RECIPE_CHAIN | {"start tiny-s0", 
 def comments(clone: Clone) -> None:
     """In the configuration, in a rule, in the library and in a program."""
     places = ("config/nano.yaml", "config/steps.yaml", "config/papers/encore/tables.yaml", "workflow/rules/index.smk")
-    for name in (*places, "src/encore/retrieval/encode.py", "workflow/scripts/pretrain.py"):
+    library = ("src/encore/retrieval/encode.py", "src/encore/stages/pretrain.py")
+    for name in (*places, *library, "workflow/scripts/make.py"):
         with (clone.root / name).open("a") as file:
             file.write("# a remark\n")
 
 
 def layout_of_a_command(clone: Clone) -> None:
-    clone.replace(
-        "workflow/rules/pretrain.smk", '" --prepared {input.prepared:q}"', '"  --prepared {input.prepared:q}"'
-    )
+    flag = " --processes {resources.processes}"
+    clone.replace("workflow/rules/pretrain.smk", flag, f" {flag}")
 
 
 def touched_files(clone: Clone) -> None:
     """As a checkout of another branch and back does."""
-    for name in ("config/nano.yaml", "config/steps.yaml", "workflow/rules/finetune.smk", "workflow/scripts/encode.py"):
+    for name in ("config/nano.yaml", "config/steps.yaml", "workflow/rules/finetune.smk", "workflow/scripts/make.py"):
         os.utime(clone.root / name)
 
 

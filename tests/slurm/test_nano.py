@@ -19,7 +19,7 @@ LINEAGE = "tiny+ict*-s0-*"  # what SLURM makes: these models with all that comes
 BY_SLURM = ON_GPUS | {"lucene_search"}
 ON_CPU = {"ENCORE_ALLOW_CPU": "1"}  # the GPUs here are names
 SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
-WASTE = "import time; waste = bytearray(400_000_000); time.sleep(8); del waste\n"
+WASTE = "        import time\n        waste = bytearray(400_000_000)\n        time.sleep(8)\n        del waste\n"
 SUBMITTED = re.compile(r"Job \d+ has been submitted with SLURM jobid (\d+) \(log: \S*/rule_(\w+)/")
 
 
@@ -36,8 +36,8 @@ def short_of_memory(clone: Clone) -> None:
     profile["slurm-init-seconds-before-status-checks"] = 1
     profile["set-resources"]["lucene_search"] = {"mem_mb": "attempt * 500"}
     path.write_text(yaml.safe_dump(profile))
-    script = clone.root / "workflow/scripts/lucene_search.py"
-    script.write_text(WASTE + script.read_text())
+    first = "        from encore.data.runs import describe, write_run\n"
+    clone.replace("src/encore/stages/lucene_search.py", first, WASTE + first)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def planned(stage: str, fields: Mapping[str, Any], inputs: Folders, **others: An
         stage: with a variant or without.
         fields: of its ``Spec``; an ``impl`` among them is left out, as the stage says it.
         inputs: folders by role.
-        others: ``source`` and ``about``.
+        others: ``source`` and ``details``.
     """
     from encore import stages
 

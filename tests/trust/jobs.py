@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from encore.storage import manifest
+from encore.storage.environment import CHECKPOINT_SECONDS
 from encore.storage.lock import locked
 from tests.support import served
 from tests.support.clones import Clone, environment
@@ -29,13 +30,12 @@ class Job:
         self.before = clone.root / "before"
         self.folder.rename(self.before)
         self.command = json.loads((self.before / "run.json").read_text())["command"]
-        if self.trains:
-            self.command[self.command.index("--checkpoint-seconds") + 1] = "0.0001"
+        self.planned = json.loads((clone.root / self.command[self.command.index("--planned") + 1]).read_text())
         served.server()
 
     @property
     def trains(self) -> bool:
-        return "--checkpoint-seconds" in self.command
+        return self.planned["stage"].partition(".")[0] in ("pretrain", "finetune")
 
     @property
     def steps(self) -> int:
@@ -43,13 +43,13 @@ class Job:
 
     @property
     def state(self) -> Path:
-        return self.clone.root / self.command[self.command.index("--state") + 1]
+        return self.clone.root / manifest.state_of(self.folder.relative_to(self.clone.root))
 
     def start(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [str(served.folder() / "python"), *self.command],
             cwd=self.clone.root,
-            env=environment(),
+            env=environment() | {CHECKPOINT_SECONDS: "0"},  # one after every step
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -37,7 +37,7 @@ def test_a_users_file_that_changes_between_planning_and_job_is_reported_in_one_l
     """The job itself changes it, before it reads it and after Snakemake has planned."""
     made = own_run.planned(clone)
     clone.nano(made).succeeded()
-    expected, texts, program = clone.files(), own.read_bytes(), "workflow/scripts/collection.py"
+    expected, texts, program = clone.files(), own.read_bytes(), "workflow/scripts/make.py"
     shutil.rmtree((clone.root / made).parent)
     before = "from pathlib import Path\n"
     clone.replace(program, before, f"{before}\npath = Path('data/mine/corpus.jsonl')\n{CHANGES[change]}\n")
@@ -74,7 +74,7 @@ def test_a_file_that_changes_between_planning_and_job_is_reported_in_one_line(
 ) -> None:
     """The scores of a table; the job was planned with them, and made again they are the same."""
     job = Job(nano, folder_of(nano, "scores/bm25-"))
-    read = Path(job.command[job.command.index("--run") + 1]).parent
+    read = job.planned["inputs"]["run"]
     path = sorted(path for path in (nano.root / read).rglob("*") if path.name not in ("run.json", manifest.MANIFEST))[
         -1
     ]

@@ -35,7 +35,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     """
     for each in (clone, nano):
         each.replace("config/nano.yaml", ALL_ROWS, ONE_ROW)  # every program from raw text to a page
-    clone.replace("workflow/scripts/evaluate.py", "import argparse\n", FORKED)
+    clone.replace("workflow/scripts/make.py", "import argparse\n", FORKED)
     output = interrupted(clone, signal.SIGINT)
     assert "Traceback" not in output
     assert clone.manifests(), "something was finished before"

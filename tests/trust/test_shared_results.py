@@ -112,8 +112,8 @@ def test_two_clones_may_share_one_folder_of_results(
     ran = tmp_path / "ran"
     for clone in (nano, other):
         said = f"{clone.root.name} {{sys.argv[sys.argv.index('--output') + 1]}}\\n"
-        note = f"import argparse\nimport sys\n\nopen({str(ran)!r}, 'a').write(f\"{said}\")\n"
-        clone.replace("workflow/scripts/evaluate.py", "import argparse\n", note)
+        note = f"sys.argv[1] == 'evaluate' and open({str(ran)!r}, 'a').write(f\"{said}\")"
+        clone.replace("workflow/scripts/make.py", "import argparse\n", f"import argparse\nimport sys\n\n{note}\n")
     gone = [folder_of(nano, kind) for kind in ("scores/bm25-", "scores/tiny+control")]
     for folder in gone:
         shutil.rmtree(nano.root / "results" / folder)

@@ -95,7 +95,7 @@ def test_conda_makes_an_environment_of_the_locks_and_its_python_runs_jobs(clone:
     assert all("/.snakemake/conda/" in line.partition(" ")[0] for line in stand_ins.used)
     installed = [line for line in stand_ins.used if " -m pip " in line]
     assert any(f"--requirement {clone.root}/envs/cpu.txt" in line for line in installed)
-    assert [line for line in stand_ins.used if "workflow/scripts/collection.py" in line], stand_ins.used
+    assert [line for line in stand_ins.used if "workflow/scripts/make.py collection" in line], stand_ins.used
 
 
 def test_a_changed_lock_is_another_environment_of_conda(clone: Clone) -> None:
@@ -113,4 +113,4 @@ def test_the_python_of_a_container_runs_jobs_though_the_hosts_is_visible(clone: 
     (began, called) = stand_ins.used
     assert began == "container"
     assert called.startswith(f"{stand_ins.folder}/container/python ")
-    assert "workflow/scripts/collection.py" in called
+    assert "workflow/scripts/make.py collection " in called

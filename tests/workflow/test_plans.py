@@ -130,7 +130,7 @@ def test_a_product_is_another_run_s_until_this_run_has_made_it(tmp_path: Path) -
         write_json(clone.root / record, {"spec": {"of": "another plan"}})
     index = clone.root / "results/plan/index.json"
     write_json(index, {"patterns": {}, "artifacts": {}, "products": dict.fromkeys((table, copied), "config/own.yaml")})
-    program = clone.root / "workflow/scripts/collection.py"
+    program = clone.root / "workflow/scripts/make.py"
     works = program.read_text()
     program.write_text("raise SystemExit(1)\n")
     assert clone.nano(TABLE1).code != 0

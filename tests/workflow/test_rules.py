@@ -270,13 +270,13 @@ def test_scores_and_negatives_are_jobs_of_the_cluster_where_the_run_says_so(clon
 def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
         command = rule.shellcmd.removeprefix(LARGE_PAGES)
-        program = f"workflow/scripts/{name}.py"
+        program, words = "workflow/scripts/make.py", f"workflow/scripts/make.py {name}"
         if name in PRODUCTS | {"reproduce"}:
-            program = "workflow/scripts/make_product.py"
+            program = words = "workflow/scripts/make_product.py"
             assert rule.input.program == program
             assert rule.resources["product"]._value == name
             command = command.replace("{input.program:q} {resources.product}", program)
-        assert command.startswith(f"python {program} "), name
+        assert command.startswith(f"python {words} "), name
         assert Path(REPOSITORY, program).is_file()
 
 
@@ -293,12 +293,12 @@ def test_shell_commands_name_only_what_their_rule_has(rules: dict[str, Any], mon
 
 
 def test_only_rules_of_fetching_touch_the_network(workflow: Any, rules: dict[str, Any]) -> None:
-    """Their programs alone download, and they run where Snakemake runs: on a cluster, its login node."""
+    """Their stages alone download, and they run where Snakemake runs: on a cluster, its login node."""
     fetching = {name for name in made_by(rules) if name.startswith("fetch_")}
     assert fetching == {"fetch_source", "fetch_ir_datasets", "fetch_checkpoint"}
     assert workflow._localrules >= fetching
-    scripts = {path.stem: path.read_text() for path in Path(REPOSITORY, "workflow/scripts").glob("*.py")}
+    texts = {path.stem: path.read_text() for path in Path(REPOSITORY, "src/encore/stages").glob("*.py")}
     downloading = {
-        name for name, text in scripts.items() if "encore.datasets.download." in text and " import fetch" in text
+        name for name, text in texts.items() if "encore.datasets.download." in text and " import fetch" in text
     }
     assert downloading == fetching

@@ -71,7 +71,7 @@ def test_an_archive_becomes_a_source_with_its_digest_and_needs_no_members(bare: 
     plan, jobs = planned("config/own.yaml")
     assert jobs["fetch_source"] == 1
     (fetched,) = (made for made in plan.made.values() if made.stage == "fetch_source")
-    inside.made(fetched.stage, fetched.spec, {}, fetched.folder, about=fetched.about)
+    inside.made(fetched.stage, fetched.spec, {}, fetched.folder, details=fetched.details)
     assert checkpoints.inside(Path(fetched.folder)).name == "theirs"
 
 

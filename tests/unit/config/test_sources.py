@@ -202,13 +202,13 @@ def test_the_program_fetches_an_entry(tmp_path, monkeypatch):
     plan = load_plan(ROOT / "config/nano.yaml")
     made = fetched_source(plan, "bookcorpus")
     monkeypatch.setenv("ENCORE_DATA_ROOT", str(tmp_path / "data"))
-    done = inside.make(made.stage, made.spec, {}, tmp_path / made.name, about=made.about)
+    done = inside.make(made.stage, made.spec, {}, tmp_path / made.name, details=made.details)
     assert done.returncode == 1
     assert done.stdout.startswith("bookcorpus: licence: ")
     assert "bookcorpus.txt.gz cannot be downloaded: BookCorpus was withdrawn" in done.stderr
     assert not (tmp_path / made.name / "manifest.json").exists()
     (tmp_path / "data/bookcorpus/bookcorpus.txt.gz").write_bytes(gzip.compress(b"A sentence.\n"))
-    inside.made(made.stage, made.spec, {}, tmp_path / made.name, about=made.about)
+    inside.made(made.stage, made.spec, {}, tmp_path / made.name, details=made.details)
     assert (tmp_path / made.name / "bookcorpus.txt").read_text() == "A sentence.\n"
     manifest = json.loads((tmp_path / made.name / "manifest.json").read_text())
     assert list(manifest["outputs"]) == ["bookcorpus.txt"]

@@ -206,8 +206,8 @@ def test_empty_documents_of_beir_are_left_out_and_counted(tmp_path):
 
 def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
     marco(tmp_path / "data")
-    spec, about = {"ids": fields_of().made_from.ids}, {"licence": "free", "terms": "https://x"}
-    words = inside.making("fetch_ir_datasets", spec, {}, tmp_path / "small-marco-01234567", about=about)
+    spec, details = {"ids": fields_of().made_from.ids}, {"licence": "free", "terms": "https://x"}
+    words = inside.making("fetch_ir_datasets", spec, {}, tmp_path / "small-marco-01234567", details=details)
     done = run(*words, ENCORE_DATA_ROOT=str(tmp_path / "data"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("small-marco: licence: free\nsmall-marco: terms: https://x\n")
