@@ -8,7 +8,6 @@ import yaml
 from encore.commands.whatif import _after, changed, changed_cells
 from encore.config.run import RunConfig
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_plan
 from encore.products.tables.entries import Table
 from encore.storage.program_files import CATALOGUE
 from tests.support import inside
