@@ -13,6 +13,7 @@ from snakemake.io import is_flagged
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
+from encore import stages
 from tests.support.clones import REPOSITORY, Clone
 
 ASKING = {"all", "audit", "fetch", "preflight"}
@@ -280,14 +281,31 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
         assert Path(REPOSITORY, program).is_file()
 
 
+def test_every_stage_has_a_rule_of_its_name_with_its_inputs(
+    rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making = {name: rule for name, rule in rules.items() if "/make.py " in (rule.shellcmd or "")}
+    assert sorted(making) == stages.names()
+    for name, rule in making.items():
+        inputs = set(unpacked_inputs(rule, monkeypatch)) | set(rule.input.keys())
+        roles = {each for each in inputs if not each.endswith("_file")}
+        assert roles == set(stages.load(name).roles.model_fields), name
+
+
+def unpacked_inputs(rule: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of inputs that functions of a rule give."""
+    functions = [item._file.callable for item in rule.input if is_flagged(item, "unpack")]
+    for each in functions:
+        monkeypatch.setitem(each.__globals__, "artifact_in", lambda *_: SimpleNamespace(inputs={}))
+    return [name for each in functions for name in each(None)]
+
+
 def test_shell_commands_name_only_what_their_rule_has(rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Snakemake itself says so only when the job runs."""
     for name, rule in rules.items():
         known = {kind: set(getattr(rule, kind).keys()) for kind in ("input", "output", "params", "log", "resources")}
         known["wildcards"] = set(rule.wildcard_names)
-        for unpacked in (item._file.callable for item in rule.input if is_flagged(item, "unpack")):
-            monkeypatch.setitem(unpacked.__globals__, "artifact_in", lambda *_: SimpleNamespace(inputs={}))
-            known["input"] |= unpacked(None).keys()
+        known["input"].update(unpacked_inputs(rule, monkeypatch))
         for kind, field in re.findall(r"\{(\w+)\.(\w+)", rule.shellcmd or ""):
             assert kind == "EXECUTION" or field in known[kind], (name, kind, field)
 

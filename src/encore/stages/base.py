@@ -35,8 +35,8 @@ class Fields(Strict):
 class Roles(Strict):
     """The folders that a stage reads, by role: a stage's ``Inputs``.
 
-    A list takes the roles that are numbered, a mapping those with a name: ``shards: list[Path]`` takes ``shard0`` and
-    ``shard1``, and ``sources: dict[str, Path]`` takes ``source.wikipedia``.
+    A list takes the roles that are numbered, in that order, a mapping those with a name: ``shards: list[Path]`` takes
+    ``shard0`` and ``shard1``, and ``sources: dict[str, Path]`` takes ``source.wikipedia``.
     """
 
     @classmethod
@@ -47,7 +47,7 @@ class Roles(Strict):
             place: what they are inputs of, for messages.
         """
         found: dict[str, Any] = {}
-        for role, folder in folders.items():
+        for role, folder in sorted(folders.items(), key=lambda each: _number(each[0])):  # JSON has 10 before 9
             name, kind = cls.field_of(role)
             if kind is list:
                 found.setdefault(name, []).append(Path(folder))
@@ -80,6 +80,11 @@ class Roles(Strict):
                     yield from named.values()
                 case several:
                     yield from several
+
+
+def _number(role: str) -> int:
+    found = re.search(r"\d+$", role)
+    return int(found[0]) if found else 0
 
 
 @cache
@@ -193,12 +198,7 @@ class Stage(Generic[SpecT, InputsT]):
         Args:
             place: the folder, for messages.
         """
-        fields = {name: value for name, value in spec.items() if name != "impl" and not cls._is_role(name)}
+        known = {each.alias or name for name, each in cls.fields.model_fields.items()}
+        fields = {key: spec[key] for key in spec if key in known or key not in {"impl", *inputs}}
         typed: Any = checked(cls.fields, fields, place), cls.roles.of(inputs, place)
         return cls(*typed)
-
-    @classmethod
-    def _is_role(cls, key: str) -> bool:
-        """Whether a key of a full spec is an input's role and no field."""
-        known = {each.alias or name for name, each in cls.fields.model_fields.items()}
-        return key not in known and cls.roles.field_of(key)[0] in cls.roles.model_fields
