@@ -16,6 +16,7 @@ from encore.storage.program import run
 import numpy as np
 from harness import figures, machine, record, usage
 
+from encore import stages
 from encore.commands.preflight import costs, shapes
 from encore.commands.preflight.amounts import HEAP, HITS, built, looked_at, words_in
 from encore.commands.preflight.jobs import SPARE_MEMORY
@@ -26,6 +27,7 @@ from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.retrieval.dense import USUAL
 from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
+from encore.storage import environment
 from encore.storage.manifest import record as recorded
 from encore.storage.sealed import SealedBlocks
 
@@ -40,27 +42,30 @@ MEASURES = {"rr@10": "RR@10", "ndcg@10": "nDCG@10", "r@1000": "R@1000"}
 DEPTHS = {"train": 200, "dev": 1000}  # passages that BM25 keeps for a query
 SEARCHED = 1000  # queries of exact search
 WORDS = 430_000  # different ones in made-up texts, which real texts go beyond
-LARGE_PAGES = ("env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1")  # as in workflow/rules/common.smk
+IN_ENVIRONMENT = {"build_index": "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}  # as in workflow/rules/common.smk
+IN_ENVIRONMENT |= dict.fromkeys(("lucene_index", "lucene_search"), f"{environment.JAVA_MB}={JAVA_MB}")
 SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
-MODEL = "--model model --tokens tokens --collection collection"
-SEARCHING, INDEXED = f"{MODEL} --indexes {' '.join(SHARDS)}", f"{MODEL} --index hnsw --exact exact"
+TEXTS, ADDED = {"collection": "collection"}, {f"shard{number}": shard for number, shard in enumerate(SHARDS)}
+MODEL = {**TEXTS, "model": "model", "tokens": "tokens"}
+SEARCHING, INDEXED = {**MODEL, **ADDED}, {**MODEL, "index": "hnsw", "exact": "exact"}
 
 
 Measuring = Callable[[Sequence[str], Path, Path], dict[str, float]]  # runs a program in a folder with a log
 
 
 class Stage(NamedTuple):
-    """A stage: its name here, the program, its flags, its spec, the amount that its work is a multiple of.
+    """A stage: its name here and in the workflow, what it reads, its fields, the amount that its work is a multiple of.
 
-    ``does`` is what the program does here, where it does several things.
+    ``does`` is what the stage does here, where it does several things.
     """
 
     name: str
     program: str
-    flags: str
+    reads: dict[str, str]
     spec: dict[str, Any]
     unit: str
     does: str = ""
+    threads: int = 1
 
     @property
     def told(self) -> str:
@@ -69,36 +74,40 @@ class Stage(NamedTuple):
 
     def command(self, folder: Path) -> list[str]:
         """The program as the workflow calls it, in the folder."""
-        spec = folder / f"{self.name}.spec.json"
-        spec.write_text(json.dumps(self.spec))
-        script = str(ROOT / f"workflow/scripts/{self.program}.py")
-        command = [sys.executable, script, "--spec", spec.name, *self.flags.split(), "--output", self.name]
-        return [*LARGE_PAGES, *command] if self.program == "build_index" else command
+        stage, spec = stages.load(self.program).planned(self.spec, self.reads)
+        planned = folder / f"{self.name}.planned.json"
+        source = {"source": "texts"} if self.program == "collection" else {}
+        planned.write_text(json.dumps({"stage": stage, "spec": spec, "inputs": self.reads, **source}))
+        command = [sys.executable, str(ROOT / "workflow/scripts/make.py"), self.program, "--planned", planned.name]
+        command += ["--threads", str(self.threads), "--output", self.name]
+        own = IN_ENVIRONMENT.get(self.program)
+        return ["env", own, *command] if own else command
 
 
-def stages(threads: int = 1) -> list[Stage]:
+def measured_stages(threads: int = 1) -> list[Stage]:
     """All stages, each after those that it reads; BM25's searches with so many threads."""
-    bm25 = f"--index lucene --collection collection --memory-mb {JAVA_MB} --threads {threads}"
+    words = {**TEXTS, "index": "lucene"}
     mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
     dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
     dense["numerics"], asked, probed = NUMERICS, {"split": "train", "queries": None}, {"ef_search": HNSW["ef_search"]}
-    added = f"--shards {' '.join(SHARDS)} --state state"
+    exact, indexed, trains = {**dense, "index": "vectors"}, {"vectors": "vectors"}, {**asked, "depth": DEPTHS["train"]}
+    tests = {"split": "dev", "depth": DEPTHS["dev"]}
     tested, trained = f"{DEPTHS['dev']} of each test query", f"{DEPTHS['train']} of each training query"
     return [
-        Stage("collection", "collection", "--source texts", {}, "passages"),
-        Stage("tokenizer", "tokenizer", "--collection collection", {"vocabulary": VOCABULARY}, "tokens"),
-        Stage("tokens", "tokens", "--collection collection --tokenizer tokenizer", {}, "tokens"),
-        Stage("lucene", "lucene_index", f"--collection collection --memory-mb {JAVA_MB}", {}, "tokens"),
-        Stage("bm25-dev", "lucene_search", bm25, {**BM25, "split": "dev", "depth": DEPTHS["dev"]}, "ranked", tested),
-        Stage("bm25-train", "lucene_search", bm25, {**BM25, **asked, "depth": DEPTHS["train"]}, "ranked", trained),
-        Stage("negatives", "negatives", "--run bm25-train --collection collection", mined, "lines", "of BM25"),
-        Stage("scores", "evaluate", "--run bm25-dev --collection collection", {"splits": {"dev": MEASURES}}, "lines"),
-        Stage("fp16", "build_index", added, {"index": {"kind": "fp16"}}, "vectors", "16 bits"),
-        Stage("hnsw", "build_index", added, {"index": HNSW}, "vectors", "HNSW"),
-        Stage("exact", "search", SEARCHING, dense, "products", tested),
+        Stage("collection", "collection", {}, {}, "passages"),
+        Stage("tokenizer", "tokenizer", TEXTS, {"vocabulary": VOCABULARY}, "tokens"),
+        Stage("tokens", "tokens", {**TEXTS, "tokenizer": "tokenizer"}, TEXTS, "tokens"),
+        Stage("lucene", "lucene_index", TEXTS, {}, "tokens"),
+        Stage("bm25-dev", "lucene_search", words, {**BM25, **tests}, "ranked", tested, threads),
+        Stage("bm25-train", "lucene_search", words, {**BM25, **trains}, "ranked", trained, threads),
+        Stage("negatives", "negatives", {**TEXTS, "run": "bm25-train"}, mined, "lines", "of BM25"),
+        Stage("scores", "evaluate", {**TEXTS, "run": "bm25-dev"}, {"splits": {"dev": MEASURES}}, "lines"),
+        Stage("fp16", "build_index", ADDED, {**indexed, "index": {"kind": "fp16"}}, "vectors", "16 bits"),
+        Stage("hnsw", "build_index", ADDED, {**indexed, "index": HNSW}, "vectors", "HNSW"),
+        Stage("exact", "search", SEARCHING, exact, "products", tested),
         Stage("approximate", "search_index", INDEXED, {**dense, "search": probed}, "queries", "HNSW"),
-        Stage("mining", "search", SEARCHING, {**dense, **asked, "depth": DEPTHS["train"]}, "products", trained),
-        Stage("mined", "negatives", "--run mining --collection collection", mined, "lines", "of exact search"),
+        Stage("mining", "search", SEARCHING, {**exact, **trains}, "products", trained),
+        Stage("mined", "negatives", {**TEXTS, "run": "mining"}, mined, "lines", "of exact search"),
     ]
 
 
@@ -190,7 +199,7 @@ def rows_of(
 ) -> Iterator[dict[str, Any]]:
     """Run the stages at one size; a row for each: what it took, and how much it had to do."""
     found = write_texts(folder, passages, seed)
-    for stage in [each for each in stages(threads) if each.name in only]:
+    for stage in [each for each in measured_stages(threads) if each.name in only]:
         if stage.program == "collection":
             splits = {"train": {"role": "train"}, "dev": {"role": "test"}}
             fields = BeirFields.model_validate({"kind": "beir", "path": str(folder / "texts"), "splits": splits})
@@ -199,7 +208,7 @@ def rows_of(
         if stage.program == "tokens":
             results = json.loads((folder / "tokens/manifest.json").read_text())["results"]
             found["tokens"] = results["tokens_in_passages"]
-            if any("vectors/" in STAGES[name].flags for name in only):
+            if any(ADDED.items() <= STAGES[name].reads.items() for name in only):
                 draw_model(folder)
         files = [path.stat() for path in (folder / stage.name).rglob("*") if path.is_file()]
         yield {
@@ -259,7 +268,7 @@ def grown(rows: Sequence[dict[str, Any]]) -> list[str]:
     return found
 
 
-STAGES = {stage.name: stage for stage in stages()}
+STAGES = {stage.name: stage for stage in measured_stages()}
 
 
 def main() -> None:
@@ -284,7 +293,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    names = [stage.name for stage in stages()]
+    names = list(STAGES)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--passages", type=int, nargs="+", default=SIZES)
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="with those that they read")
