@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format picture results real-data bench docs spelling locks torch
+.PHONY: help env demo test test-all test-everything test-quick test-slow test-slurm lint format picture results real-data bench docs spelling locks torch
 
 # The first of these that is here; 3.14 needs a compiler. For another one remove .venv and say `make PYTHON=...`.
 PYTHON ?= python3.13 python3.12 python3.11 python3.14 python3
@@ -22,7 +22,7 @@ export PATH := $(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s  %s\n", $$1, $$2}' Makefile
 
 env: $(READY) ## Make .venv with the locked packages; the targets below do so by themselves
 
@@ -31,10 +31,32 @@ demo: $(READY) ## Build table 1 of the embedded default from raw text, and show 
 	    | python workflow/scripts/follow.py
 	@encore show table1
 
-# Three side by side, since SLURM's tests mostly wait; both suites share one finished nano run.
-test: $(READY) $(MINILM) ## Everything that guards the code: formatters, linters, types, unit, workflow and end-to-end tests
-	@export ENCORE_FINISHED=$$(mktemp -d) && trap 'rm -rf "$$ENCORE_FINISHED"' EXIT && \
-	    $(MAKE) --no-print-directory --jobs --keep-going test-slurm lint test-code
+# Suites share one finished nano run. What takes long without the mark `slow` is named at the end.
+MAKES = $(MAKE) --no-print-directory --keep-going
+WITH_NANO = if [[ ! $$ENCORE_FINISHED ]]; then export ENCORE_FINISHED=$$(mktemp -d); trap 'rm -rf "$$ENCORE_FINISHED"' EXIT; fi
+PYTEST = pytest -n 2 --dist loadfile --no-loadscope-reorder
+SAYS = TIMEFORMAT="make $@ took %0R seconds; of CPU %0U, and %0S of the system's. $(1)"; time
+NOT_ALL = Left out: slow tests, end-to-end, of trust, on SLURM (make test-all)
+NOT_EVERYTHING = Left out: the whole catalogue at nano scale, and all trials of trust (make test-everything: an hour)
+
+test: $(READY) ## What every change must pass: format, linters, types, quick tests, rules, one nano run (5 minutes on 2 cores)
+	@$(WITH_NANO); $(call SAYS,$(NOT_ALL)) $(MAKES) --jobs lint test-quick
+
+test-all: $(READY) $(MINILM) ## The same, then what it leaves out: slow tests, end-to-end, of trust, on SLURM (half an hour)
+	@$(WITH_NANO); $(call SAYS,$(NOT_EVERYTHING)) $(MAKES) test test-slow
+
+test-everything: $(READY) ## Everything of the catalogue at nano scale, and all trials of tests/trust (an hour)
+	pytest -m everything tests/e2e/test_everything.py tests/trust
+
+test-quick: $(READY)
+	$(PYTEST) -m "not slow and not everything" tests/workflow tests/unit tests/e2e tests/trust tests/slurm
+
+# Both at once, since SLURM's tests mostly wait. The longest files first, so that no worker is left with one at the end.
+test-slow: $(READY) $(MINILM)
+	@$(WITH_NANO); $(MAKES) --jobs test-slurm test-slow-code
+
+test-slow-code: $(READY)
+	$(PYTEST) -m "slow and not everything" tests/e2e tests/trust tests/workflow tests/unit
 
 # Its output comes whole, when it is over, so that it stays apart from that of the suite beside it.
 APART = log=$$(mktemp) && { ( $(1) ) >"$$log" 2>&1; code=$$?; cat "$$log"; rm "$$log"; exit $$code; }
@@ -44,13 +66,6 @@ lint: $(READY)
 
 test-slurm: $(READY)
 	@$(call APART, set -x; pytest tests/slurm)
-
-# The longest files first, so that no worker is left alone with one at the end.
-test-code: $(READY)
-	pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/trust tests/workflow tests/unit
-
-test-all: test ## The same, everything of the catalogue at nano scale, and all of tests/trust (an hour more)
-	pytest -m everything tests/e2e/test_everything.py tests/trust
 
 format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .

@@ -9,13 +9,29 @@ import pytest
 from filelock import FileLock
 
 from tests.support.clones import Clone
+from tests.support.cpu_seconds import FOLDERS, CpuSeconds
 from tests.support.papers import RUN, TARGETS, cut
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    says = "name each test without the mark `slow` of more CPU seconds than S at the end, and marked ones of few"
+    parser.addoption("--cpu-seconds", type=float, metavar="S", help=says)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compute on the processor, whose bytes tests compare, unless the tests of a GPU are selected."""
+    config.pluginmanager.register(CpuSeconds(config))
     if config.option.markexpr != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are selected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of some folders starts programs for seconds, and has the mark `slow`."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in FOLDERS:
+            item.add_marker("slow")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""Every table and figure of the catalogue, every claim and the report, at nano scale: for ``make test-all`` alone."""
+"""Every table and figure of the catalogue, every claim and the report, at nano scale: ``make test-everything``."""
 
 import csv
 import json

@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.support.clones import NANO, Clone
@@ -78,7 +77,6 @@ def publish(clone: Clone, folder: Path) -> None:
     path.write_text(yaml.safe_dump(known))
 
 
-@pytest.mark.slow
 def test_models_are_trained_on_what_sources_publish(clone: Clone, tmp_path: Path) -> None:
     publish(clone, tmp_path / "published")
     run = yaml.safe_load((clone.root / NANO[-1]).read_text())

@@ -26,7 +26,6 @@ def small(nano: Clone) -> Clone:
     return nano
 
 
-@pytest.mark.slow
 def test_figures_are_made_of_what_is_there_and_say_what_was_measured(small: Clone) -> None:
     made = {job.split()[0] for job in small.built(COVERAGE, LABELS)}
     assert made == {"inspect_model", "lucene_search", "negatives", "finetune", "encode", "search", "evaluate", "draw"}

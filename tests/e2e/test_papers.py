@@ -19,8 +19,6 @@ from tests.support.papers import ABSENT, RUN, TABLES, TARGETS
 CONFIG = ("--config", RUN[-1])
 SHARES = ("measure", "mean_of", "gain")  # sources whose values a paper may print in percent
 
-pytestmark = pytest.mark.slow
-
 
 def lines(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:

@@ -3,8 +3,6 @@
 import csv
 import re
 
-import pytest
-
 from encore.products.claims.entries import read_claims
 from tests.support.clones import Clone
 
@@ -12,7 +10,6 @@ PAGE = "results/report/index.html"
 PRODUCTS = ("results/tables/table1.csv", "results/figures/table1.png")
 
 
-@pytest.mark.slow
 def test_both_reports_show_what_is_there(nano: Clone) -> None:
     assert nano.planned(PAGE) == set(), "a finished run has its report"
     text = (nano.root / PAGE).read_text()

@@ -42,7 +42,6 @@ def plain(run: Path) -> dict[str, dict[str, float]]:
     }
 
 
-@pytest.mark.slow
 def test_a_fusion_with_predicted_queries(small: Clone) -> None:
     (target,) = small.encore("targets", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
     assert small.built(target) == ON_THE_WAY

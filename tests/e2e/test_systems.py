@@ -25,7 +25,6 @@ def small(papers: Clone, tmp_path: Path) -> Clone:
     return nano
 
 
-@pytest.mark.slow
 def test_recipes_and_systems(small: Clone) -> None:
     jobs = small.built(TABLE, FIGURE)
     made = {job.split()[0] for job in jobs}

@@ -60,7 +60,6 @@ def lines(path: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(line["row"], columns[place % len(columns)]): line for place, line in enumerate(found)}
 
 
-@pytest.mark.slow
 def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None:
     made = {job.split()[0] for job in many.built(TABLE)}
     assert made == {"lucene_search", "search", "evaluate", "masked_loss", "inspect_model", "reproduce", "table"}

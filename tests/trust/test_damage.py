@@ -27,13 +27,6 @@ def replace(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def test_a_finished_run_is_finished(nano: Clone) -> None:
-    """The second run has nothing to do, and the audit nothing to complain of."""
-    assert "Nothing to be done" in nano.nano().succeeded()
-    assert re.search(r"audit: \d\d artifacts verified, 0 bad", nano.encore("audit", *CONFIG).succeeded())
-    assert "0 bad" in nano.nano("audit").succeeded()
-
-
 def test_an_altered_model_is_found_and_pruned_with_what_was_made_from_it(nano: Clone) -> None:
     model = nano.folder("models", ICT)
     alter(model / "model.safetensors")

@@ -7,8 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support.clones import Clone
 from tests.support.papers import RUN
 
@@ -35,7 +33,6 @@ def bad(clone: Clone, *config: str) -> list[str]:
     return [line for line in found if "has another plan than the configuration" not in line]
 
 
-@pytest.mark.slow
 def test_a_number_in_the_report_then_in_a_table_and_a_figure(nano: Clone) -> None:
     """For these the digest of the report's input is wrong too; a report made again alone would show forged numbers."""
     page, table, figure = (nano.root / f"results/{name}" for name in ("report/index.html", *FILES))
@@ -62,7 +59,6 @@ def test_a_number_in_the_report_then_in_a_table_and_a_figure(nano: Clone) -> Non
     assert "0 bad" in nano.encore("audit", *NANO).succeeded()
 
 
-@pytest.mark.slow
 def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     clone = papers.copy(tmp_path / "forged")
     assert bad(clone, *CUT) == []
@@ -78,7 +74,6 @@ def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     assert (clone.root / "results/claims.csv").read_text() == text
 
 
-@pytest.mark.slow
 def test_a_number_next_to_a_known_one(nano: Clone) -> None:
     """A run that compares published scores declares ``checks.csv``: it is never left to another run's audit."""
     known = "{system: bm25, dataset: pydocs-stdlib, measure: RR@10, published: 0.5, within: 0.9, source: a page}"
@@ -98,7 +93,6 @@ def test_a_number_next_to_a_known_one(nano: Clone) -> None:
     assert not path.exists()
 
 
-@pytest.mark.slow
 def test_what_a_claim_rests_on(papers: Clone, tmp_path: Path) -> None:
     """An artifact that is bad stands behind the claims too, which go with it."""
     clone = papers.copy(tmp_path / "damaged")

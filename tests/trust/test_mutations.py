@@ -16,7 +16,7 @@ from encore.products.catalogue import load_plan
 from encore.storage.root import compare_root, compute_root
 from tests.support import inside
 
-OF_EACH_CLASS = 13  # in all; `make test` draws some classes, once each
+OF_EACH_CLASS = 13  # in all; `make test-all` draws some classes, once each
 SAMPLE = random.Random(SEED).sample(sorted(MUTATIONS), 12)
 SIZES = [pytest.param(SAMPLE, 1, id="sample")]
 SIZES += [pytest.param([kind], OF_EACH_CLASS, id=kind, marks=pytest.mark.everything) for kind in MUTATIONS]

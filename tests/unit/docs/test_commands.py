@@ -239,6 +239,8 @@ def test_pytest_commands_select_tests(command, request):
             case "-k":
                 asked = words.pop(0)
                 assert asked == "halves" or any(asked in name for name in tests)  # the reader's own objective
+            case "--cpu-seconds":
+                assert float(words.pop(0)) > 0
             case "--record-trials":
                 assert 'addoption("--record-trials"' in (ROOT / "tests/trust/conftest.py").read_text()
                 assert (ROOT / words.pop(0)).is_file()

@@ -190,7 +190,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
         checkpoints.refuse_changed(tmp_path / "place", {"gone": "0" * 64})
 
 
-@pytest.mark.skipif(not MINILM.exists(), reason="all-MiniLM-L6-v2 is not here; `make test` brings it")
+@pytest.mark.skipif(not MINILM.exists(), reason="all-MiniLM-L6-v2 is not here; `make test-all` brings it")
 def test_a_published_encoder_has_sentence_transformers_vectors(tmp_path: Path) -> None:
     """Of 160 paragraphs of these pages, some longer than the 256 tokens that it reads."""
     from sentence_transformers import SentenceTransformer

@@ -1,12 +1,6 @@
-"""pydocs: what objects link, and their modules split; above all, nothing learned from says a test query."""
+"""pydocs: modules split, nothing learned from says a test query, and the shipped files are those that it writes."""
 
-import io
 import json
-import os
-import re
-import subprocess
-import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,67 +10,15 @@ from encore.data.collection import Collection
 from encore.datasets.archives import EMBEDDED_FOLDER
 from encore.errors import EncoreError
 from encore.storage.files import write_jsonl
-from tools.pydocs import links, shipped, sources, splits
+from tools.pydocs import shipped, splits
 from tools.pydocs.build import SALT, TRAIN_SHARE, VALID_SHARE, select, write_pydocs
-from tools.pydocs.objects import Object, read_objects, words
-from tools.pydocs.sources import SourceFile
-
-ROOT = Path(__file__).parents[3]
+from tools.pydocs.objects import Object, words
 
 
 def module_of(split: str, number: int = 0) -> str:
     """The name of a module that falls into a split."""
     names = (f"lib.module{place}" for place in range(1000))
     return [name for name in names if splits.split_of(name, SALT, TRAIN_SHARE, VALID_SHARE) == split][number]
-
-
-# Links
-
-
-def thing(name: str, **others) -> Object:
-    module, _, last = name.rpartition(".")
-    return Object(module, last, "", (), **others)
-
-
-NAMES = links.ObjectNames(
-    thing(name)
-    for name in (
-        "numpy._core.impl.sort",
-        "numpy._core.impl.argsort",
-        "numpy.ma.core.sort",
-        "numpy._core.multi.ndarray.sort",
-        "numpy.ma.core.Masked.sort",
-        "scipy.x.sort",
-        "scipy.a.twice",
-        "scipy.b.twice",
-    )
-)
-
-
-@pytest.mark.parametrize(
-    ("written", "source", "meant"),
-    [
-        ("numpy.sort", "scipy.x.f", "numpy._core.impl.sort"),
-        ("np.sort", "scipy.x.f", "numpy._core.impl.sort"),
-        ("numpy.ma.sort", "scipy.x.f", "numpy.ma.core.sort"),
-        ("sort", "numpy._core.impl.argsort", "numpy._core.impl.sort"),
-        ("ndarray.sort", "numpy._core.impl.argsort", "numpy._core.multi.ndarray.sort"),
-        ("sort", "numpy.ma.core.Masked.f", "numpy.ma.core.Masked.sort"),
-        ("argsort", "scipy.x.sort", None),  # another package's
-        ("sort", "scipy.x.sort", None),  # itself
-        ("twice", "scipy.x.sort", None),  # two are equally near
-        ("nothing", "scipy.x.sort", None),
-    ],
-)
-def test_names_mean_the_nearest_object(written, source, meant):
-    assert NAMES.resolve(written, thing(source)) == meant
-
-
-def test_see_also_hides_a_reference_and_targets_need_a_passage():
-    first = thing("lib.m.a", see_also=("b", "c"), references=("lib.b", "lib.d"))
-    objects = [first, thing("lib.m.b"), thing("lib.m.c"), thing("lib.m.d")]
-    found = links.links(objects, {"lib.m.a", "lib.m.b", "lib.m.d"}, links.ObjectNames(objects))
-    assert found == [("lib.m.a", "lib.m.b", "see-also"), ("lib.m.a", "lib.m.d", "reference")]
 
 
 # Leaks: what a validation or test query asks must not be read while learning
@@ -177,15 +119,6 @@ def test_a_reworded_query_counts_as_said():
     assert held_out.containing(["The whole graph is walked in another order."]) == set()
 
 
-def test_without_the_removal_the_query_would_be_found(tmp_path, monkeypatch):
-    """The test above can fail: with removal switched off, the planted sentences are there."""
-    monkeypatch.setattr(splits.HeldOutQueries, "containing", lambda self, sentences: set())
-    write_pydocs(tmp_path, select(planted()), {})
-    bodies = " ".join(sentences_of(Collection(tmp_path)))
-    assert says(bodies, TEST_QUERY)
-    assert says(bodies, VALID_QUERY)
-
-
 def test_no_summary_is_in_its_own_section_or_vocabulary_text(collection):
     """The vocabulary is trained on bodies and training queries: a held-out query is in neither."""
     queries = collection.queries()
@@ -212,14 +145,6 @@ def test_links_between_held_out_queries_and_graded_targets_are_withheld(collecti
             assert (target, query.removeprefix("q:")) not in pairs
 
 
-def test_other_links_stay():
-    a, b = thing("lib.m.a"), thing("lib.m.b", see_also=("a",))
-    found = links.links([a, b], {"lib.m.a", "lib.m.b"}, links.ObjectNames([a, b]))
-    assert links.without_judged(found, {}) == found
-    assert links.without_judged(found, {"lib.m.b": {"lib.m.b": 3, "lib.m.a": 1}}) == []
-    assert links.without_judged(found, {"lib.m.a": {"lib.m.a": 3, "lib.m.b": 1}}) == []
-
-
 def test_graded_queries_are_test_queries_with_two_targets(collection):
     assert collection.qrels("graded") == {f"q:{TEST_MODULE}.walk": collection.qrels("test")[f"q:{TEST_MODULE}.walk"]}
 
@@ -236,47 +161,7 @@ def test_the_modules_own_body_is_the_first_section(collection):
     assert article["sections"][0]["sentences"][0] == BODIES[0]
 
 
-# The whole way
-
-
-def tree(folder: Path) -> list[SourceFile]:
-    """A small package on disk: three modules with functions that differ in every word."""
-    found = []
-    for place, body in enumerate(BODIES):
-        path = folder / f"module{place}.py"
-        path.write_text(f'"""Helps with subject number {place} of the library.\n\n{body}\n"""\n')
-        found.append(SourceFile(f"lib.module{place}", path))
-    return found
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-sys.path[:0] = sys.argv[3:]
-from tools.pydocs.objects import read_objects
-from test_pydocs import *
-folder = Path(sys.argv[1])
-write_pydocs(folder / "out", select(read_objects(tree(folder), int(sys.argv[2]))), {})
-"""
-
-
-def test_bytes_do_not_depend_on_hash_seed_locale_place_or_processes(tmp_path):
-    written = []
-    for seed, place, processes, locale in (("0", "a", "1", "C"), ("4711", "deeper/b", "2", "C.UTF-8")):
-        folder = tmp_path / place
-        folder.mkdir(parents=True)
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale}
-        command = [sys.executable, "-c", PROGRAM, str(folder), processes, str(Path(__file__).parent), str(ROOT)]
-        subprocess.run(command, env=environment, check=True)
-        files = sorted(path for path in (folder / "out").rglob("*") if path.is_file())
-        written.append([(str(path.relative_to(folder)), path.read_bytes()) for path in files])
-    assert len(written[0]) == 8
-    assert written[0] == written[1]
-
-
-def test_a_package_that_is_not_installed_is_named_with_the_mend():
-    with pytest.raises(EncoreError, match=r"'no-such' is not installed.*`make env`"):
-        sources.version("no-such")
+# The shipped files
 
 
 def test_other_versions_than_the_files_are_made_of_are_refused(tmp_path, monkeypatch):
@@ -285,40 +170,9 @@ def test_other_versions_than_the_files_are_made_of_are_refused(tmp_path, monkeyp
         shipped.check(tmp_path, tmp_path / "work", 1)
 
 
-@pytest.mark.slow
-def test_the_standard_library_makes_a_collection_without_leaks(tmp_path):
-    counts = write_pydocs(tmp_path, select(read_objects(sources.standard_library())), {})
-    collection = Collection(tmp_path)
-    assert counts["passages"] == len(list(collection.corpus())) > 1500
-    assert min(counts["splits"][split]["queries"] for split in ("train", "valid", "test")) > 50
-
-    bodies = f" {' '.join(words(' | '.join(sentences_of(collection))))} "
-    leaked = [query for query in held_out_queries(collection) if f" {' '.join(words(query))} " in bodies]
-    assert leaked == []
-    assert not [text for text in sentences_of(collection) if re.match(r"(?i)see also", text)]
-
-
-# The shipped files
-
-
-def small(folder: Path, text: str = "a") -> Path:
-    """A collection of one file, packed."""
-    write_jsonl(folder / "one/corpus.jsonl.gz", [{"_id": "d", "text": text}])
-    return folder
-
-
-def test_an_archive_has_files_unpacked_and_says_nothing_of_when_and_by_whom(tmp_path):
-    one = shipped.packed(small(tmp_path / "a"), ["one"])
-    os.utime(small(tmp_path / "b") / "one/corpus.jsonl.gz", (1, 1))
-    assert one == shipped.packed(tmp_path / "b", ["one"])
-    with tarfile.open(fileobj=io.BytesIO(one)) as archive:
-        assert archive.getnames() == ["one/corpus.jsonl"]
-        assert archive.extractfile("one/corpus.jsonl").read() == b'{"_id":"d","text":"a"}\n'
-
-
 def test_files_that_are_not_current_are_named(tmp_path, monkeypatch):
     def write_collections(folder: Path, processes: int) -> Iterator[str]:
-        small(folder, text)
+        write_jsonl(folder / "one/corpus.jsonl.gz", [{"_id": "d", "text": text}])
         yield "one"
 
     text = "a"

@@ -6,9 +6,7 @@ import pytest
 import small_pydocs
 
 from encore.data.collection import Collection
-from encore.storage.files import sha256
 from tools.pydocs.documents import shares_a_word, write_documents
-from tools.pydocs.splits import HeldOutQueries
 
 
 def made(folder: Path, base: Collection) -> Collection:
@@ -25,14 +23,6 @@ def test_a_document_is_the_whole_body_and_its_judgments_are_pydocs(tmp_path: Pat
     texts = {row["_id"]: row["text"] for row in found.corpus()}
     assert texts["lib.tools.grow"] == "height (int): How tall it was. Growing takes months."
     assert not found.has_articles()
-
-
-def test_a_module_and_its_namesake_are_told_apart(tmp_path: Path) -> None:
-    module = ("test", {"": (None, ["The module's."]), "walk": ("Go on foot through it", ["The function's."])})
-    found = made(tmp_path / "documents", small_pydocs.build(tmp_path / "base", {"walk": module}))
-    assert [(row["_id"], row["text"]) for row in found.corpus()] == [
-        ("walk", "The module's."), ("walk.walk", "The function's."),
-    ]  # fmt: skip
 
 
 def test_no_title_and_no_address_shares_a_content_word_with_its_own_query(tmp_path: Path) -> None:
@@ -55,21 +45,3 @@ def test_no_title_and_no_address_shares_a_content_word_with_its_own_query(tmp_pa
 )
 def test_forms_of_a_word_count_as_shared(name: str, query: str, shared: bool) -> None:
     assert shares_a_word(name, query) is shared
-
-
-def test_no_document_says_a_held_out_query(tmp_path: Path) -> None:
-    base = small_pydocs.build(tmp_path / "base")
-    found = made(tmp_path / "documents", base)
-    held_out = HeldOutQueries(base.queries()[query] for split in ("valid", "test") for query in base.qrels(split))
-    texts, queries = dict(found.texts()), found.queries()
-    assert len(texts) > len(queries) > 0
-    assert all(held_out.containing([queries[query]]) for query in found.qrels("test")), "they would be found"
-    assert [name for name, text in texts.items() if held_out.containing(text)] == []
-
-
-def test_equal_material_gives_equal_bytes(tmp_path: Path) -> None:
-    base = small_pydocs.build(tmp_path / "base")
-    one, other = (made(tmp_path / name, base).folder for name in ("one", "other"))
-    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert len(files) == 7
-    assert [sha256(one / path) for path in files] == [sha256(other / path) for path in files]

@@ -50,36 +50,6 @@ def test_a_set_is_all_passages_of_a_package_and_its_queries_of_the_test(base: Co
     assert shed.splits() == ["test"]
 
 
-def test_what_a_model_learns_from_before_is_the_standard_library(base: Collection) -> None:
-    python = part(base, ["python"], "train", "valid")
-    assert [row["_id"] for row in python.corpus()] == ["json.tool.dump", "email.send"]
-    assert (set(python.qrels("train")), set(python.qrels("valid"))) == ({"q:json.tool.dump"}, {"q:email.send"})
-
-
-def test_sets_share_neither_a_document_nor_a_query_with_what_is_learned_from(base: Collection) -> None:
-    python = part(base, ["python"], "train", "valid")
-    learned = {row["_id"] for row in python.corpus()}, set(python.queries().values())
-    sets = [part(base, [name]) for name in ("shed", "attic")]
-    assert all(learned)
-    assert all(each.queries() for each in sets)
-    for each in sets:
-        assert not learned[0] & {row["_id"] for row in each.corpus()}
-        assert not learned[1] & set(each.queries().values())
-    assert not set(sets[0].queries()) & set(sets[1].queries())
-
-
-def test_no_query_of_a_set_stands_in_a_text_that_is_pre_trained_on(base: Collection) -> None:
-    """The articles are pydocs' own, whose bodies hold no held-out query (test_pydocs.py); a training query may."""
-    bodies = " ".join(
-        text for row in base.articles() for section in row["sections"] for text in section["sentences"]
-    ).lower()
-    asked = [text for name in ("shed", "attic") for text in part(base, [name]).queries().values()]
-    assert len(asked) == 3
-    assert not [text for text in asked if text.lower() in bodies]
-    held_out = base.qrels("test")
-    assert all(query in held_out for name in ("shed", "attic") for query in part(base, [name]).queries())
-
-
 @pytest.mark.parametrize(
     ("packages", "says"),
     [

@@ -28,25 +28,6 @@ def test_a_summary_and_a_name_make_a_question(summary: str, name: str, question:
     assert questions.question(summary, name) == question
 
 
-@pytest.mark.parametrize(
-    ("sentence", "name"),
-    [
-        ("axis (int): Axis along which to sort.", "axis"),
-        ("**kwargs (dict, optional (default={})): What else is given.", "kwargs"),
-        ("X (array of shape (n, m)): The training data.", "X"),
-        ("k: Number of clusters.", "k"),
-        ("k: Number.", None),
-        ("Note: This is not a parameter.", None),
-        ("ValueError: If there is none.", None),
-        ("None: There is nothing given.", None),
-        ("__len__ (int): The number of rows.", None),
-        ("The axis along which to sort.", None),
-    ],
-)
-def test_sentences_that_explain_a_name_are_told_from_others(sentence: str, name: str | None) -> None:
-    assert questions.explained(sentence) == name
-
-
 def reqa_of_pydocs(folder: Path, base: Collection, packages: tuple[str, ...] = ("lib", "other")) -> Collection:
     """The collection that kind ``prepared-reqa`` makes of the questions about some packages."""
     source = folder.parent / "source"
@@ -76,13 +57,6 @@ def test_what_is_asked_about_are_held_out_objects_of_the_packages(tmp_path: Path
         "To find one among many words, what is n?",
     }
     assert set(found.clusters().values()) == {"lib.paint", "other.music", "lib.long"}
-
-
-def test_long_bodies_come_in_passages(tmp_path: Path) -> None:
-    found = reqa_of_pydocs(tmp_path / "reqa", small_pydocs.build(tmp_path / "base", OBJECTS))
-    rows = {row["_id"]: row for row in found.corpus() if row["_id"].startswith("lib.long.f")}
-    assert set(rows) == {"lib.long.f:0#0", "lib.long.f:0#1", "lib.long.f:0#2"}  # the second passage is not asked about
-    assert all(len(row["text"].split()) <= questions.PASSAGE_WORDS for row in rows.values())
 
 
 def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Path) -> None:
