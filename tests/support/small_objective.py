@@ -9,6 +9,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -40,6 +41,11 @@ SMALL = {
     "prop": SETS,
     "bprop": {"skip_share": 0.0, "least_words": 3, "drawn_words": "content"},
 }
+
+
+def each(*quick: str) -> list[Any]:
+    """The names of all objectives, for a test that is slow for all but some."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in objectives.names()]
 
 
 def make(name: str, store: Any = None, **fields: Any) -> Any:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -11,6 +12,7 @@ from encore.config.entries import Step
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
+from encore.training import checkpoint
 from encore.training.loop import train
 from tests.support import small_objective, small_store
 
@@ -59,3 +61,16 @@ def step_of(**fields: Any) -> Step:
 
 class InterruptionError(Exception):
     """An interruption."""
+
+
+def interrupt_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a training that saves a checkpoint of this step end there, once."""
+    original, ended = checkpoint.save_checkpoint, list[int]()
+
+    def save(folder: Path, run: str, number: int, content: Any) -> None:
+        original(folder, run, number, content)
+        if number == step and not ended:
+            ended.append(number)
+            raise InterruptionError
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)

@@ -25,28 +25,23 @@ from tests.support.small_teachers import small_task as taught_task
 from tests.support.small_training import NUMERICS, STEP
 from tests.support.warm import SIMULATED_GPU
 
-CASES: dict[str, dict[str, Any]] = {
-    "mlm": {},
-    "ict": {},
-    "costa": {},
+CASES: dict[str, dict[str, Any]] = {  # one a mechanism
     "ict in parts": {"micro_batch": 2},
     "costa with dropout": {"dropout": 0.2, "batch": 8, "micro_batch": 4},
     "mlm in little memory": {"most": 2},
     "ict joined in little memory": {"joins": False},
     "kl-in-batch": {"micro_batch": 2},
-    "kl-pairwise": {},
-    "cocondenser": {},
     "list-wise": {"micro_batch": 2},  # RocketQA's: the positives of both processes' queries, and nothing else
 }
-WAITING = ["mlm", "ict in parts"]  # cases whose waits for the device are counted
+ON_GPUS: dict[str, dict[str, Any]] = {"mlm": {}, "ict in parts": CASES["ict in parts"]}  # their waits are counted
 
 
 def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 0) -> tuple[Trained, dict[str, Tensor]]:
     """Steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
     torch.set_default_dtype(torch.float64)
-    options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **CASES[case]}
+    options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **(CASES | ON_GPUS)[case]}
     name = case.split()[0]
-    finetuned = name.startswith(("kl-", "list-"))
+    finetuned = name in ("kl-in-batch", "list-wise")
     step = objectives.fields(
         {**STEP, "objective": "mlm" if finetuned else name, "steps": steps, "batch": options["batch"]}
     )
@@ -105,9 +100,9 @@ def waits_of_a_step(case: str, state: Path, gpu: SimulatedGpu) -> Counter[str]:
 
 
 def main(output: Path, gpu: SimulatedGpu | None) -> None:
-    waits = {case: waits_of_a_step(case, output / "waits", gpu) for case in WAITING} if gpu else {}
+    waits = {case: waits_of_a_step(case, output / "waits", gpu) for case in ON_GPUS} if gpu else {}
     (output / f"waits-{launch.rank()}.json").write_text(json.dumps(waits))
-    for case in CASES:
+    for case in ON_GPUS if gpu else CASES:
         done, weights = trained(case, output / "state")
         weights["losses"] = torch.tensor([point.terms["loss"] for point in done.losses])
         weights["counts"] = torch.tensor([done.flops, done.examples, done.micro_batch_tokens or 0])

@@ -28,15 +28,20 @@ class Pair(NamedTuple):
     printed: list[str]
 
 
-@pytest.fixture(scope="module", params=["processor", "gpu"])
+@pytest.fixture(scope="module")
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """What two processes learn, each with a simulated GPU, or without."""
-    folder, on_gpus = tmp_path_factory.mktemp("pair"), request.param == "gpu"
+    folder, on_gpus = tmp_path_factory.mktemp("pair"), bool(request.param)
     command = [sys.executable, "-m", "tests.support.two_processes", str(folder)]
     return Pair(on_gpus, folder, side_by_side.printed(command, *sys.path, on_gpus=on_gpus))
 
 
-@pytest.mark.parametrize("case", two_processes.CASES)
+ON_PROCESSORS, ON_GPUS = (pytest.mark.parametrize("pair", [gpus], indirect=True) for gpus in (False, True))
+PAIRED = [*((False, case) for case in two_processes.CASES), *((True, case) for case in two_processes.ON_GPUS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pair", "case"), PAIRED, indirect=["pair"])
 def test_two_processes_learn_what_one_does(
     case: str, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,13 +60,17 @@ def test_two_processes_learn_what_one_does(
         assert torch.equal(first[name], second[name]), "both processes end with the same weights"
 
 
+@pytest.mark.slow
+@ON_PROCESSORS
 def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
     first, second = pair.printed
     assert first.count("step 2/2") == len(two_processes.CASES)
     assert second == ""
-    assert len(list((pair.folder / "state/mlm").iterdir())) == 2
+    assert len(list((pair.folder / "state/ict in parts").iterdir())) == 2
 
 
+@pytest.mark.slow
+@ON_PROCESSORS
 @pytest.mark.parametrize("case", ["mlm in little memory", "ict joined in little memory"])
 def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> None:
     first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
@@ -69,10 +78,12 @@ def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> N
     assert "out of memory; continuing with " in pair.printed[0]
 
 
+@pytest.mark.slow
+@ON_GPUS
 def test_a_step_waits_for_the_device_once_as_that_of_one_process_does(pair: Pair) -> None:
     for rank in range(2):
         waits = json.loads((pair.folder / f"waits-{rank}.json").read_text())
-        assert list(waits) == (two_processes.WAITING if pair.on_gpus else [])
+        assert list(waits) == list(two_processes.ON_GPUS)
         for case, found in waits.items():
             (place,) = found
             assert (place.startswith("training/loop.py: numbers = torch.stack"), found[place]) == (True, 1), case

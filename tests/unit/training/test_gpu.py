@@ -21,7 +21,7 @@ from encore.models import encoder as encoders
 from encore.models.packing import Packing, Rectangle
 from encore.models.transfer import to_device
 from encore.objectives.mlm import Mlm
-from encore.training import checkpoint, machine, vocabulary_loss
+from encore.training import machine, vocabulary_loss
 from encore.training.batches import BatchPart
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
@@ -30,9 +30,11 @@ from encore.training.record import Trained
 from encore.training.task import ForwardOutput
 from tests.support import small_objective
 from tests.support.simulated_gpu import simulated_gpu
+from tests.support.small_training import InterruptionError, interrupt_after
 
 STEPS = {"real": 20, "simulated": 4}
 SAME = 0.01  # at most between two trainings that differ by rounding, of how far they went; see below
+ALL = [name for name in objectives.names() if name != "simcse"]  # whose dropout is chance
 DECODERS = ["autoencoding", "autoregression", "enhanced", "seed", "cpdae"]
 EARLY = 0.05  # at most on a simulated one, where rounding is a larger share of fewer steps
 LARGER = {"layers": 4, "hidden": 128, "intermediate": 512}  # so that memory goes to texts, not to weights
@@ -95,10 +97,17 @@ def _distance(one: Weights, other: Weights) -> float:
     return float(sum((one[key].double() - other[key].double()).square().sum() for key in one)) ** 0.5
 
 
+def on(names: list[str], *simulated: str) -> Any:
+    """A test of each of these objectives on a real GPU, and of some on a simulated one."""
+    real = [pytest.param(name, "real", marks=pytest.mark.gpu) for name in names]
+    cases = [*real, *(pytest.param(name, "simulated", marks=pytest.mark.slow) for name in simulated)]
+    return pytest.mark.parametrize(("name", "gpu"), cases, indirect=["gpu"])
+
+
 # The same end
 
 
-@pytest.mark.parametrize("name", [name for name in objectives.names() if name != "simcse"])  # whose dropout is chance
+@on(ALL, "mlm", "cocondenser", "prop", "seed")
 def test_a_training_is_that_of_the_cpu(name: str, gpu: str, tmp_path: Path) -> None:
     on_gpu = trained(name, tmp_path / "gpu", STEPS[gpu])
     with without_gpu():
@@ -106,7 +115,7 @@ def test_a_training_is_that_of_the_cpu(name: str, gpu: str, tmp_path: Path) -> N
     assert apart(name, on_cpu, on_gpu) < (SAME if gpu == "real" else EARLY)
 
 
-@pytest.mark.parametrize("name", ["mlm", "enhanced", "seed"])
+@on(["mlm", "enhanced", "seed"], "mlm")
 def test_a_vocabulary_in_many_blocks_of_positions_is_learned_as_in_one(
     name: str, gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,22 +124,14 @@ def test_a_vocabulary_in_many_blocks_of_positions_is_learned_as_in_one(
     assert apart(name, whole, trained(name, tmp_path / "blocks", STEPS[gpu])) < SAME
 
 
-def test_the_comparison_sees_what_is_more_than_rounding(tmp_path: Path) -> None:
-    """What the test above compares is a training: the same each time, and elsewhere with a twentieth of dropout."""
-    with without_gpu():
-        once, again = (trained("mlm", tmp_path / name, 20) for name in ("once", "again"))
-        other = trained("mlm", tmp_path / "other", 20, shape={"dropout": 0.05})
-    assert apart("mlm", once, again) == 0
-    assert apart("mlm", once, other) > 10 * SAME
-
-
-@pytest.mark.parametrize("name", objectives.names())
+@pytest.mark.parametrize("name", small_objective.each("mlm", "ict"))
 def test_a_step_waits_for_the_device_once(name: str, tmp_path: Path) -> None:
     with simulated_gpu() as gpu:
         trained(name, tmp_path / "short", 2, numerics={"precision": "bf16"})
         short = Counter(gpu.waits)
         gpu.waits.clear()
-        trained(name, tmp_path / "long", 5, numerics={"precision": "bf16"})
+        ended = trained(name, tmp_path / "long", 5, numerics={"precision": "bf16"})
+    assert all(value.isfinite().all() for value in ended.values())
     more = gpu.waits - short
     assert more == {line: 3 for line in more if line.startswith("training/loop.py: numbers = torch.stack")}
     assert len(more) == 1
@@ -158,29 +159,22 @@ def test_workers_change_nothing_but_time(gpu: str, tmp_path: Path) -> None:
     assert apart("mlm", alone, helped) < SAME
 
 
-@pytest.mark.parametrize("name", ["ict", "costa"])
+@on(["ict", "costa"], "costa")
 def test_gradient_caching_learns_what_the_whole_batch_does(name: str, gpu: str, tmp_path: Path) -> None:
     whole = trained(name, tmp_path / "whole", STEPS[gpu])
     parts = trained(name, tmp_path / "parts", STEPS[gpu], numerics={"micro_batch": 3})
     assert apart(name, whole, parts) < (SAME if gpu == "real" else EARLY)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_as_a_whole_one(
     gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps, shape = STEPS[gpu], {"dropout": 0.1}
     whole = trained("costa", tmp_path / "whole", steps, shape=shape)
-    original = checkpoint.save_checkpoint
-
-    def save_and_end(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
-        original(folder, run, step, content)
-        if step == steps // 2:
-            raise InterruptedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_checkpoint", save_and_end)
-        with pytest.raises(InterruptedError):
-            trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_seconds=0)
+    interrupt_after(steps // 2, monkeypatch)
+    with pytest.raises(InterruptionError):
+        trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_seconds=0)
     resumed = trained("costa", tmp_path / "cut", steps, shape=shape)
     assert f"resuming after step {steps // 2}" in capsys.readouterr().out
     assert apart("costa", whole, resumed, shape) < SAME
@@ -189,6 +183,7 @@ def test_an_interrupted_training_ends_as_a_whole_one(
 # Memory
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_changes_nothing_but_the_parts(
     gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,8 +233,8 @@ def _narrow(task: Mlm, encoder: Any, heads: Any, batch: dict[str, Tensor], forwa
 # Half precision
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-@pytest.mark.parametrize("name", ["mlm", "simcse", "costa", *DECODERS])
+@pytest.mark.parametrize("dropout", [0.1, pytest.param(0.0, marks=pytest.mark.gpu)])
+@on(["mlm", "simcse", "costa", *DECODERS], "mlm", "simcse", *DECODERS)
 def test_half_precision_trains_backwards_too(name: str, dropout: float, gpu: str, tmp_path: Path) -> None:
     """On a GPU by FlashAttention, texts packed."""
     start = weights_of(*models_of(name, dropout=dropout))
@@ -248,7 +243,7 @@ def test_half_precision_trains_backwards_too(name: str, dropout: float, gpu: str
     assert any(not torch.equal(ended[key], value) for key, value in start.items())
 
 
-@pytest.mark.parametrize("name", DECODERS)
+@on(DECODERS, "autoregression", "enhanced", "seed")
 def test_decoders_in_half_precision_learn_what_they_learn_in_single(name: str, gpu: str, tmp_path: Path) -> None:
     single, half = (
         trained(name, tmp_path / precision, STEPS[gpu], numerics={"precision": precision})
@@ -265,6 +260,7 @@ def test_packed_texts_have_the_loss_and_the_gradient_of_padded_ones(name: str, g
     assert float(along.norm()) == pytest.approx(float(across.norm()), rel=0.02)
 
 
+@pytest.mark.slow
 def test_dropout_of_packed_texts_is_that_of_padded_ones_in_the_mean(gpu: str) -> None:
     found = {}
     for layout in (Packing, Rectangle):
@@ -309,16 +305,3 @@ def lively(module: nn.Module) -> nn.Module:
         if parameter.ndim > 1:
             parameter.mul_(10)
     return module
-
-
-def test_the_comparison_sees_a_text_that_reaches_over_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    with without_gpu():
-        _, right = one_pass("mlm", Packing)
-        monkeypatch.setattr(Packing, "__init__", _over_the_end)
-        _, wrong = one_pass("mlm", Packing)
-    assert cosine_similarity(right, wrong, dim=0) < ALIKE
-
-
-def _over_the_end(packing: Packing, mask: Tensor, original: Any = Packing.__init__) -> None:
-    original(packing, mask)
-    packing.bounds.ends[1] += 2

@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from encore import objectives
 from encore.models.memory import MicroBatch, PartSize
-from encore.training import checkpoint, held_out
+from encore.training import held_out
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.task import Task
 from tests.support import small_store
 from tests.support.small_objective import encoder, heads_of, make
-from tests.support.small_training import NUMERICS, STEP, equal
+from tests.support.small_training import NUMERICS, STEP, InterruptionError, equal, interrupt_after
 from tests.support.whole_loss import whole_loss
 
 
@@ -78,6 +78,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict(), made
 
 
+@pytest.mark.slow
 def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
     unwatched, weights, made = trained(tmp_path / "none", None)
     assert unwatched.held_out == []
@@ -93,17 +94,11 @@ def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
         assert done.held_out[0].terms.keys() == {"loss", "mlm", "gwc"}
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_the_same_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _, _ = trained(tmp_path / "whole", 5)
-    original = checkpoint.save_checkpoint
-
-    def save(folder: Path, name: str, step: int, content: Any) -> None:
-        original(folder, name, step, content)
-        if step == 7:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
-    with pytest.raises(KeyboardInterrupt):
+    interrupt_after(7, monkeypatch)
+    with pytest.raises(InterruptionError):
         trained(tmp_path / "cut", 5)
     assert trained(tmp_path / "cut", 5)[0] == whole
 

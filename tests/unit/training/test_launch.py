@@ -29,6 +29,7 @@ run(main)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -100,6 +101,7 @@ def test_a_gpu_rounds_factors_only_where_it_is_asked_to(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("own", [{}, *({name: "max_split_size_mb:128"} for name in ALLOCATOR)])
+@pytest.mark.slow
 def test_memory_of_a_gpu_comes_in_segments_that_grow_unless_its_user_says_otherwise(own: dict[str, str]) -> None:
     program = (
         "import torch; from unittest import mock; from encore.training import machine;"

@@ -14,7 +14,7 @@ from encore import objectives
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
-from encore.training import checkpoint, machine
+from encore.training import machine
 from encore.training.batches import BatchMaker
 from encore.training.loop import train
 from encore.training.optimiser import AdamW
@@ -22,12 +22,21 @@ from encore.training.progress import CurvePoint, write_curve
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput, Task
 from tests.support import small_objective, small_store
-from tests.support.small_training import NUMERICS, STEP, InterruptionError, encoder, equal, run, step_of
+from tests.support.small_training import (
+    NUMERICS,
+    STEP,
+    InterruptionError,
+    encoder,
+    equal,
+    interrupt_after,
+    run,
+    step_of,
+)
 
 # Learning
 
 
-@pytest.mark.parametrize("name", objectives.names())
+@pytest.mark.parametrize("name", small_objective.each("mlm", "ict"))
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
     fields = {"min_tokens": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
     trained, _ = run(
@@ -40,18 +49,14 @@ def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
 
 
 def test_equal_runs_end_with_equal_bytes_and_other_seeds_do_not(tmp_path: Path) -> None:
-    (first, weights), (second, again) = (
-        run(tmp_path / "a", "costa", min_tokens=8),
-        run(tmp_path / "b", "costa", min_tokens=8),
-    )
+    (first, weights), (second, again) = (run(tmp_path / name, "ict", steps=8) for name in "ab")
     assert equal(weights, again)
     assert first == second
-    assert not equal(weights, run(tmp_path / "c", "costa", min_tokens=8, temperature=0.2)[1])
+    assert not equal(weights, run(tmp_path / "c", "ict", steps=8, temperature=0.2)[1])
 
 
-@pytest.mark.parametrize("name", ["mlm", "ict"])
-def test_a_training_whose_batches_workers_make_ends_with_the_same_bytes(name: str, tmp_path: Path) -> None:
-    (alone, weights), (helped, again) = (run(tmp_path / str(count), name, workers=count) for count in (0, 2))
+def test_a_training_whose_batches_workers_make_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    (alone, weights), (helped, again) = (run(tmp_path / str(count), steps=8, workers=count) for count in (0, 2))
     assert equal(weights, again)
     assert alone == helped
 
@@ -112,6 +117,7 @@ def test_the_best_weights_are_kept_the_earliest_among_equals(tmp_path: Path) -> 
     assert not equal(model.state_dict(), seen[18])
 
 
+@pytest.mark.slow
 def test_validation_does_not_change_what_is_learned(tmp_path: Path) -> None:
     def validate(model: Encoder, step: int) -> float:
         torch.rand(step)  # a careless validation
@@ -120,20 +126,14 @@ def test_validation_does_not_change_what_is_learned(tmp_path: Path) -> None:
     assert equal(run(tmp_path / "a")[1], run(tmp_path / "b", validate=validate, validate_every=3)[1])
 
 
+@pytest.mark.slow
 def test_the_best_weights_survive_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def validate(model: Encoder, step: int) -> float:
         return -abs(step - 6)
 
     options: dict[str, Any] = {"steps": 18, "validate": validate, "validate_every": 3}
     whole, weights = run(tmp_path / "whole", **options)
-    original = checkpoint.save_checkpoint
-
-    def save(folder: Path, name: str, step: int, content: Any) -> None:
-        original(folder, name, step, content)
-        if step == 13:
-            raise InterruptionError
-
-    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
+    interrupt_after(13, monkeypatch)
     with pytest.raises(InterruptionError):
         run(tmp_path / "cut", checkpoint_seconds=0, **options)
     resumed, again = run(tmp_path / "cut", checkpoint_seconds=0, **options)

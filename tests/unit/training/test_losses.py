@@ -1,4 +1,4 @@
-"""The losses against NumPy oracles written from the formulas, and the properties that the papers rely on."""
+"""The losses against NumPy oracles written from the formulas, and where a formula has no value or no gradient."""
 
 import math
 from collections.abc import Callable
@@ -175,15 +175,6 @@ def test_info_nce_keeps_the_own_positive_even_if_it_is_to_be_ignored() -> None:
     assert losses.info_nce(queries, passages, own, 1.0, everything).item() == pytest.approx(0, abs=1e-6)
 
 
-def test_contrasts_do_not_depend_on_the_order_of_the_batch() -> None:
-    torch.manual_seed(0)
-    queries, passages = torch.randn(6, 4, dtype=torch.float64), torch.randn(6, 4, dtype=torch.float64)
-    order = torch.randperm(6)
-    plain = losses.info_nce(queries, passages, torch.arange(6), 0.5)
-    assert losses.info_nce(queries[order], passages[order], torch.arange(6), 0.5).item() == pytest.approx(plain.item())
-    assert losses.info_nce(queries, passages[order], torch.argsort(order), 0.5).item() == pytest.approx(plain.item())
-
-
 def test_a_correction_that_is_the_same_for_all_corrects_nothing() -> None:
     torch.manual_seed(0)
     queries, passages, own = torch.randn(3, 4).double(), torch.randn(5, 4).double(), torch.arange(3)
@@ -200,15 +191,6 @@ def test_pairs_cost_ln_two_when_equal_and_nothing_when_far_apart() -> None:
     far = torch.zeros(1, requires_grad=True)
     losses.pairwise(far, torch.full((1, 1), 1e4)).backward()
     assert far.grad.item() == pytest.approx(-1)
-
-
-def test_pairs_depend_on_differences_only() -> None:
-    torch.manual_seed(0)
-    right, wrong = torch.randn(4).double(), torch.randn(4, 3).double()
-    shift = torch.randn(4, dtype=torch.float64)
-    shifted = losses.pairwise(right + shift, wrong + shift[:, None])
-    assert shifted.item() == pytest.approx(losses.pairwise(right, wrong).item())
-    assert losses.pairwise(right, wrong.flip(1)).item() == pytest.approx(losses.pairwise(right, wrong).item())
 
 
 def test_a_batch_of_one_has_no_contrast_and_no_gradient() -> None:
@@ -251,39 +233,7 @@ def test_uniform_targets_share_a_row_equally() -> None:
     assert targets.numpy() == pytest.approx(np.array([[1 / 3, 0, 1 / 3, 0, 1 / 3], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]))
 
 
-def test_bag_of_words_cannot_fall_below_the_entropy_of_its_targets() -> None:
-    targets = losses.uniform_targets(torch.tensor([[2, 0, 4, 6]]), 9)
-    best = torch.where(targets > 0, 0.0, -1e4)
-    assert losses.soft_cross_entropy(best, targets).item() == pytest.approx(np.log(4), rel=1e-5)
-
-
-# CPDAE's contrast: facts of the formulas
-
-
-def contrast(distributions: torch.Tensor) -> float:
-    return losses.nt_xent(-losses.jensen_shannon(distributions), 1.0).item()
-
-
-def test_the_contrast_of_distributions_stays_within_its_bounds() -> None:
-    alike = torch.full((128, 8192), 1 / 8192)
-    assert contrast(alike) == pytest.approx(math.log(127), rel=1e-5)
-    apart = torch.eye(64).repeat_interleave(2, dim=0)  # equal views of texts that share no piece
-    assert contrast(apart) == pytest.approx(math.log(1 + 126 / 2), rel=1e-5)
-    worst = torch.zeros(128, 65)
-    worst[::2, 0] = 1  # one view of each text is like all others', the other like none
-    worst[torch.arange(1, 128, 2), torch.arange(1, 65)] = 1
-    assert contrast(worst) > math.log(127)
-
-
-def test_the_divergence_goes_from_nothing_to_ln_two() -> None:
-    rows = torch.rand(20, 50, generator=torch.Generator().manual_seed(0)) ** 8
-    divergences = losses.jensen_shannon(rows / rows.sum(dim=1, keepdim=True))
-    assert divergences.min() > -1e-6
-    assert divergences.max() < math.log(2)
-    assert torch.equal(divergences, divergences.T)
-    assert divergences.diagonal().abs().max() < 1e-6
-    disjoint = losses.jensen_shannon(torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.25, 0.75]]))
-    assert disjoint[0, 1].item() == pytest.approx(math.log(2), rel=1e-6)
+# CPDAE's contrast
 
 
 def test_the_divergence_has_a_gradient_where_pieces_have_no_probability() -> None:
@@ -313,12 +263,6 @@ def test_a_single_text_has_no_contrast_and_no_gradient() -> None:
     assert p.grad.abs().max() == 0
 
 
-def test_the_bag_starts_near_what_its_bias_gives() -> None:
-    """205 from the absent pieces of BERT's vocabulary and 5 for each present one, where all logits are -5."""
-    loss = losses.bag_cross_entropy(torch.full((1, 30522), -5.0), torch.arange(100)[None], "sum")
-    assert loss.item() == pytest.approx(205 + 500, abs=0.5)
-
-
 def test_an_empty_bag_is_finite_in_every_reduction() -> None:
     for reduction in ("sum", "mean_pos", "mean_vocab"):
         assert torch.isfinite(losses.bag_cross_entropy(torch.randn(1, 9), torch.full((1, 1), -1), reduction))
@@ -331,43 +275,6 @@ def scores_of(rows: int = 5, columns: int = 4) -> tuple[torch.Tensor, torch.Tens
     generator = torch.Generator().manual_seed(1)
     student = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
     return student.requires_grad_(), 3 * torch.randn(rows, columns, generator=generator, dtype=torch.float64)
-
-
-PLANTED_IN_KL = {
-    "the other direction": lambda s, t, tau: (
-        (s.softmax(1) * (s.log_softmax(1) - (t / tau).log_softmax(1))).sum(1).mean()
-    ),
-    "a temperature on the student": lambda s, t, tau: losses.kl_over_pool(s / tau, t, tau),
-    "a temperature that multiplies": lambda s, t, tau: losses.kl_over_pool(s, t, 1 / tau),
-    "no entropy of the teacher": lambda s, t, tau: losses.soft_cross_entropy(s, (t / tau).softmax(1)),
-    "the mean over passages": lambda s, t, tau: losses.kl_over_pool(s, t, tau) / s.shape[1],
-}
-
-
-@pytest.mark.parametrize("mistake", PLANTED_IN_KL)
-def test_a_mistake_in_the_divergence_is_noticed(mistake: str) -> None:
-    assert not agrees(PLANTED_IN_KL[mistake], "kl_over_pool")
-
-
-@pytest.mark.parametrize("loss", [losses.kl_over_pool, losses.kl_over_pairs])
-def test_a_student_with_the_teachers_scores_over_tau_has_nothing_to_learn(loss: Callable[..., torch.Tensor]) -> None:
-    _, teacher = scores_of()
-    student = (teacher / 0.25 + torch.arange(5)[:, None]).requires_grad_()
-    value = loss(student, teacher, 0.25)
-    value.backward()
-    assert value.item() == pytest.approx(0, abs=1e-12)
-    assert student.grad is not None
-    assert student.grad.abs().max() < 1e-12
-    assert loss(teacher, teacher, 0.25).item() > 0.01, "the temperature is the teacher's alone"
-
-
-def test_margins_do_not_see_a_constant_of_a_query() -> None:
-    student, teacher = scores_of()
-    constant = torch.arange(5, dtype=torch.float64)[:, None]
-    plain = losses.margin_mse(student, teacher).item()
-    assert losses.margin_mse(student + constant, teacher).item() == pytest.approx(plain, rel=1e-12)
-    assert losses.margin_mse(student, teacher - 2 * constant).item() == pytest.approx(plain, rel=1e-12)
-    assert losses.margin_mse(teacher + constant, teacher).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_margins_between_queries_are_those_of_the_released_code() -> None:
@@ -391,24 +298,6 @@ def test_only_the_student_learns(case: str) -> None:
     getattr(losses, case)(student, teacher, *inputs(case)[2][1:]).backward()
     assert teacher.grad is None
     assert student.grad.abs().max() > 0
-
-
-@pytest.mark.parametrize("case", DISTILLATION)
-def test_permuting_a_batch_permutes_the_gradients_and_nothing_else(case: str) -> None:
-    student, teacher = scores_of()
-    rest, order = inputs(case)[2][1:], torch.tensor([3, 0, 4, 1, 2])
-    plain = getattr(losses, case)(student, teacher, *rest)
-    (gradient,) = torch.autograd.grad(plain, student)
-    permuted = getattr(losses, case)(student[order], teacher[order], *rest)
-    (moved,) = torch.autograd.grad(permuted, student)
-    assert permuted.item() == pytest.approx(plain.item(), rel=1e-12)
-    torch.testing.assert_close(moved, gradient)
-
-
-def test_over_a_pool_of_two_the_divergences_are_one() -> None:
-    student, teacher = scores_of(columns=2)
-    pool, pair = (loss(student, teacher, 0.25).item() for loss in (losses.kl_over_pool, losses.kl_over_pairs))
-    assert pool == pytest.approx(pair, rel=1e-12)
 
 
 def test_a_sure_teacher_gives_finite_gradients() -> None:

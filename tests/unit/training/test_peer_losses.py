@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 from encore.training import losses
 from tests.support import oracles
 
+pytestmark = pytest.mark.slow  # their import takes seconds
 BATCH, NEGATIVES, DIMENSION, TEMPERATURE = 6, 2, 8, 0.05
 
 

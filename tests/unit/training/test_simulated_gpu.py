@@ -14,7 +14,7 @@ from encore.models import packing
 from encore.models.packing import Bounds, RaggedAttention
 from tests.support.simulated_attention import attention as simulated_attention
 from tests.support.simulated_attention import attention_backward
-from tests.support.simulated_gpu import GPU, GpuTensor, SimulatedGpu, simulated_gpu
+from tests.support.simulated_gpu import SimulatedGpu, simulated_gpu
 from tests.support.warm import SIMULATED_GPU
 
 TEXTS = Bounds(torch.tensor([0, 3, 4, 9], dtype=torch.int32), 5)
@@ -49,16 +49,6 @@ def test_tensors_of_two_devices_do_not_meet() -> None:
         here[torch.tensor([0, 2])] = torch.ones(2)
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(3)[torch.tensor([0, 2], device="cuda")]
-
-
-@pytest.mark.usefixtures("gpu")
-def test_what_is_made_of_its_tensors_is_on_it() -> None:
-    here = torch.arange(6.0).view(2, 3).to("cuda")
-    for made in (here * 2, here.T, here[0], torch.zeros_like(here), here.new_ones(2), here.half(), here.max(1).indices):
-        assert (type(made), made.device, made.is_cuda) == (GpuTensor, GPU, True)
-    assert (type(here.cpu()), here.cpu().tolist()) == (Tensor, [[0, 1, 2], [3, 4, 5]])
-    here[0].add_(1)  # a view
-    assert here.tolist() == [[1, 2, 3], [3, 4, 5]]
 
 
 def test_waits_are_counted(gpu: SimulatedGpu) -> None:
@@ -102,18 +92,6 @@ def test_work_on_another_stream_happens_as_late_as_events_allow() -> None:
     assert there.tolist() == [2, 2]
     later.synchronize()
     assert (there.tolist(), later.seen) == ([3, 3], True)
-
-
-def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: SimulatedGpu, tmp_path: Path) -> None:
-    model = nn.Linear(3, 2).to("cuda")
-    assert all(type(parameter) is GpuTensor for parameter in model.parameters())
-    model(torch.ones(4, 3, device="cuda")).square().sum().backward()
-    assert {type(parameter.grad) for parameter in model.parameters()} == {GpuTensor}
-    assert gpu.calls["addmm"] == 1
-    torch.save(model.state_dict(), tmp_path / "saved")
-    saved = torch.load(tmp_path / "saved")
-    assert type(saved["weight"]) is Tensor
-    assert saved["weight"].tolist() == model.weight.tolist()
 
 
 @pytest.mark.usefixtures("gpu")
@@ -163,6 +141,7 @@ MODEL_TESTS = [  # from texts to rankings, through every kind of model
 ]
 
 
+@pytest.mark.slow
 def test_models_are_fine_tuned_encode_rank_and_are_inspected_on_a_gpu() -> None:
     here = Path(__file__).parents[1]
     command = [

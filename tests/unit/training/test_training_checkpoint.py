@@ -18,11 +18,11 @@ from encore.training.record import Trained
 from tests.support.small_training import InterruptionError, equal, run
 
 
-@pytest.mark.parametrize("name", ["mlm", "ict_bfs_wlp", "costa"])
+@pytest.mark.parametrize("name", ["mlm", pytest.param("costa", marks=pytest.mark.slow)])
 def test_an_interrupted_training_ends_with_the_same_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields = {"min_tokens": 8} if name in ("mlm", "costa") else {}
+    fields = {"min_tokens": 8}
     whole, weights = run(tmp_path / "whole", name, **fields)
     original, saved = checkpoint.save_checkpoint, []
 
@@ -61,6 +61,7 @@ def going_on(printed: str) -> list[int]:
     return [int(step) for step in re.findall(r"^resuming after step (\d+)$", printed, re.MULTILINE)]
 
 
+@pytest.mark.slow
 def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
