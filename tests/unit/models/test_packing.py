@@ -97,27 +97,6 @@ def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("packed")
-def test_texts_in_a_row_do_not_see_each_other() -> None:
-    encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.config, LENGTHS)
-    changed = ids.clone()
-    changed[1, 1] = (ids[1, 1] + 1) % 96
-    before, after = encoder(ids, mask), encoder(changed, mask)
-    others = [0, 2, 3]
-    assert torch.equal(before[others], after[others])
-    assert (before[1, :4] - after[1, :4]).abs().max() > 0.01
-
-
-def test_the_comparison_notices_a_text_that_reaches_over_its_end() -> None:
-    encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.config, LENGTHS)
-    texts = Packing(mask)
-    texts.bounds = texts.bounds._replace(ends=torch.tensor([0, 10, 13, 25, 27]))  # a token of the second in the first
-    states = texts.spread(encoder.encoder(encoder.embeddings(texts.take(ids), None, texts.positions), texts))
-    assert (states - encoder(ids, mask))[mask].abs().max() > 1e-2
-
-
-@pytest.mark.usefixtures("packed")
 def test_dropout_reaches_packed_attention() -> None:
     encoder = random_encoder(dropout=0.1)
     batch = random_batch(encoder.config, LENGTHS)
@@ -225,15 +204,6 @@ def test_the_last_layer_computes_no_other_state_of_a_text(place: str, request: A
         layer.intermediate.register_forward_hook(lambda module, given, out: rows.append(out[..., 0].numel()))
     encoder.embed(*random_batch(encoder.config, LENGTHS))
     assert rows == [sum(LENGTHS) if place == "packed" else len(LENGTHS) * max(LENGTHS), len(LENGTHS)]
-
-
-def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:
-    encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.config, LENGTHS)
-    mask[3, 1] = False
-    one = Packing(mask[3:])
-    states = encoder.encoder(encoder.embeddings(one.take(ids[3:]), None, one.positions), one.visible)
-    torch.testing.assert_close(one.spread(states)[0, 0], encoder(ids, mask)[3, 0], atol=1e-5, rtol=0)
 
 
 def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:

@@ -42,12 +42,6 @@ def learning(encoder: Encoder) -> Iterator[str]:
             yield "queries" if name.startswith(towers.QUERY) else "passages"
 
 
-def test_one_tower_is_its_own_query_tower() -> None:
-    encoder = random_encoder()
-    assert encoder.query_tower is encoder
-    assert set(encoder.state_dict()) == set(towers.build_encoder(encoder.config).state_dict())
-
-
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_towers_start_as_one(tokenizer: Path, kind: str) -> None:
     backbone = Backbone(start="random", layers=1, hidden=8, heads=2, intermediate=8, max_length=16, encoders=kind)
@@ -77,15 +71,6 @@ def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
     optimiser.step()
     same = [torch.equal(tensor, model.state_dict()[name]) for name, tensor in model.query_tower.state_dict().items()]
     assert not any(same)
-
-
-def test_two_equal_towers_give_what_one_gives() -> None:
-    objective, model = make("ict"), small_encoder(projection_dim=16)
-    _, batch = batch_of(objective)
-    heads = heads_of(objective, model)
-    one = whole_loss(objective, model, heads, batch)["loss"]
-    two = whole_loss(objective, towers.separate_encoders(model).eval(), heads, batch)["loss"]
-    assert torch.equal(one, two)
 
 
 def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path, tmp_path: Path) -> None:
@@ -131,13 +116,6 @@ def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -
     (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"query/model\.safetensors"):
         verify(tmp_path)
-
-
-def test_a_damaged_query_tower_is_named(tokenizer: Path, tmp_path: Path) -> None:
-    checkpoint.save_model(different_towers(), {}, tmp_path, tokenizer)
-    (tmp_path / "query/model.safetensors").unlink()
-    with pytest.raises(EncoreError, match=r"query/model\.safetensors is missing"):
-        checkpoint.load_encoder(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])

@@ -128,23 +128,6 @@ def test_a_models_folder_is_the_same_and_opens_elsewhere(tmp_path: Path) -> None
     np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 12), elsewhere, atol=2e-6)
 
 
-def test_a_step_learns_from_it(tmp_path: Path) -> None:
-    published(tmp_path / "place", "distilbert")
-    store, _ = started(tmp_path / "place", tmp_path / "made")
-    encoder = embed.load_for_tokens(tmp_path / "made/model", store)
-    before = {name: value.clone() for name, value in encoder.state_dict().items()}
-    ids = torch.tensor([[2, 8, 9, 3], [2, 7, 3, 0]])
-    encoder.embed(ids, ids > 0).square().sum().backward()
-    torch.optim.SGD(encoder.parameters(), 0.1).step()
-    checkpoint.save_model(encoder, {}, tmp_path / "trained", tmp_path / "made/tokenizer")
-    after = checkpoint.load_encoder(tmp_path / "trained").state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(value, after[name]) for name, value in encoder.state_dict().items())
-    assert not torch.equal(
-        before["published.embeddings.word_embeddings.weight"], after["published.embeddings.word_embeddings.weight"]
-    )
-
-
 def test_a_fine_tuning_job_teaches_it_and_its_model_opens_elsewhere(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
