@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.models.encoder import Encoder
-from encore.training import losses
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support import transformer_oracles as plain
@@ -20,7 +18,6 @@ from tests.support.whole_loss import whole_loss
 
 Array = np.ndarray
 TEXTS = [[[[20, 21, 80, 22, 23, 24, 90, 25]]], [[[30, 31, 32]]], [[[40]]]]
-MISTAKES = ["sign", "temperature", "mask"]
 
 
 PLAIN_NAMES = {
@@ -192,21 +189,6 @@ def encoded(
 
 def numbers(module: nn.Module) -> dict[str, Array]:
     return {name: value.detach().numpy() for name, value in module.state_dict().items()}
-
-
-def plant(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Break the decoders: the loss' sign, the scale of attention, or its mask."""
-    right, attend = losses.masked_lm, F.scaled_dot_product_attention
-
-    def attend_wrongly(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, dropout_p: float) -> Tensor:
-        if mistake == "mask":
-            return attend(query, key, value, dropout_p=dropout_p)
-        return attend(query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, scale=1.0)
-
-    if mistake == "sign":
-        monkeypatch.setattr(losses, "masked_lm", lambda *arguments: -right(*arguments))
-    else:
-        monkeypatch.setattr(F, "scaled_dot_product_attention", attend_wrongly)
 
 
 def reads(states: Tensor, place: tuple[int, int], inputs: Tensor) -> Array:

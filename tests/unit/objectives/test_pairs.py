@@ -13,6 +13,7 @@ from encore.models.encoder import Encoder
 from encore.objectives.parts import pairs
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
+from tests.support.small_decoding import assert_gradient
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 from tests.support.whole_loss import whole_loss
 
@@ -128,11 +129,6 @@ def test_collections_without_the_needed_structure_are_refused(name: str, texts: 
         make(name, small_store.store(texts))
 
 
-def embedded_queries(model: Encoder, batch: dict[str, torch.Tensor]) -> np.ndarray:
-    numbers = range(sum(name.startswith("query_ids") for name in batch))
-    return torch.cat([model.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in numbers]).double().numpy()
-
-
 def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents() -> None:
     objective = make("ict", titles=False)
     examples = [objective.example(index, generator(0, index)) for index in range(10)]
@@ -148,32 +144,33 @@ def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents(
     assert {(tuple(query), tuple(document)) for query, document in zip(queries, documents, strict=True)} == expected
 
 
+@torch.no_grad()
+def embedded(model: Encoder, batch: dict[str, torch.Tensor]) -> tuple[np.ndarray, np.ndarray]:
+    """Queries, whose parts follow each other, and documents."""
+    numbers = range(sum(name.startswith("query_ids") for name in batch))
+    queries = torch.cat([model.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in numbers])
+    return queries.numpy(), model.embed(batch["document_ids"], batch["document_mask"]).numpy()
+
+
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_the_two_tower_loss_is_info_nce_of_the_embeddings(similarity: str) -> None:
-    objective, model = make("wlp", temperature=0.5), encoder(projection_dim=16, similarity=similarity)
-    _, batch = batch_of(objective)
-    terms = whole_loss(objective, model, heads_of(objective, model), batch)
-    with torch.no_grad():
-        queries = embedded_queries(model, batch)
-        documents = model.embed(batch["document_ids"], batch["document_mask"]).double().numpy()
-    assert queries.shape == (8, 16)
-    assert terms["loss"].item() == pytest.approx(oracles.info_nce(queries, documents, np.arange(8), 0.5), rel=1e-5)
-
-
-def test_copies_of_the_positive_are_no_negatives() -> None:
-    objective, model = make("bfs"), encoder()
+def test_the_contrast_and_its_gradient_are_info_nce_of_the_embeddings(similarity: str) -> None:
+    """Copies of the positive are no negatives."""
+    objective = make("bfs", temperature=0.5)
+    model = encoder(projection_dim=16, similarity=similarity).double()
     pair = objective.example(0, generator(0))
-    arrays = objective.collate([pair, pair, objective.example(5, generator(0))])
+    arrays = objective.collate([pair, pair, *(objective.example(index, generator(0)) for index in (5, 6))])
     same = arrays["kind"][:, None] == arrays["kind"]
-    assert same.sum() == 5  # each with itself, and the copies with each other
+    assert same.sum() == 6  # each with itself, and the copies with each other
+    copies = same & ~np.eye(4, dtype=bool)
     batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    with torch.no_grad():
-        queries = embedded_queries(model, batch)
-        documents = model.embed(batch["document_ids"], batch["document_mask"]).double().numpy()
-        loss = whole_loss(objective, model, nn.ModuleDict(), batch)["loss"].item()
-    others = same & ~np.eye(3, dtype=bool)
-    assert loss == pytest.approx(oracles.info_nce(queries, documents, np.arange(3), 1.0, others), rel=1e-5)
-    assert loss < oracles.info_nce(queries, documents, np.arange(3), 1.0)
+
+    def expected(ignored: np.ndarray = copies) -> float:
+        return oracles.info_nce(*embedded(model, batch), np.arange(4), 0.5, ignored)
+
+    loss = whole_loss(objective, model, nn.ModuleDict(), batch)["loss"]
+    assert loss.item() == pytest.approx(expected(), rel=1e-9)
+    assert loss.item() < expected(np.zeros((4, 4), dtype=bool))
+    assert_gradient(loss, model, expected, directions=2)
 
 
 # ICT + MLM, segments, and what the tasks share
@@ -193,15 +190,13 @@ def test_mlm_masks_the_documents_but_never_the_sep_behind_a_title() -> None:
 
 
 def test_ict_with_mlm_is_the_contrast_and_the_loss_of_the_masked_pieces() -> None:
-    objective, model = make("ict", mlm_weight=0.5, temperature=0.7), encoder()
-    heads = heads_of(objective, model)
+    objective, model = make("ict", mlm_weight=0.5, temperature=0.7), encoder().double()
+    heads = heads_of(objective, model).double()
     arrays, batch = batch_of(objective)
     with torch.no_grad():
-        queries = embedded_queries(model, batch)
         hidden = model(batch["document_ids"], batch["document_mask"])
-        documents = model.pool(hidden, batch["document_ids"], batch["document_mask"]).double().numpy()
-        logits = heads["mlm"](hidden.flatten(0, 1)[batch["masked"]], model.word_embeddings).double().numpy()
-    contrast = oracles.info_nce(queries, documents, np.arange(8), 0.7)
+        logits = heads["mlm"](hidden.flatten(0, 1)[batch["masked"]], model.word_embeddings).numpy()
+    contrast = oracles.info_nce(*embedded(model, batch), np.arange(8), 0.7)
     mlm = oracles.cross_entropy(logits, arrays["labels"])
     terms = whole_loss(objective, model, heads, batch)
     assert terms["contrast"].item() == pytest.approx(contrast, rel=1e-5)
@@ -271,12 +266,6 @@ def test_examples_of_the_mixture_have_pairs_of_their_own() -> None:
     assert [len(one) for one in owners] == [smallest] * 3
 
 
-def test_the_mixture_can_mask_too() -> None:
-    objective, model = make("ict_bfs_wlp", mlm_weight=1.0), encoder()
-    _, batch = batch_of(objective)
-    assert whole_loss(objective, model, heads_of(objective, model), batch)["mlm"].item() > 0
-
-
 def test_texts_without_links_are_in_no_pair_of_wlp_and_do_no_harm() -> None:
     objective = make("wlp", small_store.store([[[[20] * 5]], [[[21] * 5]], [[[22] * 5]], [[]]], links=[(1, 0), (3, 0)]))
     assert len(objective) == 1  # the empty section that links gives no document
@@ -291,50 +280,3 @@ def test_queries_and_documents_keep_to_their_lengths() -> None:
         arrays, _ = batch_of(objective, range(1))
         assert arrays["document_ids"].shape[1] == STEP["length"]
         assert arrays["query_ids_0"].shape[1] == STEP["query_length"]
-
-
-class Given(nn.Module):
-    """An encoder whose vectors are given: those of the documents, their first states, and those of the queries."""
-
-    joined = Encoder.joined
-
-    def __init__(self, states: torch.Tensor, queries: torch.Tensor) -> None:
-        super().__init__()
-        self.states, self.queries, self.query_tower = states, queries, self
-
-    def embed(self, ids: torch.Tensor, mask: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
-        return self.queries if ids.shape[1] == 1 else self.states[:, 0]
-
-
-def agrees(temperature: float = 0.5, sign: float = 1.0, same: bool = False) -> bool:
-    """Whether the objective's contrast and its gradients are the oracle's with temperature 0.5."""
-    rng = np.random.default_rng(0)
-    states, queries = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 3))
-    points = [torch.tensor(array, requires_grad=True) for array in (states, queries)]
-    objective = make("ict", temperature=temperature)
-    batch = {"document_ids": torch.zeros(4, 2), "document_mask": torch.ones(4, 2), "kind": torch.tensor([0, 1, 2, 1])}
-    if same:
-        batch["kind"] = torch.arange(4)
-    batch |= {"query_ids_0": torch.zeros(4, 1), "query_mask_0": torch.ones(4, 1)}
-    rows = objective.forward(Given(points[0], sign * points[1]), nn.ModuleDict(), batch).embeddings
-    value = objective.batch_loss(rows)["contrast"]
-    gradients = torch.autograd.grad(value, points)
-    copies = np.zeros((4, 4), dtype=bool)
-    copies[1, 3] = copies[3, 1] = True
-
-    def oracle(s: np.ndarray, q: np.ndarray) -> float:
-        return oracles.info_nce(q, s[:, 0], np.arange(4), 0.5, copies)
-
-    expected = [
-        oracles.gradient(lambda x: oracle(x, queries), states),
-        oracles.gradient(lambda x: oracle(states, x), queries),
-    ]
-    close = [np.allclose(a, b, rtol=1e-5, atol=1e-9) for a, b in zip(gradients, expected, strict=True)]
-    return bool(np.isclose(value.item(), oracle(states, queries), rtol=1e-5)) and all(close)
-
-
-def test_the_contrast_and_its_gradients_are_those_of_the_formula_and_errors_are_noticed() -> None:
-    assert agrees()
-    assert not agrees(temperature=0.51)
-    assert not agrees(sign=-1.0)
-    assert not agrees(same=True)  # copies taken for negatives

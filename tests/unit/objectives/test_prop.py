@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
 from encore.objectives.parts.chunks import ChunkBlock
-from encore.objectives.parts.lexicon import Lexicon, Occurrences, summed
+from encore.objectives.parts.lexicon import Lexicon, Occurrences
 from encore.objectives.parts.preference import mask_words
 from encore.objectives.parts.word_sets import Drawn, PreparedPairs, set_sizes
 from encore.objectives.prop import Collected, LanguageModel, PropSets, smoothed
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
+from tests.support.small_decoding import assert_gradient
 from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 from tests.support.whole_loss import whole_loss
 
@@ -68,16 +68,6 @@ def test_content_words_are_no_stop_words_no_punctuation_and_not_the_unknown() ->
     }
     assert not lexicon([WORD])[0].alphabetic()[0]
     assert lexicon([THE])[0].alphabetic()[0]
-
-
-def test_values_are_summed_for_each_word_of_a_text() -> None:
-    _, found = lexicon([8, 9, 8], [], [9])
-    table = summed(found, 3, np.array([1.0, 2.0, 3.0, 4.0]))
-    assert [tuple(map(np.ndarray.tolist, table.of(text))) for text in range(3)] == [
-        ([0, 1], [4.0, 2.0]),
-        ([], []),
-        ([1], [4.0]),
-    ]
 
 
 # The language model, against numbers of Albert-Ma/PROP at 8f0248f (prop/multiprocessing_generate_word_sets.py): one
@@ -231,72 +221,19 @@ def test_words_are_masked_whole_in_the_share_of_words_and_at_most_sixty_pieces()
     assert len(mask_words(np.full(1, WORD), STORE, fields, generator(0)).positions) == 1
 
 
-class Vectors(nn.Module):
-    """An encoder whose vectors are given: documents as [CLS] states, sets as they are."""
-
-    def __init__(self, hidden: torch.Tensor, sets: torch.Tensor) -> None:
-        super().__init__()
-        self.hidden, self.sets, self.query_tower = hidden, sets, self
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.hidden
-
-    def pool(self, hidden: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return hidden[:, 0]
-
-    def embed(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.sets
-
-
-def preference(objective: Any, hidden: np.ndarray, sets: np.ndarray) -> tuple[float, list[np.ndarray]]:
-    """The preference term of three documents with two pairs each, and its gradients; MLM is left out."""
-    points = [torch.tensor(array, requires_grad=True) for array in (hidden, sets)]
+def test_the_preference_and_its_gradient_are_those_of_the_formula() -> None:
+    objective, model = make("prop", pairs=2, temperature=0.5, preference_weight=2.0), encoder().double()
+    heads = heads_of(objective, model).double()
     _, batch = batch_of(objective, range(3))
-    objective.masked_lm = lambda *arguments: torch.zeros(())
-    term = objective.forward(Vectors(*points), nn.ModuleDict(), batch).losses["preference"]
-    return term.item(), [part.numpy() for part in torch.autograd.grad(term, points)]
 
+    @torch.no_grad()
+    def expected() -> float:
+        documents, sets = (model.embed(batch[f"{part}ids"], batch[f"{part}mask"]).numpy() for part in ("", "set_"))
+        scores = np.array([[sets[4 * d + s] @ documents[d] for s in range(4)] for d in range(3)])
+        return oracles.preference(scores.reshape(3, 2, 2) / 0.5)  # better and worse in turn
 
-def oracle(hidden: np.ndarray, sets: np.ndarray, temperature: float = 0.5) -> float:
-    scores = np.array([[sets[4 * d + s] @ hidden[d, 0] for s in range(4)] for d in range(3)])
-    return oracles.preference(scores.reshape(3, 2, 2) / temperature)
-
-
-def agrees(hidden: np.ndarray, sets: np.ndarray, temperature: float = 0.5, sign: float = 1.0) -> bool:
-    objective = make("prop", pairs=2, temperature=temperature)
-    value, gradients = preference(objective, hidden, sign * sets)
-    expected = [
-        oracles.gradient(lambda x: oracle(x, sets), hidden),
-        oracles.gradient(lambda x: oracle(hidden, x), sets),
-    ]
-    same = [np.allclose(a, b, rtol=1e-5, atol=1e-9) for a, b in zip(gradients, expected, strict=True)]
-    return bool(np.isclose(value, oracle(hidden, sets), rtol=1e-5)) and all(same)
-
-
-def test_the_preference_and_its_gradients_are_those_of_the_formula_and_errors_are_noticed() -> None:
-    rng = np.random.default_rng(0)
-    hidden, sets = rng.normal(size=(3, 2, 4)), rng.normal(size=(12, 4))
-    assert agrees(hidden, sets)
-    assert not agrees(hidden, sets, temperature=0.51)
-    assert not agrees(hidden, sets, sign=-1.0)
-    assert not np.isclose(oracle(hidden, sets), oracle(hidden, np.roll(sets, 1, axis=0)))  # better and worse in turn
-
-
-def test_the_terms_are_preference_and_mlm_and_their_sum_is_minimised() -> None:
-    objective, model = make("prop", preference_weight=2.0), encoder()
-    _, batch = batch_of(objective)
-    terms = whole_loss(objective, model, heads_of(objective, model), batch)
+    terms = whole_loss(objective, model, heads, batch)
     assert set(terms) == {"loss", "mlm", "preference", "accuracy"}
-    assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 2 * terms["preference"].item(), rel=1e-6)
-    assert 0 < terms["preference"].item() < 2
-
-
-def test_no_other_documents_sets_take_part() -> None:
-    """The mean of two documents' terms is the term of both: nothing is contrasted within the batch."""
-    objective, model = make("prop"), encoder()
-    heads = heads_of(objective, model)
-    values = [
-        objective.forward(model, heads, batch_of(objective, rows)[1]).losses["preference"].item()
-        for rows in (range(1), range(1, 2), range(2))
-    ]
-    assert np.mean(values[:2]) == pytest.approx(values[2], rel=1e-5)
+    assert terms["preference"].item() == pytest.approx(expected(), rel=1e-9)
+    assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 2 * terms["preference"].item(), rel=1e-9)
+    assert_gradient(terms["preference"], model, expected, directions=2)

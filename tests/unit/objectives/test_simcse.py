@@ -1,7 +1,5 @@
 """SimCSE: two readings of a text under dropout."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,33 +31,24 @@ def expected(states: np.ndarray, weight: np.ndarray, bias: np.ndarray, temperatu
     return oracles.info_nce(z[::2], z[1::2], np.arange(len(z) // 2), temperature)
 
 
-def agrees(objective: Any, planted: Callable[[torch.Tensor], torch.Tensor] = lambda hidden: hidden) -> bool:
-    """Whether the loss and its gradient in the encoder's output are the oracle's; errors may be planted."""
+def test_the_loss_and_its_gradient_are_those_of_the_formula() -> None:
+    """The gradient in the encoder's output."""
+    objective = make("simcse")
     model = encoder(hidden=8, intermediate=16).double()
     heads = heads_of(objective, model).double()
     heads["simcse"][0].weight.data *= 30
     _, batch = batch_of(objective, range(4))
     rng = np.random.default_rng(0)
     hidden = torch.tensor(rng.normal(size=(*batch["ids"].shape, 8)), requires_grad=True)
-    model.forward = given_states(planted(hidden), batch["mask"])
+    model.forward = given_states(hidden, batch["mask"])
     value = whole_loss(objective, model, heads, batch)["loss"]
     value.backward()
     weight, bias = (parameter.detach().numpy() for parameter in heads["simcse"][0].parameters())
     states = hidden.detach().numpy()[:, 0]
     gradient = oracles.gradient(lambda x: expected(x, weight, bias), states)
-    same = np.isclose(value.item(), expected(states, weight, bias), rtol=1e-5, atol=0)
-    at_cls, elsewhere = hidden.grad[:, 0].numpy(), hidden.grad[:, 1:]
-    return bool(same and np.allclose(at_cls, gradient, rtol=1e-5, atol=1e-8) and elsewhere.abs().max() == 0)
-
-
-def test_the_loss_and_its_gradient_are_those_of_the_formula() -> None:
-    assert agrees(make("simcse"))
-
-
-def test_planted_errors_are_noticed() -> None:
-    assert not agrees(make("simcse"), lambda hidden: hidden * torch.tensor([1.0, -1] * 4)[:, None, None])
-    assert not agrees(make("simcse", temperature=0.051))
-    assert not agrees(make("simcse"), lambda hidden: hidden[[2, 3, *range(2, 8)]])  # a text is left out
+    assert value.item() == pytest.approx(expected(states, weight, bias), rel=1e-5)
+    assert np.allclose(hidden.grad[:, 0].numpy(), gradient, rtol=1e-5, atol=1e-8)
+    assert hidden.grad[:, 1:].abs().max() == 0
 
 
 # Against the released code: princeton-nlp/SimCSE at 49fa580a, simcse/models.py, `BertForCL` with pooler `cls`,
@@ -98,27 +87,6 @@ def test_the_loss_is_that_of_the_released_code(case: str) -> None:
         loss.backward()
         norms = [heads["simcse"][0].weight.grad.norm().item(), model.word_embeddings.grad.norm().item()]
         assert norms == pytest.approx(list(GOLDEN_GRADIENTS.values()), rel=1e-4)
-
-
-# Facts of the formula
-
-
-def test_equal_views_of_unlike_texts_are_nearly_free_and_alike_texts_cost_all() -> None:
-    objective = make("simcse")
-    apart = torch.eye(8)[:, None].expand(8, 2, 8)
-    loss = objective.batch_loss({"views": apart})["contrast"].item()
-    assert loss == pytest.approx(math.log(1 + 7 * math.exp(-20)), abs=1e-6)
-    alike = torch.ones(8, 2, 8)
-    assert objective.batch_loss({"views": alike})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
-    assert objective.batch_loss({"views": alike * 7})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
-
-
-def test_a_single_text_has_no_contrast() -> None:
-    views = torch.randn(1, 2, 8, requires_grad=True)
-    loss = make("simcse").batch_loss({"views": views})["contrast"]
-    loss.backward()
-    assert loss.item() == 0
-    assert views.grad.abs().max() == 0
 
 
 # Dropout

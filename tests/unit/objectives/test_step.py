@@ -91,6 +91,7 @@ def program(
     return subprocess.run(command, cwd=output.parent, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     done = program(*inputs, tmp_path / "one", objective="bow")
     assert done.returncode == 0, done.stderr
@@ -209,6 +210,7 @@ def test_losses_on_held_out_examples_are_written_beside_those_in_training(
     assert done.held_out[-1].rounded() == last
 
 
+@pytest.mark.slow
 def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     with manifest.record(tmp_path / "one", stage="pretrain", spec={}, inputs=[]):
         alone = pretrain(*training(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")

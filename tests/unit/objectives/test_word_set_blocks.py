@@ -136,6 +136,7 @@ small_objective.attention_to(small_store.random_store(20), BPROP, Path(sys.argv[
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_blocks_and_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "shared.py"
     program.write_text(SHARED)
