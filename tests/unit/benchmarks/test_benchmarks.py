@@ -4,12 +4,14 @@ import json
 import os
 import re
 import runpy
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,13 @@ from encore.models.heads import MlmHead
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
 from encore.products.targets import everything_declared, reads_of
+
+
+def _zeros(*given: Any, encoded: Any = tokens._Writer._encoded) -> tuple[Any, bytes]:
+    """As a store's writer, with other ids."""
+    counts, ids = encoded(*given)
+    return counts, bytes(len(ids))
+
 
 SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
 
@@ -104,21 +113,10 @@ def test_made_up_texts_are_as_long_as_passages(tmp_path: Path) -> None:
     assert sum(texts.histogram(lengths).values()) == 2000
 
 
-def test_full_texts_fill_their_length(tmp_path: Path) -> None:
-    store = texts.write(tmp_path, 8, 32, 500, full=True)
-    assert np.add.reduceat(store.sentences.lengths, store.sections[:-1]).tolist() == [30] * 8
-
-
 def test_masks_made_row_by_row_are_ours() -> None:
     (row,) = masks.compare(SETTING, [24])
     assert row["tokens"] == 24
     assert row["ratio"] == pytest.approx(row["row_by_row_ms"] / row["ours_ms"], rel=1e-2)
-
-
-def test_other_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "_in_order", lambda order, words: [words[word] for word in reversed(order)])
-    with pytest.raises(masks.EncoreError, match="are other ones"):
-        masks.compare(SETTING, [24])
 
 
 def test_one_epoch_warms_up_and_one_counts(tmp_path: Path) -> None:
@@ -139,6 +137,7 @@ def test_a_markdown_table_has_a_line_a_row() -> None:
 
 
 @pytest.mark.skipif(find_spec("transformers") is None, reason="the peer needs transformers")
+@pytest.mark.slow
 def test_a_quick_run_writes_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a simulated GPU. The losses of both sides are compared in the run, which fails where they differ."""
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
@@ -199,50 +198,40 @@ def test_ways_take_turns_and_the_best_turn_of_each_counts(monkeypatch: pytest.Mo
     assert [(row["texts_per_second"], row["speed"]) for row in rows] == [(5.0, 1.0), (10.0, 2.0)]
 
 
+def quickly(part: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A part at tiny sizes, in this process."""
+    program, needed = str(ROOT / f"benchmarks/{part}.py"), {"encoding": "sentence_transformers", "tokens": "datasets"}
+    if part in needed:
+        pytest.importorskip(needed[part])
+    given = [*cpu.PARTS[part][2], *words]
+    return inside.ended(part, given, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
+
+
 @pytest.mark.parametrize("part", ["evaluation", "runs", "search", "tokens", "randomisation", "examples", "encoding"])
 def test_a_part_compares_outputs_and_writes_its_record(part: str, tmp_path: Path) -> None:
-    """At tiny sizes; it fails where its outputs differ from its peers'."""
-    if part in ("encoding", "tokens"):
-        pytest.importorskip({"encoding": "sentence_transformers", "tokens": "datasets"}[part])
-    words = [*cpu.PARTS[part][2], "--output", str(tmp_path), "--name", "here"]
-    done = inside.ended(
-        part, words, ROOT, lambda: runpy.run_path(str(ROOT / f"benchmarks/{part}.py"), run_name="__main__")
-    )
+    """It fails where its outputs differ from its peers'."""
+    done = quickly(part, "--output", str(tmp_path), "--name", "here")
     assert done.returncode == 0, done.stderr
     contents = json.loads((tmp_path / "here.json").read_text())
     assert {"setting", "agreement", "goals", "machine", "versions", "date"} <= set(contents)
     assert "| speed |" in done.stdout
 
 
-def test_values_that_differ_fail_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytrec_eval, "parse_run", lambda file: {})
-    words = [*cpu.PARTS["runs"][2], "--output", str(tmp_path)]
-    done = inside.ended(
-        "runs", words, ROOT, lambda: runpy.run_path(str(ROOT / "benchmarks/runs.py"), run_name="__main__")
-    )
+@pytest.mark.parametrize(
+    ("part", "owner", "name", "instead", "says"),
+    [
+        ("runs", pytrec_eval, "parse_run", lambda file: {}, "pytrec_eval, plain text reads another run than was w"),
+        ("randomisation", significance, "randomised", lambda *_: [1.0], r"p is 1 here and [\d.e-]+ there"),
+        ("tokens", tokens._Writer, "_encoded", _zeros, "Encore, a token store: other ids than those of tokenizers"),
+    ],
+)
+def test_another_output_fails_the_part(
+    part: str, owner: Any, name: str, instead: Any, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, instead)
+    done = quickly(part, "--output", str(tmp_path))
     assert done.returncode == 1
-    assert "error: pytrec_eval, plain text reads another run than was written" in done.stderr
-
-
-def test_another_p_value_fails_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a test whose samples are all as large as what was observed."""
-    monkeypatch.setattr(significance, "randomised", lambda *_: [1.0])
-    words = [*cpu.PARTS["randomisation"][2], "--output", str(tmp_path)]
-    program = str(ROOT / "benchmarks/randomisation.py")
-    done = inside.ended("randomisation", words, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
-    assert done.returncode == 1
-    assert re.search(r"error: p is 1 here and [\d.e-]+ there", done.stderr)
-
-
-def test_other_ids_fail_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("datasets")
-    encoded = tokens._Writer._encoded
-    monkeypatch.setattr(tokens._Writer, "_encoded", lambda *given: (encoded(*given)[0], bytes(len(encoded(*given)[1]))))
-    words = [*cpu.PARTS["tokens"][2], "--output", str(tmp_path)]
-    program = str(ROOT / "benchmarks/tokens.py")
-    done = inside.ended("tokens", words, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
-    assert done.returncode == 1
-    assert "error: Encore, a token store: other ids than those of tokenizers" in done.stderr
+    assert re.search(f"error: {says}", done.stderr)
 
 
 def test_the_parts_of_make_bench_end_in_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,6 +252,7 @@ def test_the_parts_of_make_bench_end_in_half_an_hour(monkeypatch: pytest.MonkeyP
     assert given == [cpu.TOTAL]
 
 
+@pytest.mark.slow
 def test_the_parts_of_make_bench_survive_each_other(tmp_path: Path) -> None:
     (tmp_path / f"runs-{machine.name()}.json").mkdir()  # so that this part cannot write its record
     done = quick("cpu", tmp_path, "--only", "runs", "evaluation")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.quick_benchmark import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -29,12 +31,14 @@ def counted(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_what_is_left_running_is_waited_for_and_counted(tmp_path: Path) -> None:
     (tmp_path / "snakemake.py").write_text(LEAVES_A_PROCESS)
     done = counted(tmp_path)
     assert float(done.stdout) >= 1.5, done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_not_counted(tmp_path: Path) -> None:
     (tmp_path / "snakemake.py").write_text("import sys; sys.exit(3)")
     done = counted(tmp_path)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support import served, side_by_side
 from tests.support.quick_benchmark import ROOT, quick
 from tests.support.simulated_gpu import simulated_gpu
 
@@ -48,6 +47,7 @@ def test_other_vectors_than_the_peers_fail_the_part(monkeypatch: pytest.MonkeyPa
         gpu_encoding.encoding(gpu.QUICK)
 
 
+@pytest.mark.slow
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
@@ -74,7 +74,12 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
     assert "unit/docs/" not in collected, "files without tests of a GPU are not imported"
 
 
-@pytest.mark.parametrize("part", list(gpu.MEASURED))
+QUICK = ("scoring", "memory", "encoding")
+
+
+@pytest.mark.parametrize(
+    "part", [part if part in QUICK else pytest.param(part, marks=pytest.mark.slow) for part in gpu.MEASURED]
+)
 def test_a_part_of_the_gpu_benchmark_measures(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At tiny sizes, on a simulated GPU unless a peer cannot; its goals are found in what it writes."""
     if part == "encoding":
@@ -99,19 +104,6 @@ def _numbers(content: object) -> Iterator[float]:
     elif isinstance(content, (dict, list)):
         for value in content.values() if isinstance(content, dict) else content:
             yield from _numbers(value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("measure", ["training", "predicting"])
-def test_two_processes_work_each_on_its_gpu(measure: str, tmp_path: Path) -> None:
-    """Simulated ones; each writes queries for one half of the passages."""
-    write_json(tmp_path / "two-alone.json", {"samples_per_second": 0.5})
-    command = [served.python(), str(ROOT / "benchmarks/together.py"), "--quick", "--name", "two"]
-    told = side_by_side.printed([*command, "--measure", measure, "--output", str(tmp_path)], on_gpus=True)
-    assert [text.count("block 1 of 1 ") for text in told] == [measure == "predicting"] * 2
-    (found,) = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
-    assert found["processes"] == 2
-    assert found["speed_of_one"] == pytest.approx(2 * found["samples_per_second"], 0.01)
 
 
 @pytest.mark.slow

@@ -1,11 +1,8 @@
 """The comparison with real files: what agrees, what differs, and that a difference is noticed; on made-up files."""
 
-import gzip
-import io
 import json
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from harness import published, real_bm25, real_counts, real_record, trec_eval  # noqa: E402
+from harness import published, real_record, trec_eval  # noqa: E402
 from harness.trec_eval import Case, expression  # noqa: E402
 
 from encore.errors import EncoreError  # noqa: E402
@@ -85,91 +82,7 @@ def test_a_count_that_is_not_the_published_one_differs() -> None:
     assert "## Differences: 2" in real_record.markdown(record)
 
 
-def test_questions_of_each_form_count_where_they_have_an_answer(tmp_path: Path) -> None:
-    quoted = '"[\'""Mac """"B""""""\']"'  # a field that its writer had to put in quotes
-    (tmp_path / "tsv").write_text(f"who?\t['a', 'b']\nwhat?\t{quoted}\n")
-    (tmp_path / "json").write_text('{"question": "who?", "answer": ["a"]}\n{"question": "what?", "answer": [""]}\n')
-    assert real_counts.questions(tmp_path / "tsv") == {"questions": 2}
-    assert real_counts.questions(tmp_path / "json") == {"questions": 1}
-
-
-def test_a_squad_answer_counts_where_it_stands(tmp_path: Path) -> None:
-    asked = [{"answers": [{"text": "dog", "answer_start": 2}]}, {"answers": [{"text": "dog", "answer_start": 0}]}]
-    data = {"data": [{"paragraphs": [{"context": "A dog.", "qas": asked}]}]}
-    (tmp_path / "dev-v1.1.json").write_text(json.dumps(data))
-    assert real_counts.squad(tmp_path) == {"articles": 1, "paragraphs": 1, "questions": 1}
-
-
-def test_articles_count_as_published(tmp_path: Path) -> None:
-    rows = [
-        {"sections": [{"paragraphs": ["Hello."]}, {"paragraphs": []}], "links": ["b", "b"]},
-        {"sections": [{"paragraphs": []}, {"paragraphs": ["There."]}], "links": []},
-    ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert real_counts.encyclopedia(tmp_path / "a.jsonl") == {
-        "articles": 2,
-        "articles with a lead": 1,
-        "sections with text": 2,
-        "links": 1,
-    }
-
-
-def beir(folder: Path, qrels: str, texts: dict[str, str], queries: dict[str, str]) -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    for name, rows in (("corpus", texts), ("queries", queries)):
-        with gzip.open(folder / f"{name}.jsonl.gz", "wt") as file:
-            for key, text in rows.items():
-                other = {"title": "", "metadata": {"date": "CACM May, 1960", "other": ["Ada, L."]}}
-                file.write(json.dumps({"_id": key, "text": text, **other}) + "\n")
-    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + qrels)
-    return folder
-
-
-def test_rows_of_a_folder_count_packed_or_not(tmp_path: Path) -> None:
-    folder = beir(tmp_path / "c", "1\t1\t2\n", {"1": "wing", "2": "soup"}, {"1": "wing", "2": "what"})
-    found = real_counts.beir(folder)
-    assert found == {"documents": 2, "queries": 2, "judged queries": 1, "judgments": 1, "grade 2": 1}
-    for name in ("corpus", "queries"):
-        packed = folder / f"{name}.jsonl.gz"
-        (folder / f"{name}.jsonl").write_bytes(gzip.decompress(packed.read_bytes()))
-        packed.unlink()
-    assert real_counts.beir(folder) == found
-
-
 @pytest.mark.slow
-def test_cranfields_best_grade_is_one(tmp_path: Path) -> None:
-    """The document that says most of the query has grade 1; as a gain it must be worth most."""
-    texts = {"1": "wing flutter at speed", "2": "wing of a bird, and nothing about anything else", "3": "soup", "4": ""}
-    folder = beir(tmp_path / "cranfield", "1\t1\t1\n1\t2\t4\n1\t3\t-1\n", texts, {"1": "wing flutter"})
-    rows, codes = real_bm25.cranfield(folder)
-    scores = {row["reading"]: row for row in rows}
-    assert scores["1 the best, -1 left out"]["nDCG@10"] == pytest.approx(1)
-    assert scores["codes as gains (upside down), -1 left out"]["nDCG@10"] < 0.8
-    assert scores["all pairs relevant"]["AP"] == pytest.approx(2 / 3)
-    assert [(row["code"], row["median_rank"]) for row in codes if row["pairs"] and row["code"] > 0] == [(1, 1), (4, 2)]
-
-
-def test_a_published_score_is_held_against_its_own_row_only() -> None:
-    rows = [
-        {"reading": reading, "AP": 0.3, "agrees": ""}
-        for reading in ("title, ids as published", "whole record, ids as published")
-    ]
-    found = real_bm25.compared(rows, {"AP": 0.31})
-    assert [row["agrees"] for row in found] == ["", False]
-
-
-def test_a_whole_record_is_all_between_its_tags(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "cacm.tar.gz", "w:gz") as archive:
-        text = b"<html>\n<pre>\nOf n <= 7 &amp; m\n\n5 1 5\n</pre>\n</html>\n"
-        member = tarfile.TarInfo("CACM-0005.html")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
-    found = real_bm25._archived(tmp_path / "cacm.tar.gz")
-    assert {name: text.split() for name, text in found.items()} == {
-        "CACM-0005": ["Of", "n", "<=", "7", "&", "m", "5", "1", "5"]
-    }
-
-
 def test_what_is_not_there_is_named_and_nothing_fails(tmp_path: Path) -> None:
     command = [sys.executable, "benchmarks/real_data.py", "--data", tmp_path, "--output", tmp_path / "out"]
     done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": "src", "PATH": ""}, capture_output=True, text=True)
