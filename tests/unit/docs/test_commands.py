@@ -87,7 +87,13 @@ def test_a_command_without_a_check_fails(tmp_path):
             list(of_page(page, "page"))
 
 
-@pytest.mark.parametrize("command", of("encore"), ids=str)
+def quick(command: Command) -> object:
+    """A parameter, which is slow where all of a large run is planned."""
+    is_slow = re.search(r"^encore (whatif|preflight)|five-seeds|paper\.yaml", command.text)
+    return pytest.param(command, marks=pytest.mark.slow) if is_slow else command
+
+
+@pytest.mark.parametrize("command", map(quick, of("encore")), ids=str)
 def test_encore_commands_run(command, monkeypatch):
     monkeypatch.chdir(ROOT)
     words = shlex.split(command.text)[1:]
@@ -119,7 +125,7 @@ def rules() -> set[str]:
     return written | {kind.rule for kind in PRODUCTS if not kind.wildcard}
 
 
-@pytest.mark.parametrize("command", of("snakemake"), ids=str)
+@pytest.mark.parametrize("command", map(quick, of("snakemake")), ids=str)
 def test_snakemake_commands_have_options_configurations_and_targets_that_there_are(command, monkeypatch):
     from snakemake.cli import get_argument_parser
 

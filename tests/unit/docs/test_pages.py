@@ -137,7 +137,7 @@ def _drawing():
     return module
 
 
-@pytest.mark.parametrize("name", ["table1", "rooms"])
+@pytest.mark.parametrize("name", [pytest.param("table1", marks=pytest.mark.slow), "rooms"])
 def test_pictures_show_what_is_there(name):
     drawing = _drawing()
     page = (ROOT / drawing.PICTURES[name][0]).read_text()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,75 +107,6 @@ def test_the_page_names_what_claims_left_out_and_sums_chance():
     assert told in " ".join(page.split())
 
 
-def one_record(folder: Path, claims: pd.DataFrame) -> None:
-    """The record of five seeds with these claims, next to others."""
-    shutil.copytree(FIVE.folder, folder / "five-seeds")
-    claims.to_csv(folder / "five-seeds/claims.csv", index=False)
-    tests = {name: digest for name, digest in PROGRAM.tests_of_claims().items() if name in set(claims.id)}
-    (folder / "five-seeds/run.json").write_text(json.dumps(FIVE.run | {"tests": tests}))
-    for name in (
-        "real",
-        "real-two-tower",
-        "real-zero-shot",
-        "demo",
-        "ten-seeds",
-        "league",
-        "more-seeds",
-        "fp32",
-        "bf16",
-    ):
-        shutil.copytree(RECORDS[name].folder, folder / name)
-
-
-def test_one_record_of_five_seeds_gives_every_claim_a_line(tmp_path, monkeypatch):
-    known = [name for name, (paper, _) in PROGRAM.read_claims(PROGRAM.PAPERS).items() if paper != PROGRAM.REAL]
-    (judged,) = PROGRAM.claims_of(FIVE)[0].drop(columns="tests").query("id == 'C02'").to_dict("records")
-    one_record(tmp_path, pd.DataFrame([judged | {"id": name} for name in known if name != "C127"]))
-    monkeypatch.setattr(PROGRAM, "RECORDED", tmp_path)
-    monkeypatch.setattr(PROGRAM, "trials", str)
-    page = PROGRAM.rendered()[ROOT / "docs/results.md"].partition("## Claims with five seeds")[2]
-    found = dict(re.findall(r"^\| (C\d+): .*? \| (.*) \|$", page, re.M))
-    assert list(found) == sorted(known, key=lambda name: int(name[1:]))
-    assert found["C38"] == "not distinguishable | 6 of 8 | -0.00217 [-0.0156, 0.0113] | 5"
-    assert found["C127"] == "not run |  | | "
-    assert f"{len(known) - 1} of the {len(known)} claims" in page
-
-
-def made_up_league(folder: Path) -> None:
-    """A record of a league: the objectives of ten seeds, and two made-up rivals, one of which harms."""
-    shutil.copytree(folder / "ten-seeds", folder / "league")
-    (folder / "league/tables/objectives.md").rename(folder / "league/tables/league.md")
-    cells = RECORDS["ten-seeds"].data("tables/objectives")
-    for name, label, like in (("condenser", "Condenser", "mlm"), ("simlm", "SimLM", "simcse")):
-        cells = pd.concat([cells, cells[cells["row"] == like].assign(row=name, label=label)])
-    below = cells["row"].eq("simlm") & cells.delta_control.notna()
-    cells = cells.assign(delta_control=cells.delta_control.mask(below, -0.01))
-    cells = cells.assign(p_holm_control=cells.p_holm_control.mask(below, 0.001))
-    means = cells.query("column == 'rr10'").set_index("row").reproduced
-    for other, p in (("bow", 0.0004), ("costa", 0.25)):
-        p_holm = p * (cells["row"] != other) * (1 + (cells["row"] == "simlm"))
-        cells = cells.assign(**{f"delta_{other}": cells.reproduced - means[other], f"p_{other}": p_holm / 20})
-        cells[f"p_holm_{other}"] = p_holm.where(cells.p_holm_none.notna())
-    cells.to_csv(folder / "league/tables/league.csv", index=False)
-
-
-def test_the_page_states_what_a_recorded_league_found(tmp_path, monkeypatch):
-    shutil.copytree(PROGRAM.RECORDED, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("league"))
-    monkeypatch.setattr(PROGRAM, "RECORDED", tmp_path)
-    monkeypatch.setattr(PROGRAM, "README_ROWS", ("bm25", "condenser"))
-    made_up_league(tmp_path)
-    page = PROGRAM.rendered()[ROOT / "docs/results.md"].partition("## The league with ten seeds")[2]
-    text = page.partition("## Two ways")[0]
-    assert re.search(r"Of 21 pre-trainings \d+ are significantly .* and 13\s+above no pre-training too: BoW pred", text)
-    assert re.search(r"Significantly below the control: SimLM\. Neither above nor below it: ", text)
-    assert "- **The best**: BoW prediction 0.164; ICT + MLM (COSTA's) 0.144;" in text
-    assert re.search(r"smallest gains that these verdicts find in 80 % are 0\.008 to 0\.01\d; smaller", text)
-    assert "**BoW prediction** (0.164). Significantly below it: Condenser; SEED; SimLM. Above it: none" in text
-    assert "**COSTA** (0.117). Significantly below it: none. Above it: none. Neither: Condenser; SEED; SimLM." in text
-    assert "| Condenser | 0.136 | -0.028 | < 0.001 | +0.019 | 0.250 |" in text
-    assert "| SimLM | 0.107 | -0.057 | < 0.001 | -0.010 | 0.500 |" in text
-
-
 def test_marks_that_another_row_under_the_same_name_hides_are_named(tmp_path):
     """A second row of one model counts in the correction: .03 is multiplied by two, and without that row by one."""
     blank = {f"{kind}_{name}": None for kind in ("p", "p_holm", "delta") for name in ("none", "control", "mlm")}
@@ -202,6 +132,7 @@ def test_the_page_says_that_the_league_has_one_model_twice():
     assert "ICT + MLM (COSTA's) is significantly above further MLM (p 0.040, and 0.054 in the table)" in page
 
 
+@pytest.mark.slow
 def test_a_record_of_the_pages_is_made_by_its_name_alone(monkeypatch):
     given = []
     done = SimpleNamespace(returncode=0)
