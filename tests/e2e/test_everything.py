@@ -15,7 +15,7 @@ from encore.config.run import Scale
 from encore.config.run_file import read_run
 from encore.plan.scale import with_single_names
 from encore.products.catalogue import load_catalogue
-from tests.support.clones import REPOSITORY, Clone, jobs
+from tests.support.clones import REPOSITORY, Clone
 from tests.support.warm import SIMULATED_GPU
 
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
@@ -178,20 +178,3 @@ def test_the_report_shows_all_of_it(everything: Clone) -> None:
     assert len(re.findall(r'<figure id="f-', text)) == len(catalogue("figures")) + 3
     claims = lines(everything.root / "results/claims.csv")
     assert len(re.findall(r'class="item" id="k-', text)) == len(claims)
-
-
-def test_two_builds_from_the_same_artifacts_give_the_same_bytes(everything: Clone, tmp_path: Path) -> None:
-    again = everything.copy(tmp_path / "again")
-    results = again.root / "results"
-    products = [path for kind in (*ENDINGS, "report") for path in (results / kind).rglob("*") if path.is_file()]
-    products += results.glob("claims*")
-    before = {path: path.read_bytes() for path in products}
-    for path in products:
-        path.unlink()
-    made = jobs(again.snakemake(CLAIMS, *RUN).succeeded()) | jobs(again.snakemake(*RUN).succeeded())
-    assert {job.split()[0] for job in made} == PRODUCTS_OF
-    assert {path: path.read_bytes() for path in products} == before
-    assert "Nothing to be done" in again.snakemake("all", CLAIMS, *RUN).succeeded()
-
-
-PRODUCTS_OF = {"table", "figure", "draw", "curves", "claims", "report"}

@@ -44,16 +44,6 @@ def test_an_altered_model_is_found_and_pruned_with_what_was_made_from_it(nano: C
     assert nano.planned() == tuned(ICT, ICT_MINED) | mined(ICT) | PRODUCTS
 
 
-def test_an_altered_table_is_found(nano: Clone) -> None:
-    table = nano.root / "results/tables/table1.csv"
-    replace(table, table.read_bytes().replace(b"0.", b"1.", 1))
-    found = nano.encore("audit", *CONFIG)
-    assert found.code == 1
-    assert "results/tables/table1.csv was altered; affects table1: every cell" in found.output
-    nano.encore("audit", "--prune", "--yes", *CONFIG).succeeded()
-    assert nano.planned() == {"table table1", "report"}
-
-
 def test_a_shard_cut_short_is_one_line_in_the_log(nano: Clone) -> None:
     run = nano.folder("runs", NONE_MINED)
     (index,) = nano.folder("indexes", NONE_MINED).rglob("index")

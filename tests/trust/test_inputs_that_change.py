@@ -11,7 +11,7 @@ from trials import Count
 from encore.storage import manifest
 from encore.storage.files import remembered_contents, sha256
 from tests.support import own_run
-from tests.support.clones import NANO, Clone
+from tests.support.clones import Clone
 
 TABLE = "results/tables/table1.csv"
 
@@ -50,24 +50,6 @@ def test_a_users_file_that_changes_between_planning_and_job_is_reported_in_one_l
     count("surroundings", f"a file of the user's that {change} before a job", 1, 1)
 
 
-def test_a_large_corpus_that_is_edited_in_the_middle_is_another_collection(
-    clone: Clone, own: Path, count: Count
-) -> None:
-    """Above 64 MiB, as a run plans it; edited back it is the first one."""
-    row = f'{{"_id": "%d", "title": "", "text": "{"a text " * 150_000}"}}\n'
-    own.write_text("".join(row % number for number in range(67)))
-    assert own.stat().st_size > 64 * 2**20
-    planned, middle = [own_run.planned(clone)], own.stat().st_size // 2
-    before = own.read_bytes()[middle : middle + 1]
-    for text in (b"z", before):
-        with own.open("r+b") as file:
-            file.seek(middle)
-            file.write(text)
-        planned.append(own_run.planned(clone))
-    assert planned[0] == planned[2] != planned[1]
-    count("surroundings", "a large corpus that was edited in the middle", 1, 1)
-
-
 @pytest.mark.parametrize("change", ["vanishes", "is cut short"])
 def test_a_file_that_changes_between_planning_and_job_is_reported_in_one_line(
     nano: Clone, change: str, same: Callable[[], bool], count: Count
@@ -89,22 +71,6 @@ def test_a_file_that_changes_between_planning_and_job_is_reported_in_one_line(
     shutil.rmtree(job.before)
     assert same()
     count("surroundings", f"a file that {change} before a job", 1, 1)
-
-
-def test_a_parquet_file_that_was_cut_short_is_found_pruned_and_made_again(
-    nano: Clone, same: Callable[[], bool], count: Count
-) -> None:
-    scores = nano.root / "results" / folder_of(nano, "scores/bm25-") / "scores.parquet"
-    content = scores.read_bytes()
-    scores.unlink()
-    scores.write_bytes(content[: len(content) // 2])
-    (nano.root / TABLE).unlink()
-    assert f"scores.parquet has {len(content) // 2} bytes" in nano.nano(TABLE).output
-    nano.encore("audit", "--prune", "--yes", "--config", NANO[-1]).succeeded()
-    nano.nano().succeeded()
-    assert scores.read_bytes() == content
-    assert same()
-    count("surroundings", "parquet cut short", 1, 1)
 
 
 def test_a_large_file_that_was_edited_in_the_middle_is_seen(

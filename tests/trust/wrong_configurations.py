@@ -24,57 +24,19 @@ NUMBERS = {
     "java_memory_mb": ("execution",),
     "threads": ("numerics",),
 }
-SYNTAX = [
-    "title: [1\n",
-    "title: {a: 1\n",
-    "\ttitle: a\n",
-    "title: a\0b\n",
-    'title: "a\\0b"\n',
-    "title: *nowhere\n",
-    "title: !!python/none x\n",
-]
-SYNTAX += ["title: 'a\n", "title: a: b\n", "- a\n", "title: " + "[" * 5000 + "\n", "%YAML 9\n", "title: 2026-13-45\n"]
-ODD_NAMES = [
-    "my set",
-    "données",
-    "{x}",
-    "a\nb",
-    "../../evil",
-    "x; touch y",
-    "..",
-    "-rf",
-    "a+b",
-    "a@b",
-    "a=b",
-    "n" * 99,
-    "",
-]
+SYNTAX = ["title: [1\n", "title: {a: 1\n", "\ttitle: a\n", "title: a\0b\n", 'title: "a\\0b"\n', "title: *nowhere\n"]
+SYNTAX += ["title: !!python/none x\n", "title: 'a\n", "title: a: b\n", "- a\n", "title: " + "[" * 5000 + "\n"]
+SYNTAX += ["%YAML 9\n", "title: 2026-13-45\n"]
+ODD_NAMES = ["my set", "données", "{x}", "a\nb", "../../evil", "x; touch y", "..", "-rf", "a+b", "a@b", "a=b"]
+ODD_NAMES += ["n" * 99, ""]
 TARGETS = ["results/tables/{}.csv", "results/figures/{}.png", "results/tables/table1.{}", "results/{}"]
 TARGETS += ["results/models/{}-s0-01234567/manifest.json", "results/runs/{}-01234567/a.b-01234567/run.trec.gz"]
-LINEAGES = [
-    "bert-base+{}+marco-bm25",
-    "{}+ict",
-    "bert-base+ict~{}=1",
-    "bert-base+ict~temperature={}",
-    "bert-base+ict@{}",
-]
-LINEAGES += ["../../etc+{}", "/etc/passwd+ict", "bert-base+../ict", "bert-base+ict;id", "bert-base+ict\nx", "$(id)"]
-LINEAGES += [
-    "bert-base++ict",
-    "+ict",
-    "bert-base+",
-    "bert-base+ict~",
-    "bert-base+ict~batch=1",
-    "bert-base+ICT",
-    "bert base",
-]
-LINEAGES += ["bert-base+ict~batch=8~batch=9", "bert-base+ict~length=64~batch=8", "bert-base+ict~batch=08", "", "@hnsw"]
-LINEAGES += [
-    "bert-base+ict~length=1",
-    "bert-base+ict~length=-5",
-    "bert-base+ict~temperature=0",
-    "bert-base+ict~steps=0",
-]
+LINEAGES = ["bert-base+{}+marco-bm25", "{}+ict", "bert-base+ict~{}=1", "bert-base+ict~temperature={}"]
+LINEAGES += ["bert-base+ict@{}", "../../etc+{}", "/etc/passwd+ict", "bert-base+../ict", "bert-base+ict;id"]
+LINEAGES += ["bert-base+ict\nx", "$(id)", "bert-base++ict", "+ict", "bert-base+", "bert-base+ict~"]
+LINEAGES += ["bert-base+ict~batch=1", "bert-base+ICT", "bert base", "bert-base+ict~batch=8~batch=9"]
+LINEAGES += ["bert-base+ict~length=64~batch=8", "bert-base+ict~batch=08", "", "@hnsw"]
+LINEAGES += [f"bert-base+ict~{wrong}" for wrong in ("length=1", "length=-5", "temperature=0", "steps=0")]
 OWN = {
     "kind": "beir",
     "path": "data/mine",

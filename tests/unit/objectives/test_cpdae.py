@@ -10,10 +10,12 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
+from encore.models.encoder import Encoder
 from encore.objectives.cpdae import Idf
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
-from tests.support.small_objective import STEP, batch_of, encoder, given_states, heads_of, make
+from tests.support.small_decoding import assert_gradient, draw, numbers
+from tests.support.small_objective import STEP, batch_of, encoder, heads_of, make
 from tests.support.whole_loss import whole_loss
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -35,100 +37,55 @@ def variant(name: str, folder: Path, store: Any = None, **fields: Any) -> Any:
     return objectives.load("cpdae")(step, store, folder)
 
 
-# Against the formula
+def expected(name: str, objective: Any, model: Encoder, heads: nn.ModuleDict, count: int) -> dict[str, float]:
+    """The terms of a batch of some texts, from the formulas over the encoder's states [2B, L, H]."""
+    weights = numbers(heads)
+    examples = [objective.example(i, generator(0, "example", 0, i)) for i in range(count)]
+    views = [(example, view) for example in examples for view in example.views]
+    _, batch = batch_of(objective, range(count))
+    with torch.no_grad():
+        hidden, words = model(batch["ids"], batch["mask"]).numpy(), model.word_embeddings.numpy()
 
-
-class Oracle:
-    """The terms of a batch from the encoder's output [2B, L, H], from the formulas, in float64 and with NumPy only."""
-
-    def __init__(self, name: str, objective: Any, heads: nn.ModuleDict, words: torch.Tensor, count: int) -> None:
-        self.name = name
-        self.words = words.detach().numpy()
-        self.weights = {key: value.double().numpy() for key, value in heads.state_dict().items()}
-        self.examples = [objective.example(i, generator(0, "example", 0, i)) for i in range(count)]
-        self.idf = self._idf(objective) if name == "cpdae-idf" else None
-
-    def terms(self, hidden: np.ndarray) -> dict[str, float]:
-        views = [(example, view) for example in self.examples for view in example.views]
-        states = [hidden[row, 1 + place] for row, (_, view) in enumerate(views) for place in view.positions]
-        labels = np.concatenate([view.labels for _, view in views])
-        scores = self._transformed("mlm", np.array(states)) @ self.words.T + self.weights["mlm.bias"]
-        logits = self._transformed("decoder", hidden[:, 0]) @ self.weights["decoder.output.weight"].T
-        logits += self.weights["decoder.output.bias"]
-        bags = np.array([[v if v in example.ids and v > 4 else -1 for v in range(100)] for example, _ in views])
-        terms = {"mlm": oracles.cross_entropy(scores, labels)}
-        terms["rec"] = oracles.bag_cross_entropy(logits, bags, "sum", self.idf)
-        if self.name == "cpdae":
-            named = 1 / (1 + np.exp(-logits))
-            divergences = oracles.jensen_shannon(named / named.sum(axis=1, keepdims=True))
-            terms["contrast"] = oracles.nt_xent(-divergences, 1.0)
-        if self.name == "cpdae-r":
-            vectors = hidden[:, 0] / np.linalg.norm(hidden[:, 0], axis=1, keepdims=True)
-            terms["contrast"] = oracles.nt_xent(vectors @ vectors.T, 0.05)
-        return terms
-
-    def loss(self, hidden: np.ndarray) -> float:
-        terms = self.terms(hidden)
-        return terms["mlm"] + terms["rec"] + 0.1 * terms.get("contrast", 0.0)
-
-    def _transformed(self, head: str, states: np.ndarray) -> np.ndarray:
+    def transformed(head: str, states: np.ndarray) -> np.ndarray:
         dense, norm = f"{head}.transform.dense", f"{head}.transform.LayerNorm"
-        states = oracles.gelu(states @ self.weights[f"{dense}.weight"].T + self.weights[f"{dense}.bias"])
-        return oracles.layer_norm(states, self.weights[f"{norm}.weight"], self.weights[f"{norm}.bias"])
+        states = oracles.gelu(states @ weights[f"{dense}.weight"].T + weights[f"{dense}.bias"])
+        return oracles.layer_norm(states, weights[f"{norm}.weight"], weights[f"{norm}.bias"])
 
-    @staticmethod
-    def _idf(objective: Any) -> np.ndarray:
-        texts = [set(objective.example(i, generator(0)).ids.tolist()) for i in range(len(objective))]
-        counts = [sum(v in text for text in texts) for v in range(100)]
-        idf = [max(np.log(len(texts) / (1 + count)), 0) for count in counts]
-        return np.array(idf) / np.mean([value for value, count in zip(idf, counts, strict=True) if count])
+    states = np.array([hidden[row, 1 + place] for row, (_, view) in enumerate(views) for place in view.positions])
+    scores = transformed("mlm", states) @ words.T + weights["mlm.bias"]
+    logits = transformed("decoder", hidden[:, 0]) @ weights["decoder.output.weight"].T + weights["decoder.output.bias"]
+    bags = np.array([[v if v in example.ids and v > 4 else -1 for v in range(100)] for example, _ in views])
+    terms = {"mlm": oracles.cross_entropy(scores, np.concatenate([view.labels for _, view in views]))}
+    terms["rec"] = oracles.bag_cross_entropy(logits, bags, "sum", inverse(objective) if name == "cpdae-idf" else None)
+    if name == "cpdae":
+        named = 1 / (1 + np.exp(-logits))
+        divergences = oracles.jensen_shannon(named / named.sum(axis=1, keepdims=True))
+        terms["contrast"] = oracles.nt_xent(-divergences, 1.0)
+    if name == "cpdae-r":
+        vectors = hidden[:, 0] / np.linalg.norm(hidden[:, 0], axis=1, keepdims=True)
+        terms["contrast"] = oracles.nt_xent(vectors @ vectors.T, 0.05)
+    return {"loss": terms["mlm"] + terms["rec"] + 0.1 * terms.get("contrast", 0.0), **terms}
 
 
-class Case:
-    """An objective of two texts, run from a given output of the encoder in float64."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.objective = variant(name, folder)
-        self.model = encoder(hidden=8, intermediate=16).double()
-        self.heads = heads_of(self.objective, self.model).double()
-        for parameter in self.heads.parameters():
-            parameter.data = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)).double() * 0.7
-        self.arrays, self.batch = batch_of(self.objective, range(2))
-        shape = (*self.batch["ids"].shape, 8)
-        self.hidden = torch.tensor(np.random.default_rng(0).normal(size=shape), requires_grad=True)
-        self.model.forward = given_states(self.hidden, self.batch["mask"])
-        self.oracle = Oracle(name, self.objective, self.heads, self.model.word_embeddings, 2)
-
-    def terms(self) -> dict[str, torch.Tensor]:
-        return whole_loss(self.objective, self.model, self.heads, self.batch)
-
-    def agrees(self) -> bool:
-        """Whether every term is the oracle's."""
-        terms, right = self.terms(), self.oracle.terms(self.hidden.detach().numpy())
-        assert terms.keys() == right.keys() | {"loss"}
-        return all(np.isclose(terms[name].item(), right[name], rtol=1e-5, atol=0) for name in right)
+def inverse(objective: Any) -> np.ndarray:
+    """Inverse document frequencies, whose mean over known pieces is one."""
+    texts = [set(objective.example(i, generator(0)).ids.tolist()) for i in range(len(objective))]
+    counts = [sum(v in text for text in texts) for v in range(100)]
+    idf = [max(np.log(len(texts) / (1 + count)), 0) for count in counts]
+    return np.array(idf) / np.mean([value for value, count in zip(idf, counts, strict=True) if count])
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_terms_are_those_of_the_formula_and_so_is_the_gradient(name: str, tmp_path: Path) -> None:
-    case = Case(name, tmp_path)
-    assert case.agrees()
-    loss = case.terms()["loss"]
-    loss.backward()
-    point = case.hidden.detach().numpy()
-    assert loss.item() == pytest.approx(case.oracle.loss(point), rel=1e-5)
-    masked = case.arrays["masked"][:3]
-    rows = np.concatenate([np.arange(4) * point.shape[1], masked])  # [CLS] of every view, and masked pieces
-
-    def at_rows(states: np.ndarray) -> float:
-        moved = point.copy().reshape(-1, 8)
-        moved[rows] = states
-        return case.oracle.loss(moved.reshape(point.shape))
-
-    expected = oracles.gradient(at_rows, point.reshape(-1, 8)[rows])
-    assert case.hidden.grad.flatten(0, 1)[rows].numpy() == pytest.approx(expected, rel=1e-5, abs=1e-7)
-    others = np.setdiff1d(np.arange(point.shape[0] * point.shape[1]), [*rows, *case.arrays["masked"]])
-    assert case.hidden.grad.flatten(0, 1)[others].abs().max() == 0
+    objective, model = variant(name, tmp_path), encoder(hidden=8, intermediate=16)
+    heads = objective.heads(model)
+    draw(model, 1)
+    draw(heads, 2)
+    terms = whole_loss(objective, model, heads, batch_of(objective, range(2))[1])
+    right = expected(name, objective, model, heads, 2)
+    assert {term: value.item() for term, value in terms.items()} == pytest.approx(right, rel=1e-5)
+    both = nn.ModuleDict({"encoder": model, "heads": heads})
+    assert_gradient(terms["loss"], both, lambda: expected(name, objective, model, heads, 2)["loss"], directions=2)
 
 
 # Views

@@ -80,6 +80,7 @@ def test_a_checkpoint_is_fetched_for_its_vocabulary_and_for_its_weights(catalogu
     assert folders.named(plan, "xyma/COSTA-wiki") == [brought.manifest]
 
 
+@pytest.mark.slow
 def test_the_embedded_default_fetches_no_checkpoint(catalogue: Catalogue) -> None:
     def stages(run: str) -> set[str]:
         plan = load_plan(ROOT / f"config/{run}.yaml")

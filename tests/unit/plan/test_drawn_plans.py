@@ -7,7 +7,6 @@ from encore.plan.artifacts.collections import named_collection
 from encore.plan.artifacts.systems import shards
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
-from encore.products.tables.plan import table_plan
 from encore.products.targets import lineage_targets
 from tests.support.shipped import plan_with
 
@@ -73,13 +72,6 @@ def test_a_lineage_is_asked_the_draw_that_it_learned_from_and_no_other(default):
     assert {name for name in asked if "reqa" in name} == {"pydocs-reqa-a.test-80"}
     plain = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, "two-tower+ict")}
     assert not [name for name in plain if "reqa" in name]
-
-
-def test_every_table_of_questions_can_be_planned(default):
-    names = [name for name in default.catalogue.tables if name.startswith(("reqa", "documents"))]
-    assert len(names) == 5
-    for name in names:
-        assert all(cell["reads"] for row in table_plan(default, name)["rows"] for cell in row["cells"].values())
 
 
 def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):

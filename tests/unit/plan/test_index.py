@@ -149,6 +149,7 @@ def test_a_table_that_lies_in_results_is_looked_after_like_a_declared_one(
     assert declared(plan)["costa/table4"] == wanted
 
 
+@pytest.mark.slow
 def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder(plan: Plan) -> None:
     """Though no fusion can choose its weight on collections of questions, which know no RR@10."""
     for name in plan.catalogue.systems:
@@ -159,6 +160,7 @@ def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder(plan: Pla
             assert Plan(plan.config, plan.catalogue).find(folder).spec == plan.find(folder).spec
 
 
+@pytest.mark.slow
 def test_a_target_needs_what_it_is_made_from_and_no_other_table_s_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of BEIR that has to be put in place by hand stops no run that does not read it."""
     monkeypatch.chdir(ROOT)

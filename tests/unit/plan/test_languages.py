@@ -44,6 +44,7 @@ def test_a_language_is_written_kept_and_changes_what_reads_the_texts(bare: Path)
     assert notes(english) == [told]
 
 
+@pytest.mark.slow
 def test_negatives_and_fusion_are_of_a_run_over_the_languages_index(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", "data/own", "--language", "en")
@@ -60,6 +61,7 @@ def notes(one: Plan) -> list[str]:
     return list(one.resolve.datasets.notes_behind([named_collection(one, "own")]))
 
 
+@pytest.mark.slow
 def test_texts_of_several_languages_are_joined_only_under_a_language_of_their_own(bare: Path) -> None:
     place = folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", str(place), "--language", "hi")
@@ -98,6 +100,7 @@ def test_codes_of_a_language_are_understood_and_others_refused_with_the_right_on
             language_code(wrong)
 
 
+@pytest.mark.slow
 def test_a_language_of_a_run_is_read_by_any_of_its_codes(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", "data/own", "--language", "nob")

@@ -192,6 +192,7 @@ def test_answers_are_not_left_out_of_lists_in_silence(make, triples, negatives):
     assert published.stage == "negatives_from_dataset", "DPR's have none"
 
 
+@pytest.mark.slow
 def test_answers_are_not_left_out_of_what_a_dataset_lists_in_silence(bare):
     folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)})
     new("own", "--beir", "data/own")
@@ -203,6 +204,7 @@ def test_answers_are_not_left_out_of_what_a_dataset_lists_in_silence(bare):
         negatives_of(load_plan(Path("config/own.yaml"), run), lineage)
 
 
+@pytest.mark.slow
 def test_what_is_no_negative_is_told_to_all_that_learn_from_negatives(bare, triples):
     """Where the dataset says so: to BM25's, mined, published and listed ones, to steps and to teachers."""
     folder({"train": [*judged(0, 300), "q0\td1\t0"], "test": judged(300, 400)})

@@ -272,7 +272,10 @@ def test_every_entry_says_where_its_values_come_from(catalogue):
     assert [name for name, source in sources.items() if not source] == []
 
 
-@pytest.mark.parametrize("name", ["config", "nano", "seeds", "five-seeds"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("seeds", "five-seeds")]
+
+
+@pytest.mark.parametrize("name", ["config", "nano", *SLOW])
 def test_every_shipped_configuration_plans(name):
     path = ROOT / f"config/{name}.yaml"
     if not path.is_file():

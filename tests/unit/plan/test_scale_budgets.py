@@ -12,8 +12,9 @@ from encore.config.lineage import StepName
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
-from encore.plan.scale import with_single_names
 from tests.support.small_reads import figure_reads, table_reads
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 BUDGETS = {"config": 3.0e11, "small": 1.0e16}  # operations of a pre-training, as each configuration says
@@ -71,14 +72,3 @@ def test_no_fine_tuning_was_left_at_the_papers_size(plan: Plan, scale: str) -> N
     costs = flops(plan, "finetune")
     assert len(costs) > 150
     assert {name: cost for name, cost in costs.items() if cost > MOST_LEARNT * BUDGETS[scale]} == {}
-
-
-@pytest.mark.parametrize("step", ["ar-marco", "bow"])
-def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue, step: str) -> None:
-    """What the tests above look for can be seen: without its line in `scale:` a step is out of bounds."""
-    run = with_single_names(read_run(ROOT / "config/config.yaml"), catalogue)
-    steps = {name: fields for name, fields in run.scale.steps.items() if name != step}
-    scaled = run.model_copy(update={"scale": run.scale.model_copy(update={"steps": steps})})
-    plan = Plan(scaled, catalogue)
-    plan.model(plan.resolve.lineage(f"bert-base+{step}"), 0)
-    assert max(flops(plan, "pretrain").values()) > MOST * BUDGETS["config"]

@@ -78,6 +78,7 @@ def test_every_declared_table_plans_with_all_its_rows_and_columns(plans: dict[st
     assert not list(Path().glob("data*"))
 
 
+@pytest.mark.slow
 def test_the_three_have_the_same_trainings(plans: dict[str, Plan]) -> None:
     """Only names and numbers differ: as many models of each kind, whatever they start from and read."""
     trained = []
