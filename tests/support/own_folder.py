@@ -3,10 +3,13 @@
 import gzip
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
+from encore.config.run_file import read_run
+from encore.plan.catalogue import with_entries_of
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_plan
+from encore.products.catalogue import load_catalogue
 from encore.products.targets import everything_declared, needed_by
 from tests.support import inside
 from tests.support.small_published import of_sentence_transformers
@@ -49,9 +52,13 @@ def refused(*words: str) -> str:
     return done.stderr
 
 
+catalogue = cache(load_catalogue)  # which no test changes
+
+
 def planned(path: str) -> tuple[Plan, Counter[str]]:
     """The plan of a run, and how many jobs of each stage it needs."""
-    plan = load_plan(Path(path))
+    config = read_run(Path(path))
+    plan = Plan(config, with_entries_of(config, catalogue()))
     return plan, Counter(each.stage.partition(".")[0] for each in needed_by(plan, everything_declared(plan)))
 
 

@@ -175,7 +175,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
     shutil.copytree("results", tmp_path / "backup")
     files = sorted(path for path in Path("results").rglob("*") if path.is_file())
     found = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = random.Random(seed)
         damage(rng.choice(files), rng)
         report = AuditReport()
@@ -187,7 +187,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         assert {finding.place for finding in report.findings} <= {str(REPORT)}
         found += bool(report.findings)
         again(tmp_path / "backup")
-    assert found > 12
+    assert found > 6
 
 
 @pytest.mark.parametrize(

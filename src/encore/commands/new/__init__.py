@@ -19,7 +19,7 @@ from encore.datasets.foreign.conversion import convert
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, with_entries_of
 from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.catalogue import load_catalogue
 from encore.products.targets import everything_declared
 from encore.storage import typed
 from encore.storage.files import write_text
@@ -65,7 +65,8 @@ def answer(arguments: argparse.Namespace) -> int:
     refuse_odd_name(arguments.name, "a dataset", DATASET)
     path = typed.DEFAULT_RUN.with_name(f"{arguments.name}.yaml")
     base = read_run(arguments.config)
-    catalogue = with_entries_of(base, load_catalogue())
+    shipped = load_catalogue()
+    catalogue = with_entries_of(base, shipped)
     if path.exists() or arguments.name in catalogue.datasets:
         taken = f"{path} is there already" if path.exists() else f"the catalogue has a dataset {arguments.name!r}"
         raise EncoreError(f"{taken}; choose another name, or remove it")
@@ -102,17 +103,23 @@ def answer(arguments: argparse.Namespace) -> int:
         found.scale, notes = adapted(found, base, catalogue)
         found.notes = [*found.notes, *notes]
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
-    plan = load_plan(path, yaml.safe_load(text))
-    everything_declared(plan)  # what cannot be planned is refused here
-    if lacking := unsuited(found, arguments.name, plan):
+    if lacking := unsuited(found, arguments.name, _planned(path, text, shipped)):
         found.unsuited = lacking
         text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
-        everything_declared(load_plan(path, yaml.safe_load(text)))
+        _planned(path, text, shipped)
     write_text(path, text)
     run = typed.called(path)
     print("\n".join([f"{path} is written.", *about(found, encoder), "Now:"]))
     print(f"  {typed.encore('preflight', run=run)}\n  {typed.snakemake(run=run)}")
     return 0
+
+
+def _planned(path: Path, text: str, catalogue: Catalogue) -> Plan:
+    """The plan of a run with this text, with all that it declares; what cannot be planned is refused."""
+    config = read_run(path, yaml.safe_load(text))
+    plan = Plan(config, with_entries_of(config, catalogue))
+    everything_declared(plan)
+    return plan
 
 
 def refuse_unnamed_language(source: Source, language: str | None) -> None:
