@@ -39,7 +39,7 @@ def test_each_address_of_a_source_is_asked_and_nothing_is_fetched(bare: Path, se
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"status": 409}, "409 Conflict: its publisher has closed public access to the file"),
+        ({"status": 409}, "409 Conflict"),
         ({"version": {"Content-Type": "text/html; charset=utf-8"}}, "a web page in place of the file"),
         ({"content": CONTENT[1:]}, "1,048,575 bytes, and 1,048,576 are published"),
     ],

@@ -11,8 +11,8 @@ from encore.commands.preflight.downloads import published, wanted
 from encore.commands.preflight.forecast_text import size
 from encore.commands.show_config import aligned
 from encore.config.checkpoints import CONFIG
-from encore.datasets.download.answers import REFUSALS, ask, status_of
 from encore.datasets.download.checkpoint import endpoint
+from encore.datasets.download.download import ask
 from encore.datasets.download.ir_datasets import addresses
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import FETCHED
@@ -62,15 +62,15 @@ def answer_of(address: Address) -> Answer:
         with ask(address.url, address.headers, TIMEOUT) as answer:
             length = answer.headers.get("Content-Length", "")
             found = int(length) if length.isascii() and length.isdigit() else None
+            status = f"{answer.status_code} {answer.reason}"
             if not answer.ok:
-                words = REFUSALS.get(answer.status_code)
-                return Answer(address, False, status_of(answer) + (f": {words}" if words else ""))
+                return Answer(address, False, status)
             if answer.headers.get("Content-Type", "").startswith("text/html"):
                 return Answer(address, False, "a web page in place of the file")
             if address.bytes and found and found != address.bytes:
                 return Answer(address, False, f"{found:,} bytes, and {address.bytes:,} are published")
             commit = answer.headers.get(COMMIT)
-            return Answer(address, True, f"commit {commit}" if commit else f"{status_of(answer)}, {size(found)}")
+            return Answer(address, True, f"commit {commit}" if commit else f"{status}, {size(found)}")
     except (requests.RequestException, ValueError) as error:
         return Answer(address, False, f"does not answer ({type(error).__name__})")
 

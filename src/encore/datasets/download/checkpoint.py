@@ -1,22 +1,17 @@
 """Fetching a checkpoint of Hugging Face's hub: its files at one commit, which stays the same until all have come.
 
-What there is says ``huggingface_hub``; the files come by our own downloader, which checks digests (docs/design.md).
+``huggingface_hub`` lists the files; they come by our own downloader, which resumes and checks digests (docs/design.md).
 """
 
 import os
 import shutil
 from contextlib import suppress
-from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from encore.config import checkpoints
-from encore.config.sources import DIGEST, Remote
-from encore.config.strict import Positive, Strict
-from encore.config.validation import checked
-from encore.datasets.download.answers import AGENT, REFUSALS
+from encore.config.sources import Remote
+from encore.datasets.download.download import AGENT
 from encore.datasets.download.source import obtain, print_terms, trust
 from encore.datasets.download.unpack import same
 from encore.errors import EncoreError
@@ -24,23 +19,7 @@ from encore.storage.files import appearing, read_object, write_json
 
 HUB = "https://huggingface.co"
 PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
-CLOSED = (HTTPStatus.CONFLICT, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)  # for any checkpoint
-SECONDS = 60.0  # for the hub to say what it has of a checkpoint
-
-
-class _File(Strict):
-    """What the hub publishes of one file; the digest of large ones only."""
-
-    bytes: Positive | None = None
-    digest: str | None = Field(None, pattern=f"^{DIGEST.pattern}$")
-
-
-class _Published(Strict):
-    """What the hub publishes of a checkpoint, of the files that are read alone."""
-
-    commit: str | None = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z_.-]{0,100}$")
-    licence: str
-    files: dict[Annotated[str, Field(pattern=f"^({checkpoints.READ.pattern})$")], _File] = Field(min_length=1)
+SECONDS = 60.0  # for the hub to list a checkpoint's files
 
 
 def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
@@ -54,26 +33,25 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     """
     place = checkpoints.folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
-    print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
-    if revision is None and published["commit"]:
-        pin = f"`revision: {published['commit']}` has the same elsewhere"
+    commit, terms = published["commit"], {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
+    print_terms(checkpoint, **terms)
+    if revision is None and commit:
         print(
-            f"{checkpoint}: no commit is pinned; this one, the newest when it was asked for, is kept: {pin}", flush=True
+            f"{checkpoint}: no commit is pinned; this one, the newest when it was asked for, is kept: `revision: "
+            f"{commit}` has the same elsewhere",
+            flush=True,
         )
-    root = f"{endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
-    common = {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
     found = {}
     for name, known in published["files"].items():
-        remote = Remote(urls=(f"{root}/{name}",), name=Path(name).name, **common, **known)
+        url = f"{endpoint()}/{checkpoint}/resolve/{commit or 'main'}/{name}"
+        remote = Remote(urls=(url,), name=Path(name).name, **terms, **known)
         found[name] = obtain(remote, place / name, data_root)
         if remote.digest is None:
             trust(place / name, found[name]["digest"], data_root)
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
-    folder.mkdir(parents=True)
     for name in found:
-        (folder / name).parent.mkdir(exist_ok=True)
         same(place / name, folder / name)
-    return {"commit": published["commit"], "files": found}
+    return {"commit": commit, "files": found}
 
 
 def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
@@ -89,61 +67,44 @@ def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:
             shutil.copytree(found, made, copy_function=lambda a, b: same(Path(a), Path(b)), dirs_exist_ok=True)
 
 
+def endpoint() -> str:
+    """The hub, or a mirror of it, by the name that Hugging Face's own programs read."""
+    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+
+
 def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
-    """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what is in it."""
+    """The hub's statement on a checkpoint, requested once; where a user has put the files there, their names."""
     note = place / PUBLISHED
     if note.is_file():
-        content = read_object(note, "remove it to ask the hub again")
-        return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
+        return read_object(note, "remove it to ask the hub again")
     with suppress(EncoreError):  # some are missing
         staged = checkpoints.chosen(checkpoints.names_in(place), str(place))
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
-    listing = _listing(checkpoint, revision, place)
-    wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")
-    files = {name: listing["files"][name] for name in wanted}
-    answer = {"commit": listing["commit"], "licence": listing["licence"], "files": files}
-    answer = checked(_Published, answer, f"{HUB}/{checkpoint}").model_dump(exclude_unset=True)
+    answer = _listing(checkpoint, revision, place)
+    wanted = checkpoints.chosen(answer["files"], f"{checkpoint}, {HUB}/{checkpoint}")
+    answer["files"] = {name: answer["files"][name] for name in wanted}
     write_json(note, answer)
     return answer
 
 
 def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
-    """The commit, the licence and the files that the hub names, before any of them is checked."""
+    """The commit, the licence, and the size of each file, with the sha256 of large ones, which alone have one there."""
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the package reads it once, when it is imported
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
 
-    hub, fix = endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
-    about = f"{hub}, asked for {checkpoint} at {revision or 'main'},"
     try:
-        api = HfApi(endpoint=hub, token=False, headers={"user-agent": AGENT})
+        api = HfApi(endpoint=endpoint(), token=False, headers={"user-agent": AGENT})
         found = api.model_info(checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS)
-        files = {each.rfilename: _known(each) for each in found.siblings or ()}
-        licences = [tag.removeprefix("license:") for tag in found.tags or () if tag.startswith("license:")]
-        return {"commit": found.sha, "licence": (licences or ["not stated"])[0], "files": files}
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        if status in CLOSED or status >= HTTPStatus.TOO_MANY_REQUESTS:
-            later = "" if status in CLOSED else "run the same command again later, or "
-            reason = REFUSALS.get(status, "the hub is out of order")
-            raise EncoreError(f"{about} answers {status}: {reason}; {later}put its files at {place}") from error
-        raise EncoreError(f"{about} answers {status}: the hub does not give {checkpoint!r}; {fix}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise EncoreError(f"{about} does not answer as Hugging Face's hub does; {fix}") from error
     except Exception as error:  # the kind is that of the package's HTTP client, which is its own choice
         reason = " ".join(str(error).split())[:160]
         raise EncoreError(
-            f"{about} does not answer ({reason}); run the same command where there is a network (on a cluster: the "
-            f"login node), or put the checkpoint's files at {place}"
+            f"{endpoint()} does not list {checkpoint} at {revision or 'main'} ({reason}); correct `checkpoint:` or "
+            "`revision:`, run the same command where there is a network (on a cluster: the login node), or put the "
+            f"checkpoint's files at {place}"
         ) from error
-
-
-def _known(file: Any) -> dict[str, Any]:
-    """Size and digest of a file, where the hub says them: it has the sha256 of large files only."""
-    size = file.lfs.size if file.lfs else file.size
-    return ({"bytes": size} if size else {}) | ({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {})
-
-
-def endpoint() -> str:
-    """The hub, or a mirror of it, by the name that Hugging Face's own programs read."""
-    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+    files: dict[str, dict[str, Any]] = {}
+    for each in found.siblings or ():
+        digest = {"digest": f"sha256:{each.lfs.sha256}"} if each.lfs else {}
+        files[each.rfilename] = ({"bytes": each.size} if each.size else {}) | digest
+    licences = [tag.removeprefix("license:") for tag in found.tags or () if tag.startswith("license:")]
+    return {"commit": found.sha, "licence": (licences or ["not stated"])[0], "files": files}

@@ -1,6 +1,7 @@
-"""The library ir_datasets, kept to ``data_root`` and to our way of downloading; offline it downloads nothing.
+"""The library ir_datasets, kept to ``data_root`` and to our downloader, which resumes; offline it downloads nothing.
 
-It reads ``IR_DATASETS_HOME`` when it is imported, so a program can open one home only.
+Its own downloads begin again with each command. It reads ``IR_DATASETS_HOME`` when it is imported, so a program can
+open one home only.
 """
 
 import hashlib
@@ -18,10 +19,10 @@ HOME = "ir_datasets"  # below data_root
 # the copies; the library knows the digest of each file, so another one is refused.
 COPIES = {
     "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/": (
-        "https://github.com/xhluca/bm25s/releases/download/data/",  # xhluca/bm25s, bm25s/utils/beir.py
+        "https://github.com/xhluca/bm25s/releases/download/data/"  # xhluca/bm25s, bm25s/utils/beir.py
     ),
     "https://dl.fbaipublicfiles.com/dpr/wikipedia_split/psgs_w100.tsv.gz": (
-        "https://huggingface.co/datasets/ittia/wiki_dpr/resolve/main/datasets/psgs_w100.tsv.gz",
+        "https://huggingface.co/datasets/ittia/wiki_dpr/resolve/main/datasets/psgs_w100.tsv.gz"
     ),
 }
 Stream = Callable[[Any], AbstractContextManager[IO[bytes]]]  # of one of the library's downloads
@@ -38,13 +39,9 @@ def fetch(ids: list[str], data_root: Path, terms: str) -> dict[str, Any]:
         found: dict[str, Any] = {"first_document": next(iter(load(ids[0]).docs_iter())).doc_id}
     for name in ids[1:]:
         with explained(name):
-            dataset = load(name)
-            counts = {
-                "queries": sum(1 for _ in dataset.queries_iter()),
-                "judgments": sum(1 for _ in dataset.qrels_iter()),
-            }
-        print(f"{name}: {counts['queries']} queries, {counts['judgments']} judgments", flush=True)
-        found[name] = counts
+            queries, judgments = load(name).queries_iter(), load(name).qrels_iter()
+            found[name] = {"queries": sum(1 for _ in queries), "judgments": sum(1 for _ in judgments)}
+        print(f"{name}: {found[name]['queries']} queries, {found[name]['judgments']} judgments", flush=True)
     return found
 
 
@@ -61,15 +58,15 @@ def offline(data_root: Path) -> Callable[[str], Any]:
 
 
 def library(home: Path, stream: Stream) -> Callable[[str], Any]:
-    """The library's ``load``, with its files in ``data_root`` and downloads done in our way."""
+    """The library's ``load``, with its files in ``home``, and ``stream`` in place of its own downloads."""
     home = home.resolve()
     os.environ |= {"IR_DATASETS_HOME": str(home), "IR_DATASETS_TMP": str(home / "tmp")}
     import ir_datasets
-    from ir_datasets.util import download as theirs
+    from ir_datasets.util import DownloadConfig
 
-    if ir_datasets.util.home_path().resolve() != home or theirs.DownloadConfig.get_home_path().resolve() != home:
+    if DownloadConfig.get_home_path().resolve() != home:
         raise EncoreError(f"ir_datasets cannot use {home} together with another home; start another process")
-    theirs.RequestsDownload.stream = stream
+    ir_datasets.util.RequestsDownload.stream = stream
     load: Callable[[str], Any] = ir_datasets.load
     return load
 
@@ -84,33 +81,29 @@ def explained(name: str) -> Iterator[None]:
     except KeyError as error:
         raise EncoreError(f"ir_datasets has no {name!r}; see https://ir-datasets.com") from error
     except Exception as error:
-        # Of several mirrors each has its own error, in a list of pairs.
-        pairs = [each for argument in error.args if isinstance(argument, list) for each in argument]
-        ours = [pair[1] for pair in pairs if isinstance(pair, tuple) and isinstance(pair[-1], EncoreError)]
-        if ours:
-            raise ours[0] from error
-        reason = " ".join(f"{type(error).__name__} {error}".split())[:300]
+        mirrors = error.args[1] if error.args[:1] == ("All download sources failed",) else [(None, error)]
+        last = mirrors[-1][1]
+        if isinstance(last, EncoreError):
+            raise last from error
+        reason = " ".join(f"{type(last).__name__} {last}".split())[:300]
         raise EncoreError(f"ir_datasets cannot give {name!r}: {reason}; fetch it again") from error
 
 
 def addresses(url: str) -> tuple[str, ...]:
     """Where one of the library's files can be had: its own address, then those of copies."""
-    known = ((begins, copy) for begins, others in COPIES.items() if url.startswith(begins) for copy in others)
-    return url, *(url.replace(begins, copy, 1) for begins, copy in known)
+    return url, *(url.replace(begins, copy, 1) for begins, copy in COPIES.items() if url.startswith(begins))
 
 
 def _resumed(home: Path, terms: str) -> Stream:
-    """Downloads that are gone on with after a break; the library compares their digests and keeps what it needs."""
+    """Downloads that a later command resumes; the library compares their digests and keeps what it needs."""
     from encore.datasets.download.download import download
 
     @contextmanager
     def stream(wanted: Any) -> Iterator[IO[bytes]]:
         target = home / "tmp" / hashlib.sha256(wanted.url.encode()).hexdigest()[:16]
         print(f"{wanted.url} to {home}", flush=True)
-        headers = dict(wanted.headers or {})
-        urls, digest = addresses(wanted.url), _digest_of(wanted.url)
-        remote = Remote(urls=urls, name=target.name, digest=digest, headers=headers, licence="", terms=terms)
-        download(remote, target)
+        known = {"urls": addresses(wanted.url), "digest": _digest_of(wanted.url), "headers": dict(wanted.headers or {})}
+        download(Remote(name=target.name, licence="", terms=terms, **known), target)
         try:
             with target.open("rb") as file:
                 yield file
@@ -121,8 +114,8 @@ def _resumed(home: Path, terms: str) -> Stream:
 
 
 def _digest_of(url: str) -> str | None:
-    """What the library knows of a file of its list; of several addresses only the right file then counts."""
-    from ir_datasets.util.download import DownloadConfig
+    """The md5 in the library's list of files, so that of several addresses only the right file counts."""
+    from ir_datasets.util import DownloadConfig
 
     entries = (entry for collection in DownloadConfig.contents().values() for entry in collection.values())
     found = next((entry.get("expected_md5") for entry in entries if entry.get("url") == url), None)

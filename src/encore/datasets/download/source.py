@@ -4,9 +4,7 @@ Trust on first use: where no digest is published, the first download's is writte
 """
 
 import errno
-import fcntl
 import shutil
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from encore.datasets.download.download import download
 from encore.datasets.download.unpack import unpack
 from encore.errors import EncoreError
 from encore.storage.files import read_object, write_json
+from encore.storage.lock import locked
 
 NAME = "trusted.json"
 FIX = "fix it, or remove it to trust again"
@@ -28,13 +27,9 @@ def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict
     print_terms(name, source.licence, source.terms)
     found = {remote.file: obtain(remote, data_root / name / remote.file, data_root) for remote in source.files}
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
-    placed: set[Path] = set()
-    try:
-        for remote in source.files:
-            placed |= _unpack_beside(data_root / name / remote.file, remote, folder, placed)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    folder.mkdir(parents=True)
+    for remote in source.files:
+        unpack(data_root / name / remote.file, remote.unpack, remote.members, folder)
     for remote in source.files:
         if remote.digest is None:  # only now: what could not be unpacked is not what everything later is held to
             trust(data_root / name / remote.file, found[remote.file]["digest"], data_root)
@@ -47,58 +42,27 @@ def print_terms(name: str, licence: str, terms: str) -> None:
 
 
 def obtain(remote: Remote, path: Path, data_root: Path) -> dict[str, Any]:
-    """A file's digest and bytes, after it has come or was found where a user had put it."""
+    """A file's digest and bytes, after it has come or was found where a user had put it.
+
+    Where no digest is published, it is held to that of the first download, which ``data_root/trusted.json`` has.
+    """
     staged = path.is_file()
     if not staged and remote.urls:
         published = f" ({remote.bytes / 1e6:.1f} MB)" if remote.bytes else ""
         print(f"{remote.urls[0]}{published} to {path}", flush=True)
     download(remote, path)
-    try:
-        digest = held_to_the_first(remote, path, data_root)
-    except EncoreError:
+    digest = remote.digest or digest_of(path, "sha256")
+    first = digest if remote.digest else read_object(data_root / NAME, FIX).get(_key(path, data_root), digest)
+    if first != digest:
         if not staged:
-            path.unlink(missing_ok=True)
-        raise
+            path.unlink()
+        raise EncoreError(
+            f"{path} has the digest {digest}, and {first} came first ({data_root / NAME}); see "
+            f"{remote.terms} whether it was replaced, and remove the file or its line there"
+        )
     size = path.stat().st_size
     print(f"{path}: {size / 1e6:.1f} MB, {digest}", flush=True)
     return {"digest": digest, "bytes": size}
-
-
-def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collection[Path]) -> set[Path]:
-    """Unpack a file next to what the others held; returns its files."""
-    apart = folder / f".{archive.name}.apart"
-    unpack(archive, remote.unpack, remote.members, apart)
-    found = {path.relative_to(apart) for path in apart.rglob("*") if path.is_file()}
-    for name in sorted(found):
-        if name in placed:
-            raise EncoreError(f"{archive} holds {name}, as another file of its source does; choose with `members:`")
-        try:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (apart / name).replace(folder / name)
-        except OSError as error:  # such as a file where another archive has a folder
-            raise EncoreError(
-                f"{archive}: {name} cannot be placed next to the source's other files ({error.strerror}); choose with "
-                "`members:`"
-            ) from error
-    shutil.rmtree(apart)
-    return found
-
-
-def held_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
-    """The digest of a file: the published one, or its own, if that is the one that ``data_root/trusted.json`` has.
-
-    Args:
-        path: the file, verified against what is published; its path below ``data_root`` names it in the record.
-    """
-    if remote.digest is not None:
-        return remote.digest
-    found = digest_of(path, "sha256")
-    if (first := read_object(data_root / NAME, FIX).get(_key(path, data_root), found)) != found:
-        raise EncoreError(
-            f"{path} has the digest {found}, and {first} came first ({data_root / NAME}); see "
-            f"{remote.terms} whether it was replaced, and remove the file or its line there"
-        )
-    return found
 
 
 def trust(path: Path, digest: str, data_root: Path) -> None:
@@ -110,12 +74,11 @@ def trust(path: Path, digest: str, data_root: Path) -> None:
     if read_object(data_root / NAME, FIX).get(_key(path, data_root)) == digest:
         return
     try:
-        with (data_root / f".{NAME}.lock").open("w") as lock:  # jobs that fetch side by side add to one record
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(data_root):  # several jobs may fetch at the same time
             write_json(data_root / NAME, {_key(path, data_root): digest, **read_object(data_root / NAME, FIX)})
     except OSError as error:
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise EncoreError(f"cannot write {data_root / NAME}: {error.strerror}; make room, then repeat") from error
+            raise
         print(f"{data_root} can only be read: the digest of {path} is not added to {NAME}", flush=True)
 
 
