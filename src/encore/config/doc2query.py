@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.strict import Commit, Positive, Share, Strict
+from encore.config.strict import Commit, Length, Positive, Share, Strict
 from encore.config.validation import by_kind
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents
@@ -60,8 +60,8 @@ class T5(Expansion):
     batch: Positive
     learning_rate: float = Field(gt=0, description="constant after the warm-up")
     warmup: Share = Field(0.0, description="share of the steps")
-    length: Positive = Field(512, description="tokens of a passage, the end included")
-    query_length: Positive = Field(64, description="tokens of a query, the end included")
+    length: Length = Field(512, description="tokens of a passage, the end included")
+    query_length: Length = Field(64, description="tokens of a query, the end included")
     per_passage: Positive = Field(40, description="queries sampled for a passage")
     top_k: Positive = Field(10, description="most probable tokens that each one is drawn from")
     seed: int = Field(0, ge=0, description="of weights, order, dropout and samples; a run's seeds do not touch it")

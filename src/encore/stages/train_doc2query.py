@@ -28,6 +28,7 @@ class Inputs(Roles):
 class TrainDoc2Query(Stage[Spec, Inputs]):
     """A Hugging Face folder."""
 
+    impl = 2
     devices = "one GPU"
     resumes = True
 

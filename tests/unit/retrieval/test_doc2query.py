@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -22,7 +23,7 @@ from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.retrieval.doc2query.training import training_pairs
 from encore.storage import sealed
 from encore.storage.manifest import record
-from encore.training import distributed
+from encore.training import distributed, loop
 from encore.training.distributed import ProcessGroup
 from tests.support import inside
 from tests.support.little_memory import in_little_memory
@@ -128,7 +129,7 @@ def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
 
 
 def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    saved, original = [], training.checkpoint.save_checkpoint
+    saved, original = [], loop.checkpoint.save_checkpoint
 
     def stop_after_the_third(folder: Path, run: str, step: int, content: dict) -> None:
         original(folder, run, step, content)
@@ -136,7 +137,7 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
         if step == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training.checkpoint, "save_checkpoint", stop_after_the_third)
+    monkeypatch.setattr(loop.checkpoint, "save_checkpoint", stop_after_the_third)
     arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     with pytest.raises(KeyboardInterrupt):
         training.train(*arguments, seconds=0)
@@ -154,7 +155,9 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
         ("the function reads a file", "read"),
         ("the function", "how to read the file"),
     ]
-    loss = training._loss(learner, words, pairs, FIELDS, torch.device("cpu"))
+    task = training.QueryWriting(pairs, words, 12, 8)
+    batch = task.collate([task.example(place, np.random.default_rng(0)) for place in range(2)])
+    loss = task.forward(learner, torch.nn.ModuleDict(), {key: torch.from_numpy(row) for key, row in batch.items()})[0]
     total, count = 0.0, 0
     for text, asked in pairs:
         (passage,), (query,) = words.rows([text], 12), words.rows([asked], 8)
@@ -162,7 +165,8 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
         logits = learner(input_ids=torch.tensor([passage]), decoder_input_ids=shifted).logits[0].double()
         total -= sum(logits.log_softmax(-1)[place, token].item() for place, token in enumerate(query))
         count += len(query)
-    assert float(loss.detach()) == pytest.approx(total / count, rel=1e-5)
+    assert float(loss["tokens"].detach()) == pytest.approx(total / count, rel=1e-5)
+    assert task.loss_denominators(batch) == {"tokens": count}
 
 
 def test_training_learns_something(trained: Path) -> None:
@@ -171,18 +175,6 @@ def test_training_learns_something(trained: Path) -> None:
     losses = [float(line.split("\t")[1]) for line in Path("doc2query_model/losses.tsv").read_text().splitlines()[1:]]
     assert len(losses) == 60
     assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5 - 1
-
-
-def test_the_learning_rate_warms_up_and_stays() -> None:
-    rates = [training._rate({"warmup": 0.5, "steps": 4, "learning_rate": 2.0}, done) for done in range(4)]
-    assert rates == [1.0, 2.0, 2.0, 2.0]
-    assert training._rate({"warmup": 0.0, "steps": 4, "learning_rate": 2.0}, 0) == 2.0
-
-
-def test_every_epoch_has_every_pair() -> None:
-    pairs = [(str(i), str(i)) for i in range(8)]
-    epoch = [pair for step in range(2, 4) for pair in training._batch(pairs, 4, 0, step)]
-    assert sorted(epoch) == pairs
 
 
 def test_another_model_than_a_t5_is_refused(trained: Path) -> None:

@@ -1,23 +1,21 @@
 """Teaching a T5 to write the query that a passage answers."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from torch import Tensor, nn
 
+from encore.config.entries import Step
 from encore.data.collection import Collection, topics
 from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
-from encore.storage.files import digest
-from encore.training import checkpoint, machine
-from encore.training.optimiser import AdamW
-from encore.training.progress import CurvePoint, TrainingProgress, write_curve
-from encore.training.randomness import epoch_order, number
+from encore.training import loop
+from encore.training.progress import write_curve
+from encore.training.task import Arrays, ForwardOutput, Task
 
 IGNORED = -100  # left out by torch's losses
 Pair = tuple[str, str]  # a passage's text and a query that it answers
@@ -39,6 +37,46 @@ def training_pairs(collection: Collection, split: str, queries: int | None = Non
     return [(passages[name], texts[query]) for query, name in sorted(pairs)]
 
 
+class QueryWriting(Task):
+    """Passages, each with a query that it answers: the mean negative log-likelihood of the queries' tokens."""
+
+    def __init__(self, pairs: list[Pair], words: Doc2QueryTokenizer, length: int, query_length: int) -> None:
+        self.pairs, self.words, self.length, self.query_length = pairs, words, length, query_length
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def example(self, index: int, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        """The ids of a passage and of its query, the end of each included."""
+        passage, query = self.pairs[index]
+        return self.words.rows([passage], self.length)[0], self.words.rows([query], self.query_length)[0]
+
+    def collate(self, examples: list[tuple[list[int], list[int]]]) -> Arrays:
+        """``passages`` and ``attended`` [B, L], ``queries`` [B, Q], filled up with ``IGNORED``."""
+        passages, queries = zip(*examples, strict=True)
+        arrays = {"passages": filled(passages, self.words.pad), "queries": filled(queries, IGNORED)}
+        arrays["attended"] = filled([[1] * len(row) for row in passages], 0)
+        return {name: array.numpy() for name, array in arrays.items()}
+
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """Tokens of queries, their ends included."""
+        return {"tokens": int((batch["queries"] != IGNORED).sum())}
+
+    def forward(self, encoder: Any, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of some passages' queries."""
+        said = encoder(input_ids=batch["passages"], attention_mask=batch["attended"], labels=batch["queries"])
+        return ForwardOutput({"tokens": said.loss}, {})
+
+    def loss_weights(self, progress: float) -> dict[str, float]:
+        """One term."""
+        return {"tokens": 1.0}
+
+    def flops(self, encoder: Any, batch: Arrays) -> float:
+        """Six for each weight and token; half of the weights read passages, the others write queries."""
+        weights = sum(weight.numel() for weight in encoder.parameters())
+        return 3.0 * weights * (batch["passages"].size + batch["queries"].size)
+
+
 def train(
     spec: dict[str, Any],
     collection: Path,
@@ -56,59 +94,19 @@ def train(
         begun: the folder of a published T5 that training starts from; without it, a new one.
     """
     fields, seed = spec["expansion"], spec["seed"]
-    device = machine.prepare(spec["numerics"])
     pairs = training_pairs(Collection(collection), fields["train_split"], fields["queries"], fields["sample"])
     model, words = models.create(fields, seed, tokenizer, begun)
-    model.to(device).train()
-    optimiser = AdamW(model, weight_decay=0.0)
-    run, done, losses = digest([spec, len(pairs)]), 0, []
-    if (saved := checkpoint.load_checkpoint(state, run)) is not None:
-        model.load_state_dict(saved["model"])
-        optimiser.load_state_dict(saved["optimiser"])
-        done, losses = int(saved["step"]), list(saved["losses"])
-    progress, due = TrainingProgress(done, fields["steps"]), checkpoint.Due(seconds)
-    for step in range(done, fields["steps"]):
-        torch.manual_seed(number(seed, "dropout", step))
-        with machine.precision(spec["numerics"], device):
-            loss = _loss(model, words, _batch(pairs, fields["batch"], seed, step), fields, device)
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step(_rate(fields, step))
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise EncoreError(f"the loss at step {step + 1} is {value}; lower the expansion's `learning_rate`")
-        losses.append(value)
-        progress.step(step + 1, {"loss": value}, fields["batch"])
-        if due():
-            content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
-            checkpoint.save_checkpoint(state, run, step + 1, content)
-    models.save_model(output, model.cpu().eval(), words)
-    write_curve(output / "losses.tsv", [CurvePoint(step, {"loss": value}) for step, value in enumerate(losses, 1)])
-    return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
-
-
-def _batch(pairs: Sequence[Pair], size: int, seed: int, step: int) -> list[Pair]:
-    """The pairs of a step, a function of the seed and the step alone."""
-    epoch, row = divmod(step, -(-len(pairs) // min(size, len(pairs))))
-    return [pairs[place] for place in epoch_order(len(pairs), size, seed, epoch)[row].tolist()]
-
-
-def _loss(
-    model: nn.Module, words: Doc2QueryTokenizer, batch: Sequence[Pair], fields: dict[str, Any], device: Any
-) -> Tensor:
-    """Mean negative log-likelihood of the queries' tokens, their end included, given their passages."""
-    passages = words.rows([passage for passage, _ in batch], fields["length"])
-    queries = words.rows([query for _, query in batch], fields["query_length"])
-    loss: Tensor = model(
-        input_ids=filled(passages, words.pad).to(device),
-        attention_mask=filled([[1] * len(row) for row in passages], 0).to(device),
-        labels=filled(queries, IGNORED).to(device),
-    ).loss
-    return loss
-
-
-def _rate(fields: dict[str, Any], done: int) -> float:
-    """The learning rate after ``done`` steps: linear warm-up, then constant."""
-    warmup = math.ceil(fields["warmup"] * fields["steps"])
-    return float(fields["learning_rate"] * min(1.0, (done + 1) / max(1, warmup)))
+    task = QueryWriting(pairs, words, fields["length"], fields["query_length"])
+    step = Step(
+        collection="",
+        steps=fields["steps"],
+        batch=fields["batch"],
+        learning_rate=fields["learning_rate"],
+        warmup=math.ceil(fields["warmup"] * fields["steps"]),
+        schedule="constant",
+        length=fields["length"],
+    )
+    done = loop.train(task, model, nn.ModuleDict(), step, seed, state, spec["numerics"], checkpoint_seconds=seconds)
+    models.save_model(output, model.cpu(), words)
+    write_curve(output / "losses.tsv", done.losses)
+    return {"pairs": len(pairs), "steps": done.steps, "loss": round(done.losses[-1].terms["loss"], 6)}
