@@ -8,7 +8,7 @@ from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 
 if TYPE_CHECKING:
-    from encore.finetuning.negatives.pair_scores import PublishedScores
+    from encore.finetuning.negatives.systems_file import PublishedScores
 
 ENDINGS = {"triples": (".tsv", ".tsv.gz", ".txt", ".txt.gz"), "systems": (".jsonl", ".jsonl.gz")}
 SCORES = (".pkl", ".pkl.gz")
@@ -82,7 +82,7 @@ class NegativesFromFile(Stage[Spec, Inputs]):
     def _scores(self, queries: Several[str]) -> "PublishedScores | None":
         """The scores that a source has in another file, if it has."""
         from encore.data import unpacked
-        from encore.finetuning.negatives.pair_scores import PublishedScores
+        from encore.finetuning.negatives.systems_file import PublishedScores
 
         folder = self.inputs.fetched
         if folder and any(path.name.endswith(SCORES) for path in unpacked.files(folder)):
