@@ -188,19 +188,6 @@ def of_syntax(chance: random.Random) -> None:
     RUN.write_text("".join(lines))
 
 
-def of_aliases(chance: random.Random) -> None:
-    """A value that holds itself, or a few bytes that stand for billions of values, under a key that is walked."""
-    levels, each = chance.randint(6, 12), chance.randint(8, 12)
-    form = chance.choice(["[%s]", "{b: [%s]}", "{<<: [%s]}"])
-    lines = [f"a{at}: &a{at} " + form % ", ".join([f"*a{at - 1}"] * each) for at in range(1, levels)]
-    key = chance.choice(["seeds", "scale", "tables", "depth", "title"])
-    endless = [f"{key}: &a [*a]", f"{key}: &a {{b: [1, *a]}}", f"b: &b [*b]\n{key}: *b"]
-    huge = "\n".join(["a0: &a0 {x: 1}", *lines, f"{key}: *a{levels - 1}"])
-    text = re.sub(rf"(?m)^{key}:.*\n(?: .*\n)*", "", RUN.read_text())
-    RUN.unlink()
-    RUN.write_text(f"{chance.choice([huge, huge, *endless])}\n{text}")
-
-
 def a_key_twice(chance: random.Random) -> None:
     lines = [line for line in RUN.read_text().splitlines() if re.match(r"[a-z_]+: [^#]", line)]
     text = RUN.read_text()
@@ -261,7 +248,6 @@ MISTAKES: dict[str, Mistake] = {
     "released runs": edited(released_runs),
     "a claim": edited(a_claim),
     "no YAML": of_syntax,
-    "aliases": of_aliases,
     "a key twice": a_key_twice,
     "other bytes": other_bytes,
     "no file": no_file,

@@ -15,15 +15,10 @@ from encore.errors import EncoreError, quoted
 M = TypeVar("M", bound=BaseModel)
 OWN = "Value error, "  # what pydantic puts before a sentence of our own
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
+LARGEST_YAML = 1_000_000  # bytes
 LONGEST_NAME = 80  # characters of an entry; folders have several in theirs, and 255 in all
 NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entry, as workflow/rules has it
 DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, which no lineage's name holds
-MOST_NESTED = 1000  # brackets, or columns of indentation
-MOST_LEVELS, MOST_REPEATED = 100, 100_000  # of values, and of values once all aliases are written out
-Size = tuple[int, int]  # values, and their levels
-BEING_COUNTED = (0, 0)
-
-_NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 UNKNOWN, MISSING = "unknown_key", "missing"  # kinds of mistakes: our own and pydantic's
 
 
@@ -43,14 +38,11 @@ def load_yaml(path: Path, called: str = "") -> Any:
     """
     name = called or str(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        _refuse_depth(text)
-        loader = YAML_LOADER(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _check_node(node, name, max(MOST_REPEATED, len(text)), {})  # a text holds fewer values than characters
-        return loader.construct_document(node)
+        if path.stat().st_size > LARGEST_YAML:
+            raise EncoreError(f"{name} has more than {LARGEST_YAML:,} bytes; leave out what is not needed")
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        loader.called = name
+        return loader.get_single_data()
     except FileNotFoundError as error:
         raise EncoreError(f"{name} is missing; restore it from the repository") from error
     except OSError as error:
@@ -59,64 +51,46 @@ def load_yaml(path: Path, called: str = "") -> Any:
         raise EncoreError(f"{name} is not YAML: {yaml_reason(error)}") from error
 
 
+class _Loader(YAML_LOADER):
+    """YAML's safe loader, which refuses what it would read otherwise than it was meant."""
+
+    called = ""  # the file
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._looked_at: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put in what a mapping takes from others (``<<``), after a look at its own keys: YAML forbids equal ones."""
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and id(node) not in self._looked_at]
+        self._looked_at.add(id(node))
+        found: set[tuple[str, str]] = set()
+        for key in keys:
+            if (key.tag, key.value) in found:
+                raise self._refused(key, f"the key `{key.value}` is there twice; keep one of them")
+            found.add((key.tag, key.value))
+        super().flatten_mapping(node)
+
+    def construct_number(self, node: yaml.ScalarNode) -> float:
+        """An int or a float; ``0200`` would be 128, and ``1:30`` would be 90."""
+        integer = node.tag.endswith(":int")
+        value: float = self.construct_yaml_int(node) if integer else self.construct_yaml_float(node)
+        if re.search(r"^[-+]?0[0-7_]|:", node.value):
+            how = "write the number without a leading 0 or a colon, or put a text in quotes"
+            raise self._refused(node, f"YAML reads {node.value} as {value}; {how}")
+        return value
+
+    def _refused(self, node: yaml.Node, sentence: str) -> EncoreError:
+        return EncoreError(f"{self.called}, line {node.start_mark.line + 1}: {sentence}")
+
+
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
+
+
 def yaml_reason(error: Exception) -> str:
     """The error in a text that is not YAML, in one line."""
     return " ".join(str(error).replace('in "<unicode string>", ', "").split())[:200]
-
-
-def _refuse_depth(text: str) -> None:
-    """The reader in C overflows its stack, and ends Python, where nesting never ends."""
-    depth = deepest = 0
-    for sign in re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > MOST_NESTED else ():
-        depth = max(0, depth + (1 if sign in "[{" else -1))
-        deepest = max(deepest, depth)
-    if deepest > MOST_NESTED or re.search(rf"^[ ?-]{{{MOST_NESTED + 1}}}", text, re.MULTILINE):
-        raise ValueError("nested too deeply")
-
-
-def _check_node(node: yaml.Node, name: str, most: int, known: dict[int, Size], above: int = 0) -> Size:
-    """How many values a node stands for and how many levels they have, once all aliases are written out.
-
-    Refused before it is read: a key twice in one mapping, which YAML forbids and its reader takes; NUL, which no path
-    can hold; and what aliases make endless, huge or deep, since 400 bytes can stand for 10^9 values.
-    """
-    if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
-        raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a text holds a NUL character; take it out")
-    if node.tag in _NUMBERS and re.search(r"^[-+]?0[0-7_]|:", node.value):
-        raise EncoreError(
-            f"{name}, line {node.start_mark.line + 1}: YAML reads {node.value} as {yaml.safe_load(node.value)}; write "
-            "the number without a leading 0 or a colon, or put a text in quotes"
-        )
-    if not isinstance(node, yaml.CollectionNode):
-        return 1, 1
-    if id(node) not in known:
-        known[id(node)] = BEING_COUNTED
-        inner: list[yaml.Node] = node.value
-        if isinstance(node, yaml.MappingNode):
-            _refuse_repetitions(node, name)
-            inner = [part for pair in node.value for part in pair]
-        if above >= MOST_LEVELS:
-            raise ValueError("nested too deeply")
-        sizes, levels = zip((1, 0), *(_check_node(each, name, most, known, above + 1) for each in inner), strict=True)
-        known[id(node)] = sum(sizes), 1 + max(levels)
-    if known[id(node)] == BEING_COUNTED:
-        raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a value holds itself; write out what it holds")
-    size, levels_below = known[id(node)]
-    if size > most:
-        raise EncoreError(f"{name}: aliases stand for over {MOST_REPEATED:,} values; write out what is needed")
-    if above + levels_below > MOST_LEVELS:
-        raise ValueError("nested too deeply")
-    return size, levels_below
-
-
-def _refuse_repetitions(node: yaml.MappingNode, name: str) -> None:
-    keys: set[tuple[str, str]] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
-            line = key.start_mark.line + 1
-            raise EncoreError(f"{name}, line {line}: the key `{key.value}` is there twice; keep one of them")
-        if isinstance(key, yaml.ScalarNode):
-            keys.add((key.tag, key.value))
 
 
 def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> None:
