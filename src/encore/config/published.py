@@ -9,7 +9,6 @@ backbone leaves open is taken from there; what it contradicts, and what Encore c
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,19 +182,15 @@ def _shape(folder: Path, vocabulary: str) -> dict[str, Any]:
 
 
 def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_ours: bool) -> None:
+    """Refuse what ``config.json`` says to be no encoder of ours; types of models are looked up in the job."""
     names = [str(each) for each in config.get("architectures") or ()]
-    decodes, tables = any("CausalLM" in name or "LMHead" in name for name in names), _tables_with(kind)
-    always = "MODEL_FOR_CAUSAL_LM" in tables and "MODEL_FOR_MASKED_LM" not in tables
-    both, known = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM" in tables, runs_by_ours or "MODEL" in tables
+    decodes = any("CausalLM" in name or "LMHead" in name for name in names)
     positions = str(config.get("position_embedding_type", "absolute"))
     headed = any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in names)
     untied = runs_by_ours and headed and not config.get("tie_word_embeddings", True)
     reasons = {
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
-        f"a model of type {kind!r}, which Transformers lists as a decoder": always,
-        "an encoder with a decoder": config.get("is_encoder_decoder", both),
-        "a model whose code comes with it, and Encore runs none": "auto_map" in config and not known,
-        f"a model of type {kind!r}, which the installed Transformers does not know": not known,
+        "an encoder with a decoder": config.get("is_encoder_decoder"),
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
         f"positions of type {positions}": "relative" in positions or (kind == "bert" and positions != "absolute"),
         "a vocabulary head that does not share the word embeddings (tie_word_embeddings: false)": untied,
@@ -205,19 +200,6 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
             f"{folder / CONFIG} describes {reason}, which is not supported; name another checkpoint "
             "(docs/checkpoints.md, What can be read)"
         )
-
-
-def _tables_with(kind: str) -> set[str]:
-    """The tables of the installed Transformers that have a type of model; it is not imported, which takes seconds.
-
-    Where another version keeps its tables elsewhere, every type counts as known, and a wrong one fails in the job.
-    """
-    places = (getattr(find_spec("transformers"), "submodule_search_locations", None) or [""])[0]
-    path = Path(places) / "models/auto/modeling_auto.py"
-    tables = path.read_text(encoding="utf-8").split("_MAPPING_NAMES = ") if path.is_file() else []
-    names = [before.rpartition("\n")[2] for before in tables[:-1]]
-    found = {name for name, own in zip(names, tables[1:], strict=True) if f'("{kind}", ' in own.partition("\n)\n")[0]}
-    return found if "MODEL" in names else {"MODEL"}
 
 
 def _modules(folder: Path) -> dict[str, str]:

@@ -53,6 +53,7 @@ class TransformersEncoder(Encoder):
 def open_published(folder: Path, config: EncoderConfig) -> TransformersEncoder:
     """The encoder in a folder of Hugging Face's files; its projector and head are still random."""
     from transformers import AutoModel
+    from transformers.models.auto import modeling_auto as known
     from transformers.utils import logging
 
     logging.set_verbosity_error()  # what is left out and missing is said below
@@ -63,7 +64,12 @@ def open_published(folder: Path, config: EncoderConfig) -> TransformersEncoder:
         )
     except Exception as error:  # many kinds, by what is wrong
         reason = " ".join(str(error).split())[:200]
-        raise EncoreError(f"{folder}: Transformers cannot load it ({reason}); fetch the checkpoint again") from error
+        raise EncoreError(
+            f"{folder}: Transformers cannot load it ({reason}); fetch the checkpoint again, or name another"
+        ) from error
+    kind, decoders = model.config.model_type, known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if model.config.is_encoder_decoder or (kind in decoders and kind not in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES):
+        raise EncoreError(f"{folder} holds a model of type {kind!r}, which decodes; name a checkpoint of an encoder")
     missing = sorted(name for name in found["missing_keys"] if "pooler" not in name) + sorted(
         str(name) for name in found["mismatched_keys"]
     )

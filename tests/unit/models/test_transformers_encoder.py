@@ -19,7 +19,9 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.models import checkpoint, embed
+from encore.models.config import EncoderConfig
 from encore.models.start import start_model
+from encore.models.transformers_encoder import open_published
 from encore.storage import manifest
 from encore.storage.files import sha256
 from tests.support import inside
@@ -85,6 +87,27 @@ def test_each_kind_gives_transformers_vectors(kind: str, tmp_path: Path) -> None
     assert store.passages.ids.dtype == ("<u4" if kind == "xlm-roberta" else "<u2")
     expected = theirs(model, tmp_path / "place", TEXTS, 10, "mean", unit=True)
     np.testing.assert_allclose(ours(tmp_path / "made", store, "passages", 10), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"model_type": "gpt2", "n_layer": 1, "n_embd": 8, "n_head": 2}, "of type 'gpt2', which decodes"),
+        (
+            {"model_type": "bart", "encoder_layers": 1, "decoder_layers": 1, "d_model": 16},
+            "of type 'bart', which decodes",
+        ),
+        ({"model_type": "no-such-type"}, "Transformers cannot load it .*no-such-type"),
+    ],
+)
+def test_what_is_no_encoder_is_refused_in_the_job(config: dict[str, Any], says: str, tmp_path: Path) -> None:
+    from transformers import AutoConfig, AutoModel
+
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    if config["model_type"] != "no-such-type":
+        AutoModel.from_config(AutoConfig.from_pretrained(tmp_path, vocab_size=50)).save_pretrained(tmp_path)
+    with pytest.raises(EncoreError, match=says):
+        open_published(tmp_path, EncoderConfig(50))
 
 
 def test_a_bert_of_a_multilingual_vocabulary_runs_by_transformers(tmp_path: Path) -> None:
