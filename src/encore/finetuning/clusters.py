@@ -8,7 +8,7 @@ import numpy as np
 
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.training.randomness import generator, in_batches, number
+from encore.training.randomness import generator, in_batches
 
 if TYPE_CHECKING:
     from encore.models.encoder import Encoder
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 ROUNDS = 20  # of k-means
 
 
-def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int, count: int, seed: int) -> np.ndarray:
+def clustered(
+    encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int, count: int, chance: int
+) -> np.ndarray:
     """The cluster of each query, int64 [n] from 0 to ``count`` - 1: the nearest of k-means' centres of their vectors.
 
     Args:
         encoder: whose vectors of queries are clustered; on a processor they are the same for all that train together.
         rows: of the queries in the store, [n].
         length: tokens that a query is cut to.
+        chance: of the first centres.
     """
     import faiss
 
@@ -31,8 +34,7 @@ def clustered(encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int
     if len(rows) < count:
         raise EncoreError(f"{len(rows)} training queries are fewer than {count} clusters; lower `clusters`")
     vectors = embed.embed_texts(encoder.eval().query_tower, store.queries, rows, length)
-    drawn = number(seed, "topics") % 2**31
-    centres = faiss.Kmeans(vectors.shape[1], count, niter=ROUNDS, seed=drawn, min_points_per_centroid=1)
+    centres = faiss.Kmeans(vectors.shape[1], count, niter=ROUNDS, seed=chance % 2**31, min_points_per_centroid=1)
     centres.train(vectors)
     found: np.ndarray = centres.index.search(vectors, 1)[1][:, 0]
     return found

@@ -1,6 +1,6 @@
 """The judged queries that a fine-tuning step learns from, in rows of the token store."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -54,14 +54,15 @@ def judged_queries(
     if not enough:
         raise EncoreError(f"no query has as many as {least_negatives} negatives; lower `least_negatives`")
     names = sampled(enough, queries, sample)
-    rows = store.queries.names.find(names)
-    listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
+    best = {name: highest_graded(judgments[name]) for name in names}
+    rows, further = store.queries.names.find(names), positives or {}
+    listed = [each.get(name, {}) for name in names for each in (judgments, negatives, further)]
     passages = store.passages.names.find(document for each in listed for document in each)
     unjudged = store.passages.names.find(document for name in names for document in excluded.get(name, ()))
     try:
         found = [
             _query(
-                *(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages),
+                *(rows[name], judgments[name], best[name], further.get(name, {}), negatives.get(name, {}), passages),
                 kept_out=frozenset(unjudged[document] for document in excluded.get(name, ()) if document in unjudged),
             )
             for name in names
@@ -81,16 +82,20 @@ def judged_queries(
 def _query(
     row: int,
     judged: Mapping[str, int],
-    negatives: Mapping[str, int],
-    positives: Mapping[str, int],
+    best: Iterable[str],
+    positives: Iterable[str],
+    negatives: Iterable[str],
     passages: Mapping[str, int],
     kept_out: Set[int],
 ) -> Query:
-    """``kept_out``: passages that count as judged, and as relevant where they would be negatives in a batch."""
+    """A query with documents of its highest grade and others that are right for it.
+
+    ``kept_out``: passages that count as judged, and as relevant where they would be negatives in a batch.
+    """
     further = {passages[document] for document in positives}
     return Query(
         row=row,
-        positives=tuple(sorted({passages[document] for document in highest_graded(judged)} | further)),
+        positives=tuple(sorted({passages[document] for document in best} | further)),
         relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further | kept_out,
         judged=frozenset(passages[document] for document in judged) | further | kept_out,
         negatives=tuple(passage for document in negatives if (passage := passages[document]) not in kept_out),

@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from encore.models.config import Projector
 from encore.models.encoder import Encoder
 from encore.models.heads import projector
 from encore.training import launch
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
@@ -37,53 +39,54 @@ from encore.training.record import Trained
 PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 
 
-def finetune(
-    spec: dict[str, Any],
-    tokens: Path,
-    collection: Path,
-    weights: Path,
-    mined: Path | None,
-    output: Path,
-    state: Path,
-    checkpoint_seconds: float = 120.0,
-    teacher_outputs: Sequence[Path] = (),
-    workers: int = 0,
-    index: Callable[[TokenStore, int], np.ndarray] | None = None,
-    clusterer: Path | None = None,
-) -> Trained:
-    """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
+@dataclass(frozen=True)
+class FinetuneInputs:
+    """The folders that a fine-tuning step reads, and the vectors that it searches.
+
+    Args:
+        weights: the parent's model.
+        negatives: None where the step takes none.
+        teachers: each teacher's scores or vectors.
+        clusterer: the model whose vectors of queries give the clusters of batches, for a step with ``clusters``.
+        index: gives the vectors of the store's passages [passages, D] that ``weights`` made, of that dimension; for
+            ``negatives: index``.
+    """
+
+    tokens: Path
+    collection: Path
+    weights: Path
+    negatives: Path | None = None
+    teachers: Sequence[Path] = ()
+    clusterer: Path | None = None
+    index: Callable[[TokenStore, int], np.ndarray] | None = None
+
+
+def finetune(spec: dict[str, Any], inputs: FinetuneInputs, output: Path, resume: Resume) -> Trained:
+    """Train the model in ``inputs.weights`` on the training role of a collection and write the model folder ``output``.
 
     With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
     Heads of pre-training are copied unchanged; the scorer's modules start from the parent's.
 
     Args:
-        spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
-        mined: the folder of negatives; None where the step takes none.
-        state: the folder of checkpoints of this training.
-        checkpoint_seconds: between two checkpoints.
-        teacher_outputs: folders of each teacher's scores or vectors.
-        workers: processes that make batches ahead.
-        index: gives the vectors of the store's passages [passages, D] that ``weights`` made, of that dimension; for
-            ``negatives: index``.
-        clusterer: the model whose vectors of queries give the clusters of batches, for a step with ``clusters``.
+        spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``, ``ignore_identical_ids``, ``ignore_copies``.
     """
     step = checked(FinetuneStep, spec["step"], "fine-tuning step")
-    store, judged = TokenStore(tokens), Collection(collection)
-    heads = checkpoint.load_heads(weights)
-    encoder = _learner(step, embed.load_for_tokens(weights, store), heads, spec["seed"])
-    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    excluded = no_negatives(judged, step.train_split, spec)
     selection = step.query_selection(spec["seed"])
-    queries = judged_queries(judged, store, negatives, **selection, positives=positives, excluded=excluded)
-    task = _task(step, queries, store, encoder, teacher_outputs, index)
+    store, judged = TokenStore(inputs.tokens), Collection(inputs.collection)
+    queries = _queries(judged, store, inputs.negatives, selection, no_negatives(judged, step.train_split, spec))
+    validation = _validation(step, judged, store, spec)
+
+    chance = {name: number(spec["seed"], name) for name in ("projector", "topics", "heads")}
+    heads = checkpoint.load_heads(inputs.weights)
+    encoder = _learner(step, embed.load_for_tokens(inputs.weights, store), heads, chance["projector"])
+    task = _task(step, queries, store, encoder, inputs)
     if step.clusters:
-        assert clusterer is not None
-        rows = np.array([query.row for query in task.queries])
-        reader = embed.load_for_tokens(clusterer, store)
-        task.clusters = clusters.clustered(reader, store, rows, step.query_length, step.clusters, spec["seed"])
-    torch.manual_seed(number(spec["seed"], "heads"))
+        assert inputs.clusterer is not None
+        rows, reader = np.array([query.row for query in task.queries]), embed.load_for_tokens(inputs.clusterer, store)
+        task.clusters = clusters.clustered(reader, store, rows, step.query_length, step.clusters, chance["topics"])
+    torch.manual_seed(chance["heads"])
     own = task.heads(encoder.config)
-    checkpoint.restore_heads(own, weights)
+    checkpoint.restore_heads(own, inputs.weights)
     print(f"{len(task)} training queries", flush=True)
     done = train(
         task,
@@ -91,14 +94,14 @@ def finetune(
         own,
         step,
         spec["seed"],
-        state,
+        resume.state,
         spec["numerics"],
-        _validation(step, judged, store, spec),
+        validation,
         step.validate_every,
-        checkpoint_seconds,
-        workers=workers,
+        resume.seconds,
+        workers=resume.workers,
     )
-    done.counts = {"queries": len(queries)} | checkpoint.without_head(weights)
+    done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
     if not launch.leads():
         return done
     tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
@@ -109,9 +112,21 @@ def finetune(
     return done
 
 
-def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], seed: int) -> Encoder:
+def _queries(
+    judged: Collection,
+    store: TokenStore,
+    mined: Path | None,
+    selection: dict[str, Any],
+    excluded: Mapping[str, AbstractSet[str]],
+) -> list[Query]:
+    """The judged queries with their negatives and further positives, which are both in the folder ``mined``."""
+    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    return judged_queries(judged, store, negatives, **selection, positives=positives, excluded=excluded)
+
+
+def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], chance: int) -> Encoder:
     """The parent's model as the step trains it."""
-    project(encoder, step.projector, heads, seed)
+    project(encoder, step.projector, heads, chance)
     learner = query_tower_alone(encoder) if step.negatives == "index" else encoder
     changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
     for tower in {learner, learner.query_tower}:
@@ -132,15 +147,14 @@ def _task(
     queries: list[Query],
     store: TokenStore,
     encoder: Encoder,
-    teacher_outputs: Sequence[Path],
-    index: Callable[[TokenStore, int], np.ndarray] | None,
+    inputs: FinetuneInputs,
 ) -> RetrievalTask:
     """The step's task on these queries: distillation, search of the whole index, or contrast with negatives."""
     if step.is_distillation:
-        task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
+        task: RetrievalTask = distillation(step, queries, store, inputs.teachers)
     elif step.negatives == "index":
-        assert index is not None
-        task = WholeIndex(step, queries, store, index(store, encoder.dimension))
+        assert inputs.index is not None
+        task = WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
     else:
         task = task_class(step)(step, queries, store)
     task.reading = encoder.config
@@ -162,12 +176,13 @@ def query_tower_alone(encoder: Encoder) -> Encoder:
     return apart
 
 
-def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed: int) -> None:
+def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chance: int) -> None:
     """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
 
     Args:
         heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
-            they are drawn from the seed.
+            they are drawn.
+        chance: the seed of what is drawn.
     """
     present = encoder.config.projector
     if kind in ("none", present):
@@ -176,7 +191,7 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
         raise EncoreError(
             f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
         )
-    torch.manual_seed(number(seed, "projector"))
+    torch.manual_seed(chance)
     made = projector(kind, encoder.config.hidden)
     trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}
     own = made.state_dict()

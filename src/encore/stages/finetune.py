@@ -39,14 +39,22 @@ class Finetune(Stage[Spec, Inputs]):
     unnamed = frozenset({"shards"})
 
     def make(self, job: Job) -> Facts:
-        from encore.finetuning.step import finetune
+        from encore.finetuning.step import FinetuneInputs, finetune
         from encore.retrieval.dense import vectors_by_row
+        from encore.training.checkpoint import Resume
 
         given = self.inputs
-        index = partial(vectors_by_row, given.shards) if given.shards else None
-        places = (given.tokens, given.collection, given.weights, given.negatives, job.output, job.state)
-        how = (job.checkpoint_seconds, given.teachers, job.workers, index, given.clusterer)
-        done = finetune(self.spec.dumped(), *places, *how)
+        inputs = FinetuneInputs(
+            tokens=given.tokens,
+            collection=given.collection,
+            weights=given.weights,
+            negatives=given.negatives,
+            teachers=given.teachers,
+            clusterer=given.clusterer,
+            index=partial(vectors_by_row, given.shards) if given.shards else None,
+        )
+        resume = Resume(job.state, job.checkpoint_seconds, job.workers)
+        done = finetune(self.spec.dumped(), inputs, job.output, resume)
         best = {"best_step": done.best_step} if done.validations else {}
         return {"results": done.results | best, **done.facts}
 

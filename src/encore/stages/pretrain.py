@@ -46,20 +46,13 @@ class Pretrain(Stage[Spec, Inputs]):
         return [cls.__module__, objectives.load(variant).__module__]
 
     def make(self, job: Job) -> Facts:
-        from encore.objectives.parts.step import pretrain
+        from encore.objectives.parts.step import PretrainInputs, pretrain
+        from encore.training.checkpoint import Resume
 
-        done = pretrain(
-            objectives.fields(self.spec.step),
-            self.spec.seed,
-            self.spec.numerics,
-            self.inputs.tokens,
-            self.inputs.weights,
-            job.output,
-            job.state,
-            self.inputs.prepared,
-            job.checkpoint_seconds,
-            job.workers,
-        )
+        spec, given = self.spec, self.inputs
+        inputs = PretrainInputs(given.tokens, given.weights, given.prepared)
+        resume = Resume(job.state, job.checkpoint_seconds, job.workers)
+        done = pretrain(objectives.fields(spec.step), spec.seed, spec.numerics, inputs, job.output, resume)
         held_out = {"held_out": done.held_out[-1].rounded()} if done.held_out else {}
         return {"results": done.results | held_out, **done.facts}
 

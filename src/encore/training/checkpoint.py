@@ -3,7 +3,7 @@
 import io
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,6 +11,18 @@ from encore.errors import EncoreError
 from encore.storage import sealed
 
 KEPT = 2
+
+
+class Resume(NamedTuple):
+    """How a training runs and resumes, which decides no byte of it.
+
+    ``state``: the folder of its checkpoints; ``seconds``: between two of them; ``workers``: processes that make batches
+    ahead.
+    """
+
+    state: Path
+    seconds: float = 120.0
+    workers: int = 0
 
 
 class Due:

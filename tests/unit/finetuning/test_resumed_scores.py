@@ -10,13 +10,14 @@ from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.finetuning.scoring import open_scorer, scorer
-from encore.finetuning.step import finetune
+from encore.finetuning.step import FinetuneInputs, finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
 from encore.models.memory import PartSize
 from encore.retrieval.rerank import answer_reranked
 from encore.storage.manifest import MANIFEST
 from encore.storage.sealed import SealedBlocks
+from encore.training.checkpoint import Resume
 from tests.support.small_home import NUMERICS, STEP
 
 KINDS = ["vector", "late-interaction", "cross-encoder"]
@@ -33,7 +34,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
         step = SHORT | ({} if kind == "vector" else {"scorer": kind, "token_dimension": 8})
         spec = {"step": step, "seed": 0, "numerics": NUMERICS}
         places = [home / name for name in ("tokens", "collection", "start")]
-        finetune(spec, *places, negatives, home / f"kept-{kind}", home / f"state-kept-{kind}")
+        finetune(spec, FinetuneInputs(*places, negatives), home / f"kept-{kind}", Resume(home / f"state-kept-{kind}"))
     found = {kind: home / f"kept-{kind}" for kind in KINDS}
     for folder in (home / "tokens", *found.values()):
         (folder / MANIFEST).write_text(folder.name)  # other bytes for each

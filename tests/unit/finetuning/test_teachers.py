@@ -15,13 +15,14 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import finetune
+from encore.finetuning.step import FinetuneInputs, finetune
 from encore.finetuning.teachers.outputs import PairScores, TextVectors
 from encore.finetuning.teachers.published import write_published_scores
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
+from encore.training.checkpoint import Resume
 from tests.support import inside
 from tests.support.small_home import NUMERICS, STEP
 
@@ -37,11 +38,9 @@ def trained(home: Path, step: dict[str, Any], weights: str, output: str, mined: 
     teacher_outputs = [home / teacher for teacher in teachers]
     finetune(
         spec,
-        *places,
-        home / mined if mined else None,
+        FinetuneInputs(*places, home / mined if mined else None, teacher_outputs),
         home / output,
-        home / f"state-{output}",
-        teacher_outputs=teacher_outputs,
+        Resume(home / f"state-{output}"),
     )
     return home / output
 
@@ -200,8 +199,9 @@ def test_students_and_teachers_leave_out_copies_where_they_are_told_to(
     place = shutil.copytree(home / "collection", tmp_path / "collection")
     (place / "copies.tsv.gz").write_bytes(gzip.compress("".join(f"d{row}\td0\n" for row in range(1, 64)).encode()))
     spec = {"step": COLBERT, "seed": 0, "numerics": NUMERICS, "ignore_copies": True}
+    inputs = FinetuneInputs(home / "tokens", place, home / "start", negatives)
     with pytest.raises(EncoreError, match="nothing to learn"):
-        finetune(spec, home / "tokens", place, home / "start", negatives, tmp_path / "model", tmp_path / "state")
+        finetune(spec, inputs, tmp_path / "model", Resume(tmp_path / "state"))
     taught = {**TEACH, "form": "vectors", "ignore_copies": True}
     with pytest.raises(EncoreError, match="nothing to learn"):
         write_teacher_outputs(taught, home / "start", home / "tokens", place, negatives, tmp_path / "says")

@@ -14,12 +14,13 @@ from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore, write_store
-from encore.finetuning.step import finetune
+from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
 from encore.retrieval.dense import answer_exactly, vectors_by_row
 from encore.storage import manifest
+from encore.training.checkpoint import Resume
 from tests.support.small_models import TEXTS, tokenizer_folder
 from tests.support.small_shard import encode_all
 
@@ -57,13 +58,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pretrained(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
     step = objectives.fields({"kind": "pretrain", "steps": 2, **STEP, **fields})
-    pretraining.pretrain(step, 0, NUMERICS, home / "tokens", weights, output, output.parent / "s")
+    inputs = pretraining.PretrainInputs(home / "tokens", weights)
+    pretraining.pretrain(step, 0, NUMERICS, inputs, output, Resume(output.parent / "s"))
     return output
 
 
 def tuned(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
     spec = {"step": {**FINETUNE, "steps": 1, **fields}, "seed": 0, "numerics": NUMERICS}
-    finetune(spec, home / "tokens", home / "c", weights, home / "negatives", output, output.parent / "t")
+    inputs = FinetuneInputs(home / "tokens", home / "c", weights, home / "negatives")
+    finetune(spec, inputs, output, Resume(output.parent / "t"))
     return output
 
 
@@ -111,13 +114,14 @@ def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path]
 
 def test_fine_tuning_hands_on_that_a_checkpoint_gave_no_vocabulary_head(home: Path, tmp_path: Path) -> None:
     spec = {"step": {**FINETUNE, "steps": 1, "validate_every": None}, "seed": 0, "numerics": NUMERICS}
-    inputs = home / "tokens", home / "c", tmp_path / "start", home / "negatives"
+    inputs = FinetuneInputs(home / "tokens", home / "c", tmp_path / "start", home / "negatives")
     for told in ({}, {"no_vocabulary_head": 1}):
         shutil.rmtree(tmp_path / "start", ignore_errors=True)
         shutil.copytree(home / "shared", tmp_path / "start")
         with manifest.record(tmp_path / "start", stage="start", spec={}, inputs=[]) as facts:
             facts["results"] = told
-        assert finetune(spec, *inputs, tmp_path / "made", tmp_path / "state").counts == {"queries": 5} | told
+        done = finetune(spec, inputs, tmp_path / "made", Resume(tmp_path / "state"))
+        assert done.counts == {"queries": 5} | told
 
 
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
@@ -155,8 +159,9 @@ def test_against_an_index_the_passage_tower_stays_and_its_vectors_serve(home: Pa
     encode_all({"length": 16, "numerics": NUMERICS}, home / kind, home / "tokens", tmp_path / "index")
     step = {**FINETUNE, "steps": 2, "negatives": "index", "loss": "lambda", "depth": 3, "validate_every": None}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    places = (home / "tokens", home / "c", home / kind, None, tmp_path / "model", tmp_path / "state")
-    finetune(spec, *places, index=partial(vectors_by_row, [tmp_path / "index"]))
+    index = partial(vectors_by_row, [tmp_path / "index"])
+    inputs = FinetuneInputs(home / "tokens", home / "c", home / kind, index=index)
+    finetune(spec, inputs, tmp_path / "model", Resume(tmp_path / "state"))
     before, after = (checkpoint.load_encoder(folder) for folder in (home / kind, tmp_path / "model"))
     for name, value in towers.passage_weights(before).items():
         assert torch.equal(value, after.state_dict()[name]), name

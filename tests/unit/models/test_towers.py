@@ -156,7 +156,7 @@ def heads_of_costa(kind: str) -> dict[str, torch.Tensor]:
 def test_a_pre_trained_projector_goes_on(kind: str, two: bool) -> None:
     encoder = towers.separate_encoders(random_encoder()) if two else random_encoder()
     heads = heads_of_costa(kind)
-    project(encoder, kind, heads, seed=0)
+    project(encoder, kind, heads, chance=0)
     assert heads
     for tower in (encoder, encoder.query_tower):
         assert tower.config.projector == kind
@@ -181,7 +181,7 @@ def test_a_projector_stays_in_further_steps_and_is_never_exchanged() -> None:
     encoder = random_encoder(projector="linear")
     before = encoder.state_dict()["projector.weight"].clone()
     for kind in ("none", "linear"):
-        project(encoder, kind, heads_of_costa("linear"), seed=0)
+        project(encoder, kind, heads_of_costa("linear"), chance=0)
         assert torch.equal(encoder.state_dict()["projector.weight"], before)
     with pytest.raises(EncoreError, match="has a linear projector, the step wants a nonlinear one"):
-        project(encoder, "nonlinear", {}, seed=0)
+        project(encoder, "nonlinear", {}, chance=0)

@@ -16,7 +16,7 @@ from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.finetuning.step import finetune
+from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, flops, lsa, towers
 from encore.models.bow_mlp import BowMlp
 from encore.models.config import EncoderConfig
@@ -24,6 +24,7 @@ from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
+from encore.training.checkpoint import Resume
 from tests.support.small_decoding import assert_gradient, draw
 from tests.support.small_models import TEXTS, random_batch, tokenizer_folder
 from tests.support.small_store import random_store
@@ -181,7 +182,8 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     step |= {"validate_every": 10, "validation_measure": "R@10"}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     output = tmp_path / "out/model"
-    done = finetune(spec, home / "tokens", home / "c", tmp_path / "start", None, output, tmp_path / "state")
+    inputs = FinetuneInputs(home / "tokens", home / "c", tmp_path / "start")
+    done = finetune(spec, inputs, output, Resume(tmp_path / "state"))
     assert done.losses[-1].terms["contrast"] < done.losses[0].terms["contrast"]
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
     before, after = checkpoint.load_encoder(tmp_path / "start"), checkpoint.load_encoder(output)

@@ -20,9 +20,10 @@ from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
-from encore.objectives.parts.step import pretrain
+from encore.objectives.parts.step import PretrainInputs, pretrain
 from encore.stages import code_digest
 from encore.storage import manifest
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from tests.support import inside, served
 
@@ -111,17 +112,17 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert not (tmp_path / manifest.state_of(tmp_path / "one")).exists()
 
     with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
-        pretrain(*training(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
+        pretrain(*training(objective="bow"), PretrainInputs(*inputs), tmp_path / "two", Resume(tmp_path / "state"))
     assert manifest.read_manifest(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
 
 
 def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     parent = checkpoint.load_heads(inputs[1])["mlm.bias"]
-    pretrain(*training(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
+    pretrain(*training(objective="mlm"), PretrainInputs(*inputs), tmp_path / "mlm", Resume(tmp_path / "state"))
     learned = checkpoint.load_heads(tmp_path / "mlm")["mlm.bias"]
     assert torch.allclose(learned, parent, atol=0.1)
     assert not torch.equal(learned, parent)
-    pretrain(*training(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
+    pretrain(*training(objective="ict"), PretrainInputs(*inputs), tmp_path / "ict", Resume(tmp_path / "state"))
     assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
     assert checkpoint.load_encoder(tmp_path / "ict").config == checkpoint.load_encoder(inputs[1]).config
 
@@ -143,8 +144,10 @@ def test_heads_can_learn_alone_before_the_rest(
         return done
 
     monkeypatch.setattr("encore.objectives.parts.step.train", watched)
-    plain = pretrain(*training(**fields), *inputs, tmp_path / "plain", tmp_path / "state")
-    warm = pretrain(*training(**fields, head_warmup=3), *inputs, tmp_path / "warm", tmp_path / "other")
+    plain = pretrain(*training(**fields), PretrainInputs(*inputs), tmp_path / "plain", Resume(tmp_path / "state"))
+    warm = pretrain(
+        *training(**fields, head_warmup=3), PretrainInputs(*inputs), tmp_path / "warm", Resume(tmp_path / "other")
+    )
     assert seen == [(5, True, True), (3, False, True), (5, True, True)]
     assert warm.steps == plain.steps
     assert warm.flops > plain.flops, "its operations count"
@@ -154,7 +157,12 @@ def test_heads_can_learn_alone_before_the_rest(
         step, seed, _ = training(**fields, **more)
         assert calibrated(step, given, done.flops, seed) == 5
     with pytest.raises(EncoreError, match="trains no module besides the encoder"):
-        pretrain(*training(objective="ict", head_warmup=3), *inputs, tmp_path / "ict", tmp_path / "third")
+        pretrain(
+            *training(objective="ict", head_warmup=3),
+            PretrainInputs(*inputs),
+            tmp_path / "ict",
+            Resume(tmp_path / "third"),
+        )
 
 
 def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -171,13 +179,19 @@ def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple
     assert results["mlm"]["random_vocabulary_head"] == results["ict"]["no_vocabulary_head"] == 1
     assert "random_vocabulary_head" not in results["ict"]
     assert "no_vocabulary_head" not in results["mlm"]
-    unsaved = pretrain(*training(objective="mlm", save_heads=[]), *inputs, tmp_path / "unsaved", tmp_path / "state")
+    unsaved = pretrain(
+        *training(objective="mlm", save_heads=[]),
+        PretrainInputs(*inputs),
+        tmp_path / "unsaved",
+        Resume(tmp_path / "state"),
+    )
     assert unsaved.counts["random_vocabulary_head"] == unsaved.counts["no_vocabulary_head"] == 1
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     def modules(output: str, objective: str, **fields: Any) -> set[str]:
-        pretrain(*training(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
+        resume = Resume(tmp_path / "state" / output)
+        pretrain(*training(objective=objective, **fields), PretrainInputs(*inputs), tmp_path / output, resume)
         return {name.split(".")[0] for name in checkpoint.load_heads(tmp_path / output)}
 
     assert modules("all", "costa", min_tokens=8) == {"mlm", "projector"}
@@ -199,9 +213,8 @@ def test_losses_on_held_out_examples_are_written_beside_those_in_training(
     for share in (0.0, 0.1):
         output = tmp_path / str(share)
         with manifest.record(output, stage="pretrain", spec={}, inputs=[]):
-            done = pretrain(
-                *training(objective="ict", held_out=share), *inputs, output, tmp_path / "state" / str(share)
-            )
+            resume = Resume(tmp_path / "state" / str(share))
+            done = pretrain(*training(objective="ict", held_out=share), PretrainInputs(*inputs), output, resume)
         made[share] = (output / "held_out.tsv").read_text().splitlines()
     assert made[0.0] == ["step"]
     assert made[0.1][0] == "step\tloss\tcontrast\taccuracy"
@@ -213,7 +226,9 @@ def test_losses_on_held_out_examples_are_written_beside_those_in_training(
 @pytest.mark.slow
 def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     with manifest.record(tmp_path / "one", stage="pretrain", spec={}, inputs=[]):
-        alone = pretrain(*training(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")
+        alone = pretrain(
+            *training(objective="ict"), PretrainInputs(*inputs), tmp_path / "one", Resume(tmp_path / "alone")
+        )
     pair = program(*inputs, tmp_path / "two", processes=2, objective="ict")
     assert pair.returncode == 0, pair.stderr
     assert pair.stdout.count("step 5/5") == 1
@@ -245,7 +260,7 @@ def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], t
 )
 def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields: Any, message: str) -> None:
     with pytest.raises(EncoreError, match=re.escape(message)):
-        pretrain(*training(**fields), *inputs, tmp_path / "bad", tmp_path / "state")
+        pretrain(*training(**fields), PretrainInputs(*inputs), tmp_path / "bad", Resume(tmp_path / "state"))
 
 
 def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -253,5 +268,6 @@ def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp
         Encoder(EncoderConfig(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
     )
     checkpoint.save_model(other, {}, tmp_path / "other", tmp_path / "tokenizer")
+    wrong = PretrainInputs(inputs[0], tmp_path / "other")
     with pytest.raises(EncoreError, match=r"different vocabularies: .* the model knows 50; make the tokens again"):
-        pretrain(*training(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")
+        pretrain(*training(objective="mlm"), wrong, tmp_path / "bad", Resume(tmp_path / "state"))

@@ -16,6 +16,7 @@ from encore.datasets.wikipedia import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start_model
 from encore.objectives.parts import step
+from encore.training.checkpoint import Resume
 from tests.support.small_dump import Wiki, write
 
 ANIMALS = ["cat", "dog", "owl", "eel", "fox", "yak"]
@@ -88,8 +89,8 @@ def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) 
     single = {"min_tokens": 1} if objective in ("mlm", "costa") else {}
     fields = objectives.fields({**STEP, "objective": objective, "steps": 2, "source": "a test", **single})
     numerics = {"precision": "fp32", "threads": 1}
-    places = home / "tokens", home / "start", tmp_path / "model", tmp_path / "state"
-    step.pretrain(fields, 0, numerics, *places)
+    inputs = step.PretrainInputs(home / "tokens", home / "start")
+    step.pretrain(fields, 0, numerics, inputs, tmp_path / "model", Resume(tmp_path / "state"))
     before, after = (checkpoint.load_encoder(each).word_embeddings for each in (home / "start", tmp_path / "model"))
     assert not torch.equal(before, after)
     assert torch.isfinite(after).all()

@@ -11,13 +11,14 @@ import pytest
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.step import finetune
+from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record, state_of
+from encore.training.checkpoint import Resume
 from tests.support import inside, served
 from tests.support.small_home import NUMERICS, STEP
 
@@ -36,7 +37,8 @@ def model(home, negatives):
 def tuned(home, output, **changes):
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
     step = {name: value for name, value in {**STEP, **changes}.items() if value is not None}
-    return finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, output, output.parent / "state")
+    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
+    return finetune(spec, FinetuneInputs(*places), output, Resume(output.parent / "state"))
 
 
 def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):

@@ -1,6 +1,7 @@
 """One pre-training step: a parent model and a token store in, a model folder out."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from encore.errors import EncoreError
 from encore.models import checkpoint, embed, towers
 from encore.models.encoder import Encoder
 from encore.training import held_out, launch
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
@@ -24,19 +26,24 @@ from encore.training.record import Trained
 CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
 
+@dataclass(frozen=True)
+class PretrainInputs:
+    """The folders that a pre-training step reads.
+
+    Args:
+        weights: the parent's model.
+        prepared: what the objective's preparation wrote, where it has one.
+    """
+
+    tokens: Path
+    weights: Path
+    prepared: Path | None = None
+
+
 def pretrain(
-    step: PretrainStep,
-    seed: int,
-    numerics: dict[str, Any],
-    tokens: Path,
-    weights: Path,
-    output: Path,
-    state: Path,
-    prepared: Path | None = None,
-    checkpoint_seconds: float = 120.0,
-    workers: int = 0,
+    step: PretrainStep, seed: int, numerics: dict[str, Any], inputs: PretrainInputs, output: Path, resume: Resume
 ) -> Trained:
-    """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
+    """Train the model in ``inputs.weights`` on the texts in ``inputs.tokens`` and write the model folder ``output``.
 
     The objective's modules start from those of the parent where it has them, and the step's ``save_heads`` says which
     are saved; the parent's others are copied unchanged, so that a vocabulary head survives an objective that does not
@@ -46,14 +53,10 @@ def pretrain(
         step: with its objective's fields (``objectives.fields``).
         seed: of all chance.
         numerics: as ``training.loop.train`` takes them.
-        state: the folder of checkpoints of this training.
-        prepared: what the objective's preparation wrote, where it has one.
-        checkpoint_seconds: between two checkpoints.
-        workers: processes that make batches ahead.
     """
-    store = TokenStore(tokens)
+    weights, store = inputs.weights, TokenStore(inputs.tokens)
     encoder = embed.load_for_tokens(weights, store)
-    objective = objectives.load(step.objective)(step, store, prepared)
+    objective = objectives.load(step.objective)(step, store, inputs.prepared)
     torch.manual_seed(number(seed, "heads"))
     heads = objective.heads(encoder)
     checkpoint.restore_heads(heads, weights)
@@ -62,10 +65,10 @@ def pretrain(
     kept = _kept(step, heads)
     head = _vocabulary_head(heads, kept, weights)
     training = partial(
-        train, objective, encoder, heads, seed=seed, numerics=numerics, train_on=train_on, workers=workers
+        train, objective, encoder, heads, seed=seed, numerics=numerics, train_on=train_on, workers=resume.workers
     )
-    spent = _warm_heads(training, step, encoder, heads, state) if step.head_warmup else 0.0
-    trained = training(step, state=state, checkpoint_seconds=checkpoint_seconds, watched=watched)
+    spent = _warm_heads(training, step, encoder, heads, resume.state) if step.head_warmup else 0.0
+    trained = training(step, state=resume.state, checkpoint_seconds=resume.seconds, watched=watched)
     trained.flops += spent
     trained.counts = objective.counts() | head
     if encoder.config.encoders == "separate":
