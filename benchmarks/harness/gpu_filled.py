@@ -12,9 +12,7 @@ import torch
 
 from encore.data.collection import write_collection
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring.cross_encoder import CrossEncoderScorer
-from encore.finetuning.scoring.late_interaction import LateInteractionScorer
-from encore.finetuning.scoring.scorer import Scorer
+from encore.finetuning.scoring import CrossEncoderScorer, LateInteractionScorer, Scorer
 from encore.models import cross_encoder, embed, late_interaction, transfer
 from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder

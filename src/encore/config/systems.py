@@ -71,7 +71,7 @@ class Fusion(System):
 
 
 class Rerank(System):
-    """The best of a first stage, or all passages, ranked by a trained model (``finetuning/scoring``)."""
+    """The best of a first stage, or all passages, ranked by a trained model (``finetuning/scoring.py``)."""
 
     kind: Literal["rerank"]
     first: str | None = Field(

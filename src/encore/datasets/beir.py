@@ -21,9 +21,8 @@ from encore.data.judgments import JudgedFields, not_relevant
 from encore.data.qrels import read_negatives
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, asked, once, without_empty
-from encore.datasets import counting
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.source_files import hold_out, refuse_changed
+from encore.datasets.source_files import estimated, hold_out, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents, remembered_contents
 from encore.storage.text_files import PACKED, numbered_objects, opened
@@ -311,7 +310,7 @@ def _of_windows(judgments: Iterable[Judgment], parts: Mapping[str, list[str]]) -
 
 def _count_texts(path: Path) -> tuple[int, int]:
     """Rows of a file of JSON lines, and mean words of their titles and texts; 1 at least of both."""
-    found = counting.estimated(
+    found = estimated(
         path, lambda row: {"rows": 1, "words": len(f"{row.get('title') or ''} {row.get('text') or ''}".split())}
     )
     rows = found.get("rows", 1.0)

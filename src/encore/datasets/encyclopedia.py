@@ -16,9 +16,8 @@ from encore.config.datasets import KnownSize
 from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
-from encore.datasets.counting import estimated
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.source_files import content_of, refuse_changed
+from encore.datasets.source_files import content_of, estimated, refuse_changed
 from encore.errors import EncoreError, quoted
 from encore.storage.text_files import numbered_objects
 

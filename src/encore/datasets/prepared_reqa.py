@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field
 
 from encore.datasets.archives import FolderFields, add_statistics, checked_rows, opened
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa.build import ready, write_reqa
-from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.build import ReqaFields, ready, write_reqa
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
 from encore.errors import EncoreError, quoted
 

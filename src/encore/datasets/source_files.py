@@ -5,13 +5,16 @@ are its identity, so a run can be planned before it is fetched. ``test.csv`` is 
 bytes are the identity.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Judgment, smallest
 from encore.errors import EncoreError
 from encore.storage.files import contents, remembered_contents
+from encore.storage.text_files import unpacked
 
 
 def content_of(path: Path, name: str) -> dict[str, str]:
@@ -111,3 +114,23 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
         source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
         split: [judgment for judgment in qrels[source] if judgment.query in held_out],
     }
+
+
+READ = 16 * 2**20  # bytes of text that are counted; the rest of a larger file is taken to be alike
+
+
+def estimated(path: Path, count: Callable[[Any], Mapping[str, int]]) -> dict[str, float]:
+    """The sums of what each row of a file of JSON lines counts, packed or not.
+
+    Raises:
+        OSError, EOFError, ValueError: the file cannot be read, or a row of it is no JSON.
+    """
+    total, size, seen = Counter[str](), path.stat().st_size, 0
+    with path.open("rb") as packed, unpacked(packed, path.suffix) as lines:
+        for line in lines:
+            total.update(count(json.loads(line)) if line.strip() else {})
+            seen += len(line)
+            if seen > READ and packed.tell() < size:
+                break
+        share = packed.tell() / size
+    return {name: number / share for name, number in total.items()}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from encore.models.encoder import Encoder
 
+
 ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs besides vectors
 
 
@@ -105,3 +106,37 @@ def _log_probabilities(queries: list[Query], passages: int) -> np.ndarray:
         share[list(query.positives)] += 1 / len(query.positives)
     with np.errstate(divide="ignore"):
         return np.log(share / len(queries)).astype(np.float32)
+
+
+class Pairwise(RetrievalTask):
+    """Each query with the passages that it brings itself."""
+
+    term = "pairs"
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss over pairs, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
+        import torch
+
+        from encore.models.precision import at_least_float32
+        from encore.training import losses
+
+        queries, vectors = map(at_least_float32, self.embed(encoder, batch))
+        with torch.autocast(queries.device.type, enabled=False):
+            scores = (vectors @ queries[:, :, None]).squeeze(-1) / self.step.temperature
+            return ForwardOutput({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
+
+    def scored(self, batch: Arrays) -> int:
+        """The P passages of the query itself."""
+        return int(batch["passages"].shape[1])
+
+
+class PairwiseInBatch(Contrastive):
+    """Each query's positive with every passage of its batch, or of its pool in the batch, that is not relevant."""
+
+    term = "pairs"
+
+    def chosen(self, scores: Tensor, positive: Tensor, ignored: Tensor, log_q: Tensor | None) -> Tensor:
+        """The mean over all pairs, a scalar, of scores [B, B * P]."""
+        from encore.training import losses
+
+        return losses.pairwise_over_pool(scores, positive, ignored)

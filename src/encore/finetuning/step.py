@@ -19,7 +19,7 @@ from encore.errors import EncoreError
 from encore.finetuning import clusters
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.excluded import no_negatives
+from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.tasks import task_class

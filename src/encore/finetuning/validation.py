@@ -62,7 +62,7 @@ def validation_pool(
     The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
 
     Args:
-        excluded: documents that are not negatives of a query, besides the judged ones (``negatives/excluded.py``).
+        excluded: documents that are not negatives of a query, besides the judged ones (``negatives/mining.py``).
     """
     judgments = collection.qrels(step.valid_split)
     names = topics(collection, step.valid_split, queries=step.validation_queries)

@@ -3,9 +3,9 @@
 Besides those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
 pre-training, ``heads.safetensors``: modules trained besides the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
-A model that gives texts no single vector (``finetuning/scoring/``) says so in ``encoder.json`` and keeps what it scores
-with among the heads. Such a model, one that does not read plain texts (``EncoderConfig.plain``), and a bag of words
-have no files for ``SentenceTransformer``, which could not express them.
+A model that gives texts no single vector (``finetuning/scoring.py``) says so in ``encoder.json`` and keeps what it
+scores with among the heads. Such a model, one that does not read plain texts (``EncoderConfig.plain``), and a bag of
+words have no files for ``SentenceTransformer``, which could not express them.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def save_model(
         length: tokens of a passage that the model was trained with, special ones included, where
             ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
         query_length: the same of a query; ``SentenceTransformer`` knows one length only, so this is information.
-        scorer: how the model scores: its ``kind`` and what belongs to that (``finetuning/scoring/``).
+        scorer: how the model scores: its ``kind`` and what belongs to that (``finetuning/scoring.py``).
     """
     _save_tower(encoder, folder, tokenizer_folder, length, query_length, scorer)
     if encoder.query_tower is not encoder:

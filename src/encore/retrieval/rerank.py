@@ -9,8 +9,7 @@ from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.scorer import Scorer
+from encore.finetuning.scoring import Scorer, open_scorer
 from encore.storage import manifest
 from encore.storage.progress import Progress
 from encore.training import machine

@@ -15,8 +15,7 @@ from encore.data.rankings import RunMatrices
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.late_interaction import LateInteractionScorer
+from encore.finetuning.scoring import LateInteractionScorer, open_scorer
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import MOST, SPARE, ordered
 from encore.retrieval.ranking import BEST

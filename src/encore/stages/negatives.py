@@ -38,8 +38,7 @@ class Negatives(Stage[Spec, Inputs]):
         from encore.data.collection import Collection
         from encore.data.runs import read_run
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.answers import answering
-        from encore.finetuning.negatives.excluded import no_negatives
+        from encore.finetuning.negatives.mining import answering, no_negatives
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         answers = read_run(self.inputs.run)

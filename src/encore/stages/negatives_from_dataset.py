@@ -32,8 +32,7 @@ class NegativesFromDataset(Stage[Spec, Inputs]):
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.excluded import no_negatives
-        from encore.finetuning.negatives.published import published
+        from encore.finetuning.negatives.mining import no_negatives, published
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         asked = topics(collection, spec.split, spec.queries, spec.sample)

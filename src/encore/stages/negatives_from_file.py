@@ -46,10 +46,9 @@ class NegativesFromFile(Stage[Spec, Inputs]):
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.excluded import no_negatives
-        from encore.finetuning.negatives.request import NegativesRequest
+        from encore.finetuning.negatives.mining import no_negatives
         from encore.finetuning.negatives.systems_file import from_systems
-        from encore.finetuning.negatives.triples import from_triples
+        from encore.finetuning.negatives.triples import NegativesRequest, from_triples
         from encore.storage.document_ids import DocIds
 
         spec, collection, path = self.spec, Collection(self.inputs.collection), self._file(job)

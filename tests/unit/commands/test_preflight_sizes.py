@@ -23,7 +23,7 @@ def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monke
     assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0, "graded": 100.0}
     assert size.passages.mean == pytest.approx(6 * 1.3, rel=0.01)
     assert size.notes == []
-    monkeypatch.setattr("encore.datasets.counting.READ", 400)  # the rest of a large file is estimated from a part
+    monkeypatch.setattr("encore.datasets.source_files.READ", 400)  # the rest of a large file is estimated from a part
     again = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
 

@@ -153,7 +153,7 @@ def test_a_forecast_reads_the_first_part_of_a_large_file(tmp_path: Path, monkeyp
     path = write(
         tmp_path / "articles.jsonl", [{**row, "id": f"{row['id']}{n}"} for n in range(4000) for row in ARTICLES]
     )
-    monkeypatch.setattr("encore.datasets.counting.READ", 400_000)
+    monkeypatch.setattr("encore.datasets.source_files.READ", 400_000)
     part = EncyclopediaFields(kind="encyclopedia", path=str(path)).known_size()
     assert part.articles == pytest.approx(20_000, rel=0.2)
     assert part.articles != 20_000, "a part was read"

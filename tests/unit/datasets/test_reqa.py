@@ -12,8 +12,7 @@ from encore.data import sentences
 from encore.data.collection import Collection, Judgment, order, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets.reqa import tuples
-from encore.datasets.reqa.build import distractors, ready, split_questions, write_reqa
-from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.build import ReqaFields, distractors, ready, split_questions, write_reqa
 from encore.datasets.reqa.tuples import AnsweredQuestion, Passage
 from encore.datasets.squad_reqa import squad_paragraphs
 from encore.errors import EncoreError

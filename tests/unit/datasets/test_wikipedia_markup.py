@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from encore.datasets.mediawiki import markup, titles
+from encore.datasets.mediawiki import markup
 
 
 def paragraphs(text: str) -> list[str]:
@@ -81,7 +81,7 @@ def test_links_of_a_sentence_without_an_end_go_with_it():
     (section,) = markup.read_markup(
         "The ''[[Cat|house cat]]'' stays. So do the [[dog]] and the [[owl]]:\n* all"
     ).sections
-    assert section.paragraphs == [markup.LinkedParagraph("The house cat stays.", (titles.target("Cat"),))]
+    assert section.paragraphs == [markup.LinkedParagraph("The house cat stays.", (markup.target("Cat"),))]
 
 
 def test_lists_part_paragraphs():
@@ -124,7 +124,7 @@ def test_links_are_those_of_kept_prose_in_order():
     ],
 )
 def test_titles_are_spelt_as_mediawiki_does(written, read):
-    assert titles.target(written) == read
+    assert markup.target(written) == read
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_titles_are_spelt_as_mediawiki_does(written, read):
     ],
 )
 def test_lists_and_dates_are_known_by_their_titles(title, listing, date):
-    found = (titles.LISTING.match(title) is not None, titles.DATE.fullmatch(title) is not None)
+    found = (markup.LISTING.match(title) is not None, markup.DATE.fullmatch(title) is not None)
     assert found == (listing, date)
 
 

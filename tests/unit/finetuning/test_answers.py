@@ -10,7 +10,7 @@ import regex
 from encore.data.answer_matching import contains, spread
 from encore.data.collection import Collection, write_collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.answers import answering
+from encore.finetuning.negatives.mining import answering
 
 DPR = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
 

@@ -8,12 +8,9 @@ import pytest
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.copies import count_copies
 from encore.data.rankings import rank
-from encore.finetuning.negatives.excluded import no_negatives
-from encore.finetuning.negatives.mining import Candidates, mine
-from encore.finetuning.negatives.published import published
-from encore.finetuning.negatives.request import NegativesRequest
+from encore.finetuning.negatives.mining import Candidates, mine, no_negatives, published
 from encore.finetuning.negatives.systems_file import from_systems
-from encore.finetuning.negatives.triples import from_triples
+from encore.finetuning.negatives.triples import NegativesRequest, from_triples
 from encore.storage.document_ids import DocIds
 
 FLAGS = {"ignore_identical_ids": True, "ignore_copies": True}

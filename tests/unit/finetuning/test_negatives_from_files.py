@@ -9,8 +9,8 @@ import pytest
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives import triples
-from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
+from encore.finetuning.negatives.triples import NegativesRequest
 
 JUDGMENTS = {"q1": {"p1": 1}, "q2": {"p2": 1, "z": 0}, "q3": {"p3": 1}}
 DOCUMENTS = {"p1", "p2", "p3", "z", *(f"n{i}" for i in range(50))}

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from encore.errors import EncoreError
-from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.pairwise import Pairwise, PairwiseInBatch
+from encore.finetuning.contrastive import Contrastive, Pairwise, PairwiseInBatch
 from tests.support.small_finetuning import (
     NEGATIVES,
     RECIPES,

@@ -15,9 +15,8 @@ from encore.data import unpacked
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import PublishedScores, from_systems
-from encore.finetuning.negatives.triples import from_triples, repaired
+from encore.finetuning.negatives.triples import NegativesRequest, from_triples, repaired
 from encore.retrieval.doc2query import published
 from encore.storage import tsv
 from encore.storage.document_ids import DocIds

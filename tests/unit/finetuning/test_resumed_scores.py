@@ -9,7 +9,8 @@ import pytest
 from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring import open_scorer, scorer
+from encore.finetuning import scoring
+from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
@@ -44,7 +45,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs are many parts."""
-    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
+    monkeypatch.setattr(scoring.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
 
 
@@ -107,7 +108,7 @@ def test_a_killed_teacher_says_the_same(
     with pytest.raises(KilledError):
         write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")
     monkeypatch.undo()
-    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (7,))
+    monkeypatch.setattr(scoring.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
     assert not (tmp_path / "again").exists()
     write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")

@@ -9,8 +9,8 @@ import torch
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import open_scorer, scorer
-from encore.finetuning.scoring.scorer import passage_blocks
+from encore.finetuning import scoring
+from encore.finetuning.scoring import open_scorer, passage_blocks
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, embed, inputs
 from encore.models.encoder import Encoder
@@ -148,7 +148,7 @@ def test_a_gpu_gives_the_scores_of_the_processor_and_is_waited_for_once_a_part(t
     kind, model, store = trained
     expected = open_scorer(model, store).score(*PAIRS)
     monkeypatch.setitem(embed.PASS, "cuda", PartSize(64, 100))  # many batches
-    monkeypatch.setattr(scorer.passage_blocks, "__defaults__", (30,))
+    monkeypatch.setattr(scoring.passage_blocks, "__defaults__", (30,))
     with simulated_gpu() as gpu:
         on_gpu = open_scorer(model, store).to(torch.device("cuda"))
         gpu.waits.clear()

@@ -10,8 +10,8 @@ import pytest
 
 from encore.datasets import nq_reqa
 from encore.errors import EncoreError
-from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
+from encore.finetuning.negatives.triples import NegativesRequest
 from encore.retrieval.doc2query import published
 from encore.storage import text_files, tsv
 

@@ -1,16 +1,23 @@
-"""Wiki markup as sections of paragraphs: prose and its links stay; templates, tables, lists, notes and files go."""
+"""Wiki markup as sections of paragraphs: prose and its links stay; templates, tables, lists, notes and files go.
 
+Titles are compared as MediaWiki compares them. In memory they are numbers of 64 bits: two of ten million are equal in
+one dump of 400,000.
+"""
+
+import html
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import mwparserfromhell
 from mwparserfromhell import nodes
 from mwparserfromhell.wikicode import Wikicode
 
 from encore.data.sentences import split
-from encore.datasets.mediawiki.titles import target
 
 _INLINE = re.compile(
     "b|i|em|strong|u|small|big|sub|sup|span|q|cite|abbr|dfn|ins|var|samp|kbd|tt|code|font|nowiki|noinclude|onlyinclude"
@@ -287,3 +294,31 @@ def _measured(arguments: Sequence[_T]) -> list[_T | str]:
     if between:
         return [arguments[0], f" {between} ", arguments[2], " ", arguments[3]]
     return [arguments[0], " ", arguments[1]] if len(arguments) > 1 else []
+
+
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
+# Lists, indexes and outlines: pages of links, without prose.
+LISTING = re.compile(r"(?:Lists?|Index|Indexes|Outline) of .")
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+# Days, months, years, decades, centuries and millennia.
+DATE = re.compile(
+    rf"{_MONTH}(?: \d{{1,2}}| \d{{3,4}})?|\d{{1,2}} {_MONTH}|(?:AD )?\d{{1,4}}s?(?: (?:AD|BC|BCE))?s?"
+    r"|(?:Early |Mid-|Late )?\d{1,2}(?:st|nd|rd|th)(?: |-)(?:century|millennium)(?: (?:AD|BC|BCE))?"
+)
+
+
+def target(written: str) -> str:
+    """The page that ``[[ help:foo_bar#Baz ]]`` leads to, ``Help:foo bar``; empty for a place of the same page."""
+    text = unquote(written) if "%" in written else written
+    return normal(unicodedata.normalize("NFC", html.unescape(text)).partition("#")[0])
+
+
+def normal(title: str) -> str:
+    """A title's one spelling: single blanks, no underscores, no invisible marks, its first letter capital."""
+    blank = " ".join(_INVISIBLE.sub("", title).replace("_", " ").split()).removeprefix(":").strip()
+    return blank[:1].upper() + blank[1:]
+
+
+def number(text: str) -> int:
+    """The number of a title."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

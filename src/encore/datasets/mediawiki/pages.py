@@ -19,8 +19,7 @@ from mwparserfromhell.parser import ParserError
 from encore.data.sentences import split
 from encore.datasets.mediawiki import markup
 from encore.datasets.mediawiki.dump import Page, StreamBlock, read_pages
-from encore.datasets.mediawiki.markup import PageText, Section
-from encore.datasets.mediawiki.titles import DATE, LISTING, normal, number, target
+from encore.datasets.mediawiki.markup import DATE, LISTING, PageText, Section, normal, number, target
 
 _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|]+)", re.IGNORECASE)
 # Sections that hold no prose of the article's own, with all below them.

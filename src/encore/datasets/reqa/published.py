@@ -14,8 +14,7 @@ from encore.data import sentences
 from encore.data.collection import Collection
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
-from encore.datasets.reqa.build import write_reqa
-from encore.datasets.reqa.fields import ReqaFields
+from encore.datasets.reqa.build import ReqaFields, write_reqa
 from encore.datasets.reqa.paragraphs import OWN, SourceParagraph, Spans, questions, splitter
 from encore.datasets.reqa.tuples import Passage
 from encore.errors import EncoreError

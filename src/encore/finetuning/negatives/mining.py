@@ -2,17 +2,24 @@
 
 BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
 first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128,
-without the first two ranks). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
+without the first two ranks). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``. Those that a
+collection was published with, as DPR's training questions are (Karpukhin et al. 2020, 3.2), are drawn alike.
 """
 
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from sys import intern
+from typing import Any
 
-from encore.data.collection import smallest
+from encore.data import answer_matching
+from encore.data.collection import Collection, smallest
+from encore.data.copies import copies_of
+from encore.data.overlap import normal_form
 from encore.data.rankings import Run
 from encore.errors import EncoreError
 from encore.storage.files import open_text, open_text_writer, write_json
@@ -78,8 +85,49 @@ def mine(
     return negatives, statistics(negatives, judged=judged, answering=answered)
 
 
+def published(
+    collection: Collection,
+    split: str,
+    query_ids: list[str],
+    *,
+    keep: int,
+    seed: int,
+    excluded: Answering,
+    exclude_judged: bool = True,
+) -> tuple[Negatives, Statistics]:
+    """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
+
+    Of the judged ones only the relevant are excluded.
+
+    Args:
+        excluded: documents that are not negatives of a query, besides the relevant ones.
+    """
+    judged = collection.qrels(split)
+    found: dict[str, dict[str, int]] = {query: {} for query in query_ids}
+    taken_out = 0
+    for query, document, rank in collection.negatives(split):
+        if query in found and (
+            (exclude_judged and judged[query].get(document, 0) > 0) or document in excluded.get(query, ())
+        ):
+            taken_out += 1
+        elif query in found:
+            found[query][intern(document)] = rank  # many questions share one
+    sampled = {query: smallest(ranks, keep, f"{seed}:{query}") for query, ranks in sorted(found.items())}
+    missing = {document for documents in sampled.values() for document in documents}
+    for row in collection.corpus():
+        missing.discard(row["_id"])
+    kept = {
+        query: {
+            each: found[query][each] for each in sorted(documents, key=found[query].__getitem__) if each not in missing
+        }
+        for query, documents in sampled.items()
+    }
+    unknown = sum(map(len, sampled.values())) - sum(map(len, kept.values()))
+    return kept, statistics(kept, judged=taken_out, unknown=unknown)
+
+
 class Candidates(Mapping[str, Sequence[str]]):
-    """The documents of each query of a run, best first, but for its ``excluded`` ones (``excluded.py``).
+    """The documents of each query of a run, best first, but for its ``excluded`` ones (``no_negatives``).
 
     Each list is made when it is asked for: together those of MS MARCO's training queries take gigabytes.
     """
@@ -96,6 +144,48 @@ class Candidates(Mapping[str, Sequence[str]]):
 
     def __len__(self) -> int:
         return len(self.run)
+
+
+def no_negatives(collection: Collection, split: str, spec: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Documents that are no negatives though nobody judged them, by query of a training split, for those that have any.
+
+    With ``spec["ignore_identical_ids"]`` the document of the query's id, if there is one; with
+    ``spec["ignore_copies"]`` those that are relevant for a query of equal text, and all that have the text of a
+    relevant one.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    judged = collection.qrels(split) if spec.keys() & {"ignore_identical_ids", "ignore_copies"} else {}
+    if spec.get("ignore_copies"):
+        texts = {query: normal_form(text) for query, text in collection.queries().items() if query in judged}
+        relevant: dict[str, set[str]] = defaultdict(set)
+        for query, grades in judged.items():
+            relevant[texts[query]] |= {document for document, grade in grades.items() if grade > 0}
+        copies = copies_of(collection, set().union(*relevant.values()))
+        for query, grades in judged.items():
+            alike = relevant[texts[query]].union(*(copies.get(name, ()) for name in relevant[texts[query]]))
+            if others := alike - grades.keys():
+                found[query] = others
+    if spec.get("ignore_identical_ids"):
+        for query in judged:
+            found[query].add(query)
+    return dict(found)
+
+
+def answering(ranking: Ranking, collection: Collection, depth: int, first_rank: int = 1) -> Negatives:
+    """The ranked documents of each query, from ``first_rank`` to ``depth``, whose text (not title) has an answer.
+
+    Returns:
+        For every ranked query such documents with their rank.
+    """
+    ranks = {
+        query: {document: rank for rank, document in enumerate(ranking[query][:depth], 1) if rank >= first_rank}
+        for query in sorted(ranking)
+    }
+    found = answer_matching.answering(ranks, collection)
+    return {
+        query: {document: rank for document, rank in places.items() if document in found[query]}
+        for query, places in ranks.items()
+    }
 
 
 def false_negatives(run: Run, below: float) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from encore.errors import EncoreError, quoted
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
-from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
+from encore.finetuning.negatives.triples import NegativesRequest, refuse_foreign_file
 from encore.storage.text_files import numbered_objects, opened
 
 Scored = list[tuple[str, float]]  # documents with their scores, best candidates first

@@ -4,11 +4,17 @@ MS MARCO publishes both kinds, ``qidpidtriples.train.full.2`` and ``triples.trai
 first line with a blank in it tells a file of texts. Texts are known by a hash of 64 bits. Characters that
 were written as UTF-8 and read as Latin-1 are repaired first: that file has them, and ir_datasets repairs them in the
 passages that it gives.
+
+What a file says of queries or documents that the collection does not have is counted and left out; a file that knows
+none of them is refused.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection as Several
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -19,7 +25,6 @@ import pyarrow.compute as pc
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
-from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
 from encore.storage.document_ids import DocIds
 from encore.storage.tsv import TsvBlock, read_tsv
 from encore.training.randomness import mixed
@@ -28,6 +33,28 @@ COLUMNS = ("query", "positive", "negative")
 WAITING = 2**24  # candidates that are collected before all but the drawn ones are dropped
 _READ_WRONG = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 Rows = Callable[[pa.StringArray], np.ndarray]  # ids or texts of a file -> rows, int64 [n]; -1 for unknown ones
+
+
+@dataclass(frozen=True)
+class NegativesRequest:
+    """The queries that negatives are for, and what is known next to them."""
+
+    queries: AbstractSet[str]
+    judgments: Mapping[str, Mapping[str, int]]  # of all training queries, those that are not wanted too
+    documents: Several[str]  # ids, in the corpus' order where texts are looked for
+    exclude_judged: bool = True
+    excluded: Mapping[str, AbstractSet[str]] = field(default_factory=dict)  # no negatives either, by query
+
+    def left_out(self, query: str) -> AbstractSet[str]:
+        """Documents that are not negatives of a query: those that are judged, and those that are excluded."""
+        excluded = self.excluded.get(query, frozenset[str]())
+        return self.judgments[query].keys() | excluded if self.exclude_judged else excluded
+
+
+def refuse_foreign_file(path: Path, lines: int, unknown: int) -> None:
+    """Refuse a file all of whose lines are about queries and documents that the collection does not have."""
+    if unknown == lines:
+        raise EncoreError(f"{path}: nothing in it is about queries and documents of this collection; name its own file")
 
 
 def from_triples(

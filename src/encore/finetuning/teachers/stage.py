@@ -16,12 +16,9 @@ from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.excluded import no_negatives
+from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, filled, judged_queries
-from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.late_interaction import LateInteractionScorer
-from encore.finetuning.scoring.scorer import Scorer
-from encore.finetuning.scoring.vector import VectorScorer
+from encore.finetuning.scoring import LateInteractionScorer, Scorer, VectorScorer, open_scorer
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.storage import manifest
 from encore.training import machine
