@@ -16,7 +16,7 @@ import pytrec_eval
 from harness import comparison, figures, machine, record
 from harness.runs import PLAIN, made_up_run
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.data.rankings import RunMatrices
 from encore.data.runs import TEXT, read_run
 from encore.data.trec_runs import read_trec

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.data.collection import Collection
 from encore.data.rankings import Run
 from encore.evaluation.measures import measure_values

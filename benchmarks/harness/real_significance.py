@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.data.trec_runs import read_trec
 from encore.evaluation.measures import measure_values
 from encore.evaluation.significance import Floats, clustered, paired_t, randomised

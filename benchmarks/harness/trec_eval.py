@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from encore.config.measures import Measure, parse_measure
+from encore.config.datasets import Measure, parse_measure
 from encore.data.rankings import Run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError

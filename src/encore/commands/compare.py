@@ -10,7 +10,7 @@ from typing import Any
 
 from encore.storage.program import positive
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.data import qrels
 from encore.data.judgments import Grades, is_entered
 from encore.data.trec_runs import read_trec

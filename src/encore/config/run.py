@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from encore.config.known_numbers import KnownNumber
 from encore.config.strict import Positive, Strict
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
@@ -18,6 +17,18 @@ from encore.storage.typed import DEFAULT_RUN
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
+
+
+class KnownNumber(Strict):
+    """A published score. Of a run's ``checks``."""
+
+    system: str = Field(description="a system (`bm25`), or a lineage, such as a published model as it is")
+    dataset: str
+    split: str = "test"
+    measure: str = Field(description="by the name that the split gives it")
+    published: float = Field(description="the score, as a share of 1")
+    within: float = Field(gt=0, description="how far ours may be from it, above or below")
+    source: str = Field(description="where it is published")
 
 
 class Numerics(Strict):

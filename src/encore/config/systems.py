@@ -1,17 +1,24 @@
-"""What answers queries without being a lineage: the kinds of entries in ``systems.yaml``.
+"""What answers queries without being a lineage: the kinds of entries in ``systems.yaml``, and what these search in.
 
 A system may combine others (a first stage and what ranks its results again, two lists that are fused); how each
-kind's run is planned is in ``plan/artifacts/``.
+kind's run is planned is in ``plan/artifacts/``. Of ``indexes.yaml`` are the indexes that a model's vectors can be
+searched in besides the exact one: a system named ``<lineage>@<entry>`` is searched in one, and recall against exact
+search is part of every such run. Of ``doc2query.yaml`` are predicted queries that passages are indexed with.
 """
 
 from functools import partial
-from typing import Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from encore.config.entries import System
-from encore.config.strict import Positive, Share, Strict
+from encore.config.strict import Commit, Length, Positive, Share, Strict
 from encore.config.validation import by_kind
+from encore.errors import EncoreError
+from encore.storage.files import remembered_contents
+
+MOST_WEIGHTS = 10_000
 
 
 class Bm25(System):
@@ -23,9 +30,6 @@ class Bm25(System):
     expansion: str | None = Field(
         None, description="an entry of doc2query.yaml: predicted queries that passages are indexed with"
     )
-
-
-MOST_WEIGHTS = 10_000
 
 
 class WeightGrid(Strict):
@@ -88,5 +92,149 @@ class Rerank(System):
         return (self.first, self.ranker) if self.first else (self.ranker,)
 
 
-KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
-read_system = partial(by_kind, kinds=KINDS, what="system")  # checks an entry's fields
+SYSTEMS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
+read_system = partial(by_kind, kinds=SYSTEMS, what="system")  # checks an entry's fields
+
+
+class IndexType(Strict):
+    """Fields of every entry of ``indexes.yaml``.
+
+    ``SEARCH``: those that decide the search alone, so that one index serves several settings.
+    """
+
+    SEARCH: ClassVar[frozenset[str]] = frozenset()
+
+    kind: str
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    def building(self) -> dict[str, Any]:
+        """The fields that decide the index's bytes, as specs say them."""
+        return {key: value for key, value in self.model_dump(mode="json").items() if key not in self.SEARCH}
+
+    def searching(self) -> dict[str, Any]:
+        """The fields that decide how it is searched."""
+        return {key: value for key, value in self.model_dump(mode="json").items() if key in self.SEARCH}
+
+    def check(self, dimension: int) -> None:
+        """Refuse vectors of a dimension that the type cannot hold, by an EncoreError."""
+
+
+class Hnsw(IndexType):
+    """A navigable small-world graph over whole vectors (Malkov and Yashunin, 2018)."""
+
+    SEARCH = frozenset({"ef_search"})
+
+    kind: Literal["hnsw"]
+    m: int = Field(32, ge=2, description="neighbours of a vector in each layer; twice as many in the lowest")
+    ef_construction: Positive = Field(200, description="candidates looked at for a new vector")
+    ef_search: Positive = Field(256, description="candidates looked at for a query, at least as many as are asked for")
+
+
+class IvfPq(IndexType):
+    """Inverted lists around k-means centroids, with product-quantised residuals (Jegou et al., 2011)."""
+
+    SEARCH = frozenset({"nprobe"})
+
+    kind: Literal["ivfpq"]
+    nlist: Positive = Field(4096, description="lists")
+    m: Positive = Field(96, description="parts of a vector, each with its own code; divides the dimension")
+    bits: int = Field(8, ge=4, le=12, description="of a part's code")
+    nprobe: Positive = Field(1, description="lists that a query looks into")
+    seed: int = Field(0, ge=0, description="of k-means")
+
+    @model_validator(mode="after")
+    def _look_into_lists_that_there_are(self) -> "IvfPq":
+        if self.nprobe > self.nlist:
+            raise ValueError(f"nprobe {self.nprobe} is more than the nlist {self.nlist} lists there are")
+        return self
+
+    def check(self, dimension: int) -> None:
+        """Refuse parts of unequal size: ``m`` must divide the dimension."""
+        if dimension % self.m:
+            raise EncoreError(
+                f"index type ivfpq: m={self.m} does not divide the {dimension} dimensions of the vectors; "
+                "choose a divisor, under `scale: indexes:` or in the name"
+            )
+
+
+class Fp16(IndexType):
+    """Whole vectors in half precision, all of them compared; half the bytes of exact search."""
+
+    kind: Literal["fp16"]
+
+
+INDEXES: dict[str, type[IndexType]] = {"hnsw": Hnsw, "ivfpq": IvfPq, "fp16": Fp16}
+read_index_type = partial(by_kind, kinds=INDEXES, what="index")  # checks an entry's fields
+
+
+class Expansion(Strict):
+    """Queries predicted for every passage of a collection."""
+
+    kind: str
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+
+class Published(Expansion):
+    """Predictions that somebody has published, in a file."""
+
+    kind: Literal["published"]
+    path: str = Field(description="a source, or a file `.jsonl`, `.tsv` or `.txt`, perhaps `.gz`, from the root")
+    samples: Positive | None = Field(
+        None, description="of a source with a file for each sample: how many of a passage's are taken; all without"
+    )
+
+    def content(self) -> str:
+        """The file's identity, whatever it is called."""
+        if not Path(self.path).is_file():
+            raise EncoreError(
+                f"{self.path} is missing: the predicted queries; download them there, or replace this entry "
+                "by another of doc2query.yaml (`scale: doc2query:`)"
+            )
+        return content(Path(self.path))
+
+
+class T5(Expansion):
+    """A T5 that learns on training queries to write the query of a passage, then is sampled for every passage."""
+
+    kind: Literal["t5"]
+    collection: str = Field(description="whose training queries it learns from")
+    train_split: str = Field("train", description="the split of role train that they are of")
+    queries: Positive | None = Field(None, description="size of the sample of them; all without")
+    sample: int = Field(0, ge=0, description="which sample of that size")
+    checkpoint: str | None = Field(None, description="Hugging Face id or folder of a T5; its own vocabulary")
+    revision: Commit | None = Field(None, description="its commit on the hub; without it the first one fetched is kept")
+    backbone: str | None = Field(None, description="without a checkpoint: the backbone whose vocabulary it reads")
+    layers: Positive = Field(
+        2, description="of the encoder and of the decoder, without a checkpoint; as the next three"
+    )
+    hidden: Positive = 64
+    heads: Positive = 2
+    intermediate: Positive = 128
+    dropout: Share = 0.1
+    steps: Positive
+    batch: Positive
+    learning_rate: float = Field(gt=0, description="constant after the warm-up")
+    warmup: Share = Field(0.0, description="share of the steps")
+    length: Length = Field(512, description="tokens of a passage, the end included")
+    query_length: Length = Field(64, description="tokens of a query, the end included")
+    per_passage: Positive = Field(40, description="queries sampled for a passage")
+    top_k: Positive = Field(10, description="most probable tokens that each one is drawn from")
+    seed: int = Field(0, ge=0, description="of weights, order, dropout and samples; a run's seeds do not touch it")
+
+    @model_validator(mode="after")
+    def _read_one_vocabulary(self) -> "T5":
+        if (self.checkpoint is None) == (self.backbone is None):
+            raise ValueError("give either `checkpoint` or the `backbone` whose vocabulary it reads")
+        if self.revision and self.checkpoint is None:
+            raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
+        return self
+
+
+def content(path: Path) -> str:
+    """A file's identity, whatever it is called."""
+    return remembered_contents({"predictions": path})["predictions"]
+
+
+SAMPLING = ("per_passage", "top_k")  # the fields of T5 that its training does not depend on
+EXPANSIONS: dict[str, type[Expansion]] = {"published": Published, "t5": T5}
+read_expansion = partial(by_kind, kinds=EXPANSIONS, what="expansion")  # checks an entry's fields

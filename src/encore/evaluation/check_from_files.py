@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from isal import igzip
 
-from encore.config.measures import Measure, parse_measure
+from encore.config.datasets import Measure, parse_measure
 from encore.data.answer_matching import answering
 from encore.data.collection import Collection
 from encore.errors import EncoreError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from encore.config.measures import Measure
+from encore.config.datasets import Measure
 from encore.data.rankings import Run
 from encore.evaluation.measures import measure_values
 from encore.evaluation.ranks import Grades

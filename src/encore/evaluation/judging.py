@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.config.measures import Measure, parse_measure
+from encore.config.datasets import Measure, parse_measure
 from encore.data import answer_matching
 from encore.data.collection import Collection, topics
 from encore.data.overlap import Overlap, overlap_with_training

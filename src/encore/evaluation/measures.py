@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.config.measures import Measure
+from encore.config.datasets import Measure
 from encore.data.rankings import Run
 from encore.errors import EncoreError
 from encore.evaluation.ranks import Grades, Hits, Integers, JudgedRanks

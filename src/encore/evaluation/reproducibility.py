@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encore.config.measures import Measure
+from encore.config.datasets import Measure
 from encore.data.rankings import Ranking, Run
 from encore.errors import EncoreError
 from encore.evaluation.measures import measure_values

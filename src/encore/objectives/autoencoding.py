@@ -10,8 +10,7 @@ from pydantic import Field
 from encore.config.strict import MaskedShare
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields
-from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts
-from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask
+from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, choose_words, corrupt, count_to_mask
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

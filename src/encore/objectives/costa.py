@@ -13,9 +13,8 @@ from pydantic import Field, field_validator
 from encore.config.strict import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
-from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
-from encore.objectives.parts.masking import Masked
-from encore.objectives.parts.stop_words import content_pieces
+from encore.objectives.parts.lexicon import content_pieces
+from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,7 @@ from encore.errors import EncoreError
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank
 from encore.objectives.parts.chunks import Blocks, PackingFields, text_chunks
-from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields, bags
-from encore.objectives.parts.masking import Masked
+from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, MaskingFields, bags
 from encore.storage.files import write_array
 from encore.storage.processes import shared_in_order
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from encore.config.strict import Positive, Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields
-from encore.objectives.parts.masking import Masked, count_to_mask
+from encore.objectives.parts.masked_texts import Masked, count_to_mask
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -11,8 +11,15 @@ from encore.config.strict import MaskedShare, Positive, Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.decoding import layer_flops
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, masked_lm
-from encore.objectives.parts.masking import Masked, choose_words, count_to_mask, places
+from encore.objectives.parts.masked_texts import (
+    Masked,
+    MaskedTexts,
+    MaskingFields,
+    choose_words,
+    count_to_mask,
+    masked_lm,
+    places,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

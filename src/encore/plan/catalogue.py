@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from encore import objectives
-from encore.config import doc2query, index_types, systems
 from encore.config import lineage as naming
+from encore.config import systems
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
@@ -116,8 +116,8 @@ READERS: dict[str, Reader] = {  # what checks an entry of each file of the catal
     "steps": _as_written(read_step),
     "datasets": read_dataset,
     "systems": systems.read_system,
-    "indexes": _as_written(index_types.read_index_type),
-    "doc2query": doc2query.read_expansion,
+    "indexes": _as_written(systems.read_index_type),
+    "doc2query": systems.read_expansion,
     "sources": SourceEntry.model_validate,
 }
 

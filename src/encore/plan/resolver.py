@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from encore.config import index_types, published
 from encore.config import lineage as naming
+from encore.config import published
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
-from encore.config.index_types import IndexType
 from encore.config.lineage import Lineage, StepName
 from encore.config.run import RunConfig
+from encore.config.systems import IndexType, read_index_type
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
@@ -236,7 +236,7 @@ class Resolver:
     def index_type(self, named: StepName) -> IndexType:
         """The fields of an index type: catalogue, then scale, then the name's overrides."""
         scaled = _merged(self.index_layers(StepName(named.name)))
-        known_type: IndexType = index_types.read_index_type(scaled)
+        known_type: IndexType = read_index_type(scaled)
         for key, value in named.values().items():
             fields = type(known_type).model_fields
             if key not in fields:
@@ -244,7 +244,7 @@ class Resolver:
             if getattr(known_type, key) == value:
                 raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
         with explained(f"index {named}"):
-            return index_types.read_index_type({**scaled, **named.values()})
+            return read_index_type({**scaled, **named.values()})
 
     def index_layers(self, named: StepName) -> dict[str, dict[str, Any]]:
         """The fields of an index type by the place that sets them; a later place overrides an earlier one."""
@@ -284,7 +284,7 @@ class Resolver:
             self.figure(name)
         for name, fields in scale.indexes.items():
             with explained(f"scale.indexes.{name}"):
-                index_types.read_index_type({**self.catalogue.indexes[name], **fields})
+                read_index_type({**self.catalogue.indexes[name], **fields})
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
 

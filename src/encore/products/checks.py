@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.config.known_numbers import KnownNumber
+from encore.config.run import KnownNumber
 from encore.evaluation import scores
 from encore.products.record import Builder
 from encore.products.slices import Product, SlicePart

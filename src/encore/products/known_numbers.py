@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from encore.config.known_numbers import KnownNumber
+from encore.config.run import KnownNumber
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan

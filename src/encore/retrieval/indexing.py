@@ -17,7 +17,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore.config.index_types import Hnsw, IndexType, IvfPq, read_index_type
+from encore.config.systems import Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
 from encore.retrieval import lists_on_gpu
 from encore.retrieval.dense import Shard, faiss_speed, open_shard

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from encore.config.doc2query import content
+from encore.config.systems import content
 from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 

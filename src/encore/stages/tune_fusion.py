@@ -30,7 +30,7 @@ class TuneFusion(Stage[Spec, Inputs]):
     """The chosen weight, and the measure of each that was tried."""
 
     def make(self, job: Job) -> Facts:
-        from encore.config.measures import parse_measure
+        from encore.config.datasets import parse_measure
         from encore.data.collection import Collection, topics
         from encore.data.runs import read_run
         from encore.evaluation import fusion_weights

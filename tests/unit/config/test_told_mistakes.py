@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from encore import objectives
-from encore.config.datasets import Split
+from encore.config.datasets import Split, parse_measure
 from encore.config.finetuning import FinetuneStep
-from encore.config.measures import parse_measure
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
 from encore.config.systems import WeightGrid

@@ -9,7 +9,7 @@ import ir_measures
 import numpy as np
 import pytest
 
-from encore.config.measures import Measure, parse_measure
+from encore.config.datasets import Measure, parse_measure
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, write_run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encore.config.measures import Measure
+from encore.config.datasets import Measure
 from encore.data.rankings import Ranking, Run
 from encore.data.runs import describe
 from encore.data.trec_runs import write_trec

@@ -6,7 +6,7 @@ from itertools import groupby, permutations, product
 import numpy as np
 import pytest
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.data.rankings import Ranking, rank
 from encore.evaluation.measures import values
 from encore.evaluation.ranks import Hits, JudgedRanks

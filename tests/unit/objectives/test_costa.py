@@ -7,7 +7,7 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.objectives.costa import groups, span_means
-from encore.objectives.parts.stop_words import content_pieces
+from encore.objectives.parts.lexicon import content_pieces
 from encore.training.randomness import generator
 from tests.support import oracles, small_store
 from tests.support.small_decoding import assert_gradient, numbers

@@ -7,7 +7,7 @@ import torch
 from encore import objectives
 from encore.models import word_masks
 from encore.models.word_masks import visible
-from encore.objectives.parts.masking import count_to_mask
+from encore.objectives.parts.masked_texts import count_to_mask
 from encore.training.randomness import generator
 from tests.support import transformer_oracles as plain
 from tests.support import waves

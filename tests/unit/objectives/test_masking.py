@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from encore.data.words import word_starts
-from encore.objectives.parts import masking
+from encore.objectives.parts import masked_texts
 from encore.training.randomness import generator
 
 CONTINUES = np.zeros(100, dtype=bool)
@@ -19,7 +19,7 @@ def text(*pieces: int) -> np.ndarray:
 def test_pieces_are_chosen_evenly() -> None:
     counts = np.zeros(20)
     for index in range(4000):
-        positions = masking.choose_pieces(20, 3, generator(0, "test", index))
+        positions = masked_texts.choose_pieces(20, 3, generator(0, "test", index))
         assert len(set(positions.tolist())) == 3
         counts[positions] += 1
     assert counts / 4000 == pytest.approx(np.full(20, 0.15), abs=0.02)
@@ -30,7 +30,7 @@ def test_words_are_chosen_whole_and_never_overshoot() -> None:
     words = [{0, 1, 2}, {3}, {4, 5}, {6}, {7}]
     starts = word_starts(ids, CONTINUES)
     for index in range(200):
-        chosen = set(masking.choose_words(starts, len(ids), 3, generator(0, "test", index)).tolist())
+        chosen = set(masked_texts.choose_words(starts, len(ids), 3, generator(0, "test", index)).tolist())
         assert len(chosen) == 3
         assert all(word <= chosen or not word & chosen for word in words)
 
@@ -51,22 +51,22 @@ def test_words_are_those_that_one_after_another_gives() -> None:
         n, count = rng.integers(1, 60, size=2).tolist()
         starts = np.flatnonzero((rng.random(n) < rng.random()) | (np.arange(n) == 0))
         order = generator(0, index).permutation(len(starts))
-        found = masking.choose_words(starts, n, count, generator(0, index))
+        found = masked_texts.choose_words(starts, n, count, generator(0, index))
         assert found.tolist() == greedy(starts, n, count, order)
 
 
 def test_a_text_of_one_long_word_still_has_something_masked() -> None:
-    assert masking.choose_words(np.array([0]), 4, 1, generator(0)).tolist() == [0, 1, 2, 3]
+    assert masked_texts.choose_words(np.array([0]), 4, 1, generator(0)).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("n", "ratio", "count"), [(126, 0.15, 19), (126, 0.30, 38), (1, 0.15, 1), (3, 0.15, 1)])
 def test_the_ratio_counts_special_tokens_in_and_masks_at_least_one(n: int, ratio: float, count: int) -> None:
-    assert masking.count_to_mask(n, ratio) == count
+    assert masked_texts.count_to_mask(n, ratio) == count
 
 
 def test_eighty_ten_ten() -> None:
     ids = np.full(200_000, 7, dtype=np.uint16)
-    masked = masking.corrupt(ids, np.arange(0, 200_000, 2), 100, MASK, generator(1))
+    masked = masked_texts.corrupt(ids, np.arange(0, 200_000, 2), 100, MASK, generator(1))
     assert (masked.labels == 7).all()
     assert (masked.ids[1::2] == 7).all()  # what was not chosen stays
     chosen = masked.ids[::2]
@@ -77,7 +77,7 @@ def test_eighty_ten_ten() -> None:
 
 def test_a_mask_is_a_function_of_its_generator_alone() -> None:
     ids = np.arange(5, 45, dtype=np.uint16)
-    draws = [masking.choose_pieces(40, 6, generator(3, "example", 0, 17)).tolist() for _ in range(2)]
+    draws = [masked_texts.choose_pieces(40, 6, generator(3, "example", 0, 17)).tolist() for _ in range(2)]
     assert draws[0] == draws[1]
-    assert draws[0] != masking.choose_pieces(40, 6, generator(3, "example", 1, 17)).tolist()
+    assert draws[0] != masked_texts.choose_pieces(40, 6, generator(3, "example", 1, 17)).tolist()
     assert ids.dtype == np.uint16

@@ -14,10 +14,9 @@ from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.shapes import shape_of
 from encore.commands.show_config import config_text
 from encore.config import checkpoints
-from encore.config.doc2query import T5, read_expansion
 from encore.config.entries import Backbone
 from encore.config.run import RunConfig
-from encore.config.systems import read_system
+from encore.config.systems import T5, read_expansion, read_system
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics

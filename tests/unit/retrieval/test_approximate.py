@@ -10,7 +10,7 @@ import faiss
 import numpy as np
 import pytest
 
-from encore.config import index_types
+from encore.config import systems
 from encore.config.lineage import split_index
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
@@ -81,7 +81,7 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert results[0]["bytes"] == (tmp_path / "made1/index").stat().st_size
     for file in ("index", "docid"):
         assert (tmp_path / "made1" / file).read_bytes() == (tmp_path / "made3" / file).read_bytes()
-    again = built(index_types.read_index_type(TYPES[kind]), data[0])
+    again = built(systems.read_index_type(TYPES[kind]), data[0])
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
@@ -177,7 +177,7 @@ def test_an_index_is_built_of_at_most_one_copy_of_the_vectors(data, tmp_path, ki
 
 def test_k_means_draws_from_the_seed(data):
     one, other = (
-        faiss.serialize_index(built(index_types.read_index_type({**TYPES["ivfpq"], "seed": seed}), data[0])).tobytes()
+        faiss.serialize_index(built(systems.read_index_type({**TYPES["ivfpq"], "seed": seed}), data[0])).tobytes()
         for seed in (0, 1)
     )
     assert one != other
@@ -192,7 +192,7 @@ def test_shards_that_are_no_whole_division_are_refused(data, tmp_path):
 
 def answered(data, kind, depth=20, **how):
     vectors, documents, queries = data
-    fields = index_types.read_index_type({**TYPES[kind], **how})
+    fields = systems.read_index_type({**TYPES[kind], **how})
     index = built(fields, vectors)
     approximate.set_up(index, fields.searching())
     return approximate.search_approximate(
@@ -251,7 +251,7 @@ def test_recall_agrees_with_a_count_by_sets(data):
 
 def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
-    fields = index_types.read_index_type(TYPES["hnsw"])
+    fields = systems.read_index_type(TYPES["hnsw"])
     held = Shard(built(fields, vectors), DocIds.of(documents))
     together = approximate.search_approximate(held, ["a", "b"], queries[:2], 10)
     alone = approximate.search_approximate(held, ["b"], queries[1:2], 10)
@@ -263,9 +263,7 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     vectors = np.zeros((900, DIMENSION), dtype=np.float32)
     vectors[:5, 0], vectors[5:105, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
-    index = built(
-        index_types.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors
-    )
+    index = built(systems.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors)
     run = approximate.search_approximate(
         Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10
     )
@@ -278,15 +276,15 @@ def test_half_precision_takes_half_the_bytes(data):
     vectors = data[0]
     flat = faiss.IndexFlatIP(DIMENSION)
     flat.add(vectors)
-    half = len(faiss.serialize_index(built(index_types.read_index_type(TYPES["fp16"]), vectors)))
+    half = len(faiss.serialize_index(built(systems.read_index_type(TYPES["fp16"]), vectors)))
     assert half == pytest.approx(len(faiss.serialize_index(flat)) / 2, rel=0.01)
 
 
 def test_too_few_vectors_are_refused_with_the_number_that_would_do(data):
-    fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 8, "m": 16, "bits": 8, "nprobe": 8})
+    fields = systems.read_index_type({"kind": "ivfpq", "nlist": 8, "m": 16, "bits": 8, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"bits=8 has 256 centroids, for which k-means wants 9984 vectors.*4000"):
         built(fields, data[0])
-    fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 200, "m": 16, "bits": 4, "nprobe": 8})
+    fields = systems.read_index_type({"kind": "ivfpq", "nlist": 200, "m": 16, "bits": 4, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"nlist=200 .*lower nlist under `scale: indexes:`"):
         built(fields, data[0])
 
@@ -334,7 +332,7 @@ def test_names_are_split_at_the_index():
 
 
 def test_every_entry_says_where_its_values_come_from():
-    entries = {name: index_types.read_index_type(fields) for name, fields in load_catalogue().indexes.items()}
+    entries = {name: systems.read_index_type(fields) for name, fields in load_catalogue().indexes.items()}
     assert set(entries) == {"hnsw", "ivfpq", "fp16"}
     assert all(entry.source for entry in entries.values())
 
@@ -363,7 +361,7 @@ def _topics(run):
 def test_a_spec_builds_what_the_plan_meant(name):
     """The spec of an index leaves out how it is searched, and must be readable without."""
     fields = make().resolve.index_type(split_index(f"x@{name}")[1])
-    assert index_types.read_index_type(fields.building()).building() == fields.building()
+    assert systems.read_index_type(fields.building()).building() == fields.building()
     assert fields.building().keys() | fields.searching().keys() == type(fields).model_fields.keys() - {"source"}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from encore.config.doc2query import read_expansion
+from encore.config.systems import read_expansion
 from encore.data import collection as common
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment

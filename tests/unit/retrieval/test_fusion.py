@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.config.systems import Fusion, WeightGrid, read_system
 from encore.data import collection
 from encore.data.rankings import Ranking, rank

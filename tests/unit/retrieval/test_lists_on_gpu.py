@@ -8,7 +8,7 @@ import faiss
 import numpy as np
 import pytest
 
-from encore.config.index_types import read_index_type
+from encore.config.systems import read_index_type
 from encore.retrieval import approximate, indexing, lists_on_gpu
 from encore.retrieval.dense import Shard
 from encore.storage.document_ids import DocIds

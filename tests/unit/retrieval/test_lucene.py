@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from encore.config.datasets import parse_measure
 from encore.config.languages import ANALYSED
-from encore.config.measures import parse_measure
 from encore.data import collection
 from encore.data.rankings import Run, RunMatrices, rank
 from encore.data.runs import describe, read_header, read_run, write_run

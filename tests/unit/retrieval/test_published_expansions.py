@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.doc2query import read_expansion
+from encore.config.systems import read_expansion
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import published
 

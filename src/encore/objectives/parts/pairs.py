@@ -15,8 +15,7 @@ from encore.models import flops
 from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.chunks import Chunks
-from encore.objectives.parts.masked_texts import masked_lm
-from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
+from encore.objectives.parts.masked_texts import Masked, choose_pieces, corrupt, count_to_mask, masked_lm, places
 from encore.training.randomness import number
 from encore.training.task import part_numbers, text_parts
 

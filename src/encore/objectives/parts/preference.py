@@ -14,8 +14,7 @@ from encore.config.strict import MaskedShare, Positive
 from encore.errors import EncoreError
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
-from encore.objectives.parts.masking import Masked, choose_words, corrupt
+from encore.objectives.parts.masked_texts import Masked, MaskedTexts, MaskingFields, choose_words, corrupt
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from encore import stages
 from encore.config.datasets import role_of
-from encore.config.doc2query import SAMPLING, T5, Published
+from encore.config.systems import SAMPLING, T5, Published
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, names
 from encore.plan.artifacts.collections import Given, checkpoint_files, collection, given, tokenizer

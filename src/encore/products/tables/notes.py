@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from encore.config import lineage as naming
-from encore.config.measures import parse_measure
+from encore.config.datasets import parse_measure
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge

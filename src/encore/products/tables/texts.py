@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from encore.config.datasets import parse_measure
 from encore.config.languages import SPOKEN, UNKNOWN_SHARE
-from encore.config.measures import parse_measure
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
