@@ -237,7 +237,7 @@ class CollectionFields(Strict):
 
     @property
     def listed_negatives_used(self) -> Literal["never", "if asked", "always"]:
-        """In which steps negatives that its training queries list take the place of BM25's."""
+        """The steps in which negatives that its training queries list take the place of BM25's."""
         return "never"
 
     @property

@@ -213,7 +213,7 @@ class Limits(Strict):
 
 
 def _need_what_is_not_inherited(schema: dict[str, Any]) -> None:
-    """For editors: a run's file has all keys that are required, or extends another one."""
+    """Tell editors that a run's file has all keys that are required, or extends another one."""
     schema["anyOf"] = [{"required": ["extends"]}, {"required": schema.pop("required")}]
 
 

@@ -48,7 +48,7 @@ class WeightGrid(Strict):
         return self
 
     def values(self) -> list[float]:
-        """From ``first`` on, without the dust of repeated addition."""
+        """All values from ``first`` on, without the rounding of repeated addition."""
         count = int((self.last - self.first) / self.step + 1e-6) + 1
         return [round(self.first + place * self.step, 10) for place in range(count)]
 

@@ -49,7 +49,7 @@ class SubsetFields(CollectionFields):
         return self.articles is not None
 
     def inheriting(self, base: CollectionFields) -> "SubsetFields":
-        """With what is not given as the whole has it: its flags, its splits and their measures, and how much is read.
+        """Fields with what is not given taken from the whole: flags, splits and their measures, and how much is read.
 
         What answers judge is left out, since a part of the passages would lose right ones.
         """

@@ -34,7 +34,7 @@ class WithTitlesFields(FormFields):
         return MadeFrom(base=self.of, sources=[self.titles])
 
     def inheriting(self, base: CollectionFields) -> "WithTitlesFields":
-        """With the flags of the collection, whose queries and ids it has."""
+        """Fields with the flags of the collection, whose queries and ids it has."""
         return self.with_flags_of(base)
 
     def resolve(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Contrastive(RetrievalTask):
         self.log_q = _log_probabilities(queries, len(store.passages)) if step.logq_correction else None
 
     def collate(self, examples: list[Example]) -> Arrays:
-        """As any batch of judged queries; ``log_q`` [B, P] float32 where the step corrects for sampling."""
+        """The arrays of judged queries; also ``log_q`` [B, P] float32 where the step corrects for sampling."""
         batch = super().collate(examples)
         return batch if self.log_q is None else {**batch, "log_q": self.log_q[batch["passages"]]}
 
@@ -69,7 +69,7 @@ class Contrastive(RetrievalTask):
         return losses.choice(scores, positive, ignored, log_q)
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
-        """Of each query and every passage of the batch, [B, B * P]."""
+        """Scores of each query and every passage of the batch, [B, B * P]."""
         from encore.models.precision import at_least_float32
 
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))

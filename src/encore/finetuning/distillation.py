@@ -52,7 +52,7 @@ class PairDistillation(Distillation):
         return [PairScores(folder, len(self.store.passages)) for folder in self.teacher_outputs]
 
     def collate(self, examples: list[Example]) -> Arrays:
-        """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
+        """The arrays of judged queries, and ``teacher`` [B, P] float32, the mean of teachers' scores."""
         batch = super().collate(examples)
         return {**batch, "teacher": self.taught(examples, batch["passages"])}
 
@@ -63,7 +63,7 @@ class PairDistillation(Distillation):
         return np.asarray(np.mean(scores, axis=0), dtype=np.float32)
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
-        """As of any task, or with negatives from bins of the teachers' margins (TAS-B, section 3.2)."""
+        """An example of any task, or one with negatives from bins of the teachers' margins (TAS-B, section 3.2)."""
         if not self.step.margin_bins:
             return super().example(index, rng)
         query = self.queries[index]
@@ -135,7 +135,7 @@ class BatchDistillation(Distillation):
         ]
 
     def collate(self, examples: list[Example]) -> Arrays:
-        """As any batch of judged queries, with the vectors of each teacher.
+        """The arrays of judged queries, and the vectors of each teacher.
 
         Returns:
             Besides the batch, for teacher t ``teacher<t>_queries`` [B, I, D] and ``teacher<t>_passages`` [B, P, J, D],
@@ -221,7 +221,7 @@ class DualDistillation(BatchDistillation):
         return replace(query, positives=positives, negatives=negatives) if is_enough else None
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
-        """As of pairs."""
+        """An example as distillation of pairs has it."""
         return self.pairs.example(index, rng)
 
     def collate(self, examples: list[Example]) -> Arrays:

@@ -56,7 +56,7 @@ class LateInteraction(Contrastive):
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
-        """Of each query and every passage of the batch, [B, B * P], by ``max_sim`` (TCT-ColBERT, Eq. 6)."""
+        """Scores of each query and every passage of the batch, [B, B * P], by ``max_sim`` (TCT-ColBERT, Eq. 6)."""
         from encore.models import late_interaction
 
         passages = (rows[name].flatten(0, 1) for name in ("vectors", "counted"))

@@ -39,7 +39,7 @@ class RetrievalTask(Task):
         return len(self.queries)
 
     def order(self, count: int, batch: int, seed: int, epoch: int) -> np.ndarray:
-        """By chance, or by cluster."""
+        """The batches of an epoch, drawn by chance or by cluster."""
         if self.clusters is None:
             return super().order(count, batch, seed, epoch)
         return order_by_cluster(self.clusters, batch, seed, epoch)

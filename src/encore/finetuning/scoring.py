@@ -258,11 +258,11 @@ class CrossEncoderScorer(Scorer):
         self.modules = with_weights(cross_encoder.score_head(encoder.config), heads)
 
     def order(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
-        """From short pairs to long ones."""
+        """Short pairs come before long ones."""
         return np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
 
     def parts(self, passages: np.ndarray) -> Iterator[slice]:
-        """As many as go through the model at once if they are short."""
+        """Each part has as many pairs as go through the model at once if they are short."""
         size = embed.PASS[self.device.type].examples
         return (slice(start, start + size) for start in range(0, len(passages), size))
 

@@ -45,7 +45,7 @@ class Bow(MaskedTexts[BowFields]):
     Fields = BowFields
 
     def collate(self, examples: list[MaskedText]) -> Arrays:
-        """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
+        """The arrays of MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -64,7 +64,7 @@ class Bow(MaskedTexts[BowFields]):
         return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for MLM, and the output head over each text's representation."""
+        """The operations of MLM, and of the output head over each text's representation."""
         shape, texts = encoder.config, len(batch["ids"])
         paper = flops.product(texts, shape.hidden, shape.vocabulary)
         head = flops.mlm_head(shape, texts) if self.fields.variant == "code" else paper

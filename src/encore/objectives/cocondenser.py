@@ -81,7 +81,7 @@ class Cocondenser(Condenser[CocondenserFields]):
         return np.array([sum(len(text.ids) for text in pair) for pair in examples])
 
     def collate(self, examples: list[list[MaskedText]]) -> Arrays:
-        """As for MLM, [2B, L]: the two texts of an article are neighbours."""
+        """The arrays of MLM, [2B, L]: the two texts of an article are neighbours."""
         return super().collate([text for example in examples for text in example])
 
     def outline(self, length: int, query_length: int) -> Arrays:
@@ -106,7 +106,7 @@ class Cocondenser(Condenser[CocondenserFields]):
         return {**super().loss_weights(progress), "contrast": self.fields.contrast_weight}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for Condenser on all texts, and their similarities."""
+        """The operations of Condenser on all texts, and of their similarities."""
         texts = len(batch["ids"])
         return super().flops(encoder, batch) + flops.TRAINING * flops.product(texts, encoder.config.hidden, texts)
 

@@ -72,7 +72,7 @@ class Condenser(MaskedTexts[F]):
         return dict.fromkeys(("head", "mlm"), len(batch["masked"]))
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for MLM, and the head's layers with the vocabulary head once more."""
+        """The operations of MLM, and of the head's layers with the vocabulary head once more."""
         head = layer_flops(encoder.config, self.fields.head_layers, *batch["ids"].shape)
         again = flops.mlm_head(encoder.config, len(batch["masked"]))
         return super().flops(encoder, batch) + flops.TRAINING * (head + again)

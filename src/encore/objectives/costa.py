@@ -118,7 +118,7 @@ class Costa(MaskedTexts[CostaFields]):
         return SpannedText(text.ids, text.masked, np.concatenate(spans))
 
     def collate(self, examples: list[SpannedText]) -> Arrays:
-        """As for MLM, and ``spans`` [B, K, 2] int64 in positions of ``ids``, ``drawn`` [B, K] bool (false: padding)."""
+        """Arrays of MLM; ``spans`` [B, K, 2] int64, positions in ``ids``; ``drawn`` [B, K] bool (false: padding)."""
         most = self.fields.spans * len(self.fields.granularities)
         spans = np.zeros((len(examples), most, 2), dtype=np.int64)
         drawn = np.zeros((len(examples), most), dtype=bool)
@@ -166,7 +166,7 @@ class Costa(MaskedTexts[CostaFields]):
         return {"mlm": 1.0, "gwc": self.fields.gwc_weight}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for MLM, and the projector, the means of the spans and the similarities of the contrast."""
+        """The operations of MLM, the projector, the means of the spans and the similarities of the contrast."""
         texts, spans = batch["drawn"].shape
         width = encoder.config.hidden
         projector = flops.PRODUCTS[self.fields.projector] * flops.product(texts, width, width)

@@ -132,7 +132,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return Views(text.ids, (text.masked, again.masked))
 
     def collate(self, examples: list[Views]) -> Arrays:
-        """As for MLM over 2B views, those of a text next to each other, and ``bag`` [B, K] as ``bags`` makes it."""
+        """The arrays of MLM over 2B views, the two of a text neighbours, and ``bag`` [B, K] as ``bags`` makes it."""
         views = [MaskedText(example.ids, view) for example in examples for view in example.views]
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
 

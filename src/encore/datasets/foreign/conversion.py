@@ -1,4 +1,4 @@
-"""From a file or folder in any known form to a collection in BEIR's layout, and what was taken for what."""
+"""Conversion of a file or folder in any known form to BEIR's layout, and what was taken for what."""
 
 import re
 from collections import Counter, defaultdict

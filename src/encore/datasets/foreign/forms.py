@@ -88,7 +88,7 @@ def _trec_judgments(path: Path) -> Rows:
 
 
 def _tab_separated(path: Path) -> Rows:
-    """With the quoting of CSV below a header, as pandas writes it; without one no quoting, as MS MARCO's."""
+    """The quoting is that of CSV below a header, as pandas writes it; without one there is none, as in MS MARCO's."""
     _, first = next(numbered_records(path))
     if is_header(first.split("\t")):
         yield from _quoted(path, "\t")

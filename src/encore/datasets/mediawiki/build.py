@@ -1,4 +1,4 @@
-"""From a dump to a collection in the common form, and where links lead: titles through redirects to articles."""
+"""A dump as a collection in the common form, and where its links lead: titles through redirects to articles."""
 
 import gzip
 import json
@@ -87,7 +87,7 @@ class Links:
         return np.where(self._titles[place] == titles, place, _MISSING)
 
     def _followed(self, to: np.ndarray) -> np.ndarray:
-        """For every title the position where its redirects end, ``_MISSING`` or ``_LOOP``."""
+        """The position where the redirects of every title end, ``_MISSING`` or ``_LOOP``."""
         own = np.arange(len(self._titles))
         redirects = self._codes == -Outcome.REDIRECT
         step = np.where(redirects, self._find(to), own)

@@ -1,4 +1,4 @@
-"""From pages to what is kept of them: rows of articles, whose links are still numbers of titles, and a list of titles.
+"""What is kept of pages: rows of articles, whose links are still numbers of titles, and a list of titles.
 
 A batch goes to another process and comes back as a few flat arrays.
 """

@@ -39,7 +39,7 @@ class AnsweredQuestion:
 
     @property
     def id(self) -> str:
-        """Of the string alone: identical questions are one query."""
+        """A function of the string: identical questions are one query."""
         return "q:" + hashlib.sha256(self.text.encode()).hexdigest()[:IDENTITY]
 
     @property

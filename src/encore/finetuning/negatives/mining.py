@@ -95,7 +95,7 @@ def published(
     excluded: Answering,
     exclude_judged: bool = True,
 ) -> tuple[Negatives, Statistics]:
-    """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
+    """Draw at most ``keep`` of each query's with their ranks, as from a run; passages that do not exist are left out.
 
     Of the judged ones only the relevant are excluded.
 

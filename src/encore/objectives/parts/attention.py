@@ -45,7 +45,7 @@ class Attention:
         return self._folder / f"attention-{block:06d}.f4"
 
     def of(self, block: int) -> np.ndarray:
-        """To each piece of the block's texts, one after another, float32."""
+        """The attention to each piece of the block's texts, one after another, float32."""
         return np.frombuffer(sealed.read(self.path(block)), dtype="<f4")
 
 

@@ -47,7 +47,7 @@ class Decoding(MaskedTexts[F]):
     """
 
     def collate(self, examples: list[Any]) -> Arrays:
-        """As for MLM, and what ``rebuild`` gives."""
+        """The arrays of MLM, and those that ``rebuild`` gives."""
         return {**super().collate(examples), **self.rebuild(examples)}
 
     def rebuild(self, examples: list[Any]) -> Arrays:
@@ -115,7 +115,7 @@ class Decoding(MaskedTexts[F]):
         return {**super().loss_denominators(batch), "decoder": len(batch["decoded"])}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for MLM, and the decoder with its vocabulary head at the predicted positions."""
+        """The operations of MLM, and of the decoder with its vocabulary head at the predicted positions."""
         decoder = self.decoder_flops(encoder.config, *batch["ids"].shape)
         head = self.head_flops(encoder.config, len(batch["decoded"]))
         return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)

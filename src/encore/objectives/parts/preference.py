@@ -80,7 +80,7 @@ class Preferences(MaskedTexts[F]):
         return Preferring(ids, masked, [part for pair in chosen for part in self.sets.pair(index, int(pair))])
 
     def collate(self, examples: list[Preferring]) -> Arrays:
-        """As for MLM, and ``set_ids``, ``set_mask`` [B * 2P, L']: a document's better and worse sets in turn."""
+        """The arrays of MLM, and ``set_ids``, ``set_mask`` [B * 2P, L']: a document's better and worse sets in turn."""
         sets = [part for example in examples for part in example.sets]
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
@@ -120,7 +120,7 @@ class Preferences(MaskedTexts[F]):
         return {"mlm": 1.0, "preference": self.fields.preference_weight}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        """As for MLM, and the sets and their scores."""
+        """The operations of MLM, and of the sets and their scores."""
         sets = batch["set_ids"].shape
         forward = flops.forward(encoder.config, *sets) + flops.product(1, encoder.dimension, sets[0])
         return super().flops(encoder, batch) + flops.TRAINING * forward
