@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from encore.config.datasets import MadeFrom
 from encore.config.languages import ENGLISH
-from encore.config.strict import Positive
 from encore.data import unpacked
 from encore.data.articles import ArticlesFields, article, write_article_collection
 from encore.data.sentences import split
@@ -24,6 +23,8 @@ from encore.storage.text_files import numbered_lines
 
 Section = list[str]  # of sentences
 ENDINGS = (".txt", ".txt.gz", ".txt.xz")
+# Sentences of a section, where no blank line ends it, and of an article; longer books are several.
+MOST = {"section_sentences": 64, "article_sentences": 1024}
 
 
 class BooksFields(ArticlesFields):
@@ -32,8 +33,6 @@ class BooksFields(ArticlesFields):
     books: str | None = Field(None, description="the source that has them, in one .txt")
     path: str | None = Field(None, description="or your own file, or a folder with a book in each .txt")
     lines: Literal["sentences", "prose"] = Field("sentences", description="what a line holds")
-    section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
-    article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
 
     @model_validator(mode="after")
     def _lie_in_one_place(self) -> "BooksFields":
@@ -48,7 +47,7 @@ class BooksFields(ArticlesFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of the user's files; a source is identified by its folder."""
-        named = self.model_dump(include={"kind", "lines", "section_sentences", "article_sentences"})
+        named = {"kind": self.kind, "lines": self.lines, **MOST}
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 
 

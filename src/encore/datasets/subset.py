@@ -22,6 +22,8 @@ from encore.errors import EncoreError
 
 Qrels = dict[str, dict[str, int]]  # grades by document, by query
 
+SALT = "subset-1"  # hashed with an id to choose it
+
 
 class SubsetFields(CollectionFields):
     """An entry of the catalogue with ``kind: subset``."""
@@ -34,7 +36,6 @@ class SubsetFields(CollectionFields):
     articles: Positive | None = Field(
         None, description="articles that stay, with the links between them, to pre-train on; all without"
     )
-    salt: str = Field("subset-1", description="hashed with an id to choose it")
     splits: dict[str, Split] = Field({}, description="the splits that are kept, by their names there; all without")
 
     @model_validator(mode="after")
@@ -82,9 +83,9 @@ class SubsetFields(CollectionFields):
     def resolve(self) -> dict[str, Any]:
         """The content's identity, besides the collection that it is derived from."""
         if self.articles:
-            return {"kind": self.kind, "articles": self.articles, "salt": self.salt}
-        chosen = {name: getattr(self, name) for name in ("passages", "train_queries", "articles", "salt")}
-        return {"kind": self.kind, **chosen, "splits": sorted(self.splits)}
+            return {"kind": self.kind, "articles": self.articles, "salt": SALT}
+        chosen = {name: getattr(self, name) for name in ("passages", "train_queries", "articles")}
+        return {"kind": self.kind, **chosen, "salt": SALT, "splits": sorted(self.splits)}
 
 
 def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:

@@ -27,9 +27,9 @@ def fields(**changes: Any) -> BooksFields:
     return BooksFields.model_validate({"kind": "books", **changes})
 
 
-def made(place: Path, own: Path, **changes: Any) -> Collection:
-    read = fields(path=str(own), **changes)
-    build_collection("books", read.resolve() | read.language_spec, place, source=own)
+def made(place: Path, own: Path, lines: str = "sentences", **most: int) -> Collection:
+    read = fields(path=str(own), lines=lines)
+    build_collection("books", read.resolve() | read.language_spec | most, place, source=own)
     return Collection(place)
 
 

@@ -113,8 +113,6 @@ def test_a_larger_part_contains_a_smaller_one_and_the_same_part_has_the_same_byt
     }
     assert set(ids(small)) < set(ids(wide))
     assert set(small.qrels("train")) < set(queries.qrels("train"))
-    salted, _ = part(base, "salted", passages=60, train_queries=8, salt="another")
-    assert set(ids(salted)) != set(ids(small))
 
 
 def test_without_a_number_all_of_it_stays(base: Collection) -> None:

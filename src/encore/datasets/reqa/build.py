@@ -22,6 +22,7 @@ from encore.errors import EncoreError
 
 SENTENCE = ".sentence"  # how the splits end that are judged by ReQA's own rule, the sentence's string
 CUTS = (1, 5, 10, 50, 100)
+SALT = "reqa-1"  # hashed with a question's string to order a draw
 SENTENCE_IN_PASSAGE: Segments = (("sentence",), ("title", "text"))
 Pool = Iterable[tuple[str, Callable[[], Passage]]]  # each passage's id, and how it is read when it is wanted
 
@@ -35,7 +36,6 @@ class ReqaFields(FormFields):
     )
     draws: Positive = Field(3, description="ways to draw each of them; all but the first are called -s1, -s2, …")
     valid_share: Annotated[int, Field(gt=0, lt=100)] = Field(10, description="percentage of these that validates")
-    salt: str = Field("reqa-1", description="hashed with a question's string to order a draw")
     distractors: int = Field(0, ge=0, description="further candidates that answer nothing, for the open domain")
 
     @model_validator(mode="before")
@@ -68,7 +68,7 @@ class ReqaFields(FormFields):
     def resolve(self) -> dict[str, Any]:
         """The content's identity: all fields but those that only say how it is used."""
         named = self.model_dump(exclude={"splits", "absent", "of", "segments"}, mode="json")
-        return {**named, **self.form.to_spec()}
+        return {**named, "salt": SALT, **self.form.to_spec()}
 
 
 def _splits(draws: list[str]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def write_reqa(
         others: passages that distractors are drawn from, where the fields ask for some.
     """
     questioned = list({each.passage.id: each.passage for each in questions}.values())  # in order of first mention
-    added = distractors(others, questioned, fields.distractors, fields.salt)
+    added = distractors(others, questioned, fields.distractors, SALT)
     passages = [*questioned, *added]
     gold = tuples.exact(questions)
     return write_collection(
@@ -123,7 +123,7 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> dict[str, lis
     """
     known, splits = list(queries), dict[str, list[str]]()
     for draw in range(fields.draws):
-        drawn = smallest(known, len(known), f"{fields.salt}:{draw}")
+        drawn = smallest(known, len(known), f"{SALT}:{draw}")
         for ratio in fields.ratios:
             learned = round(len(drawn) * ratio / 100)
             held = round(learned * fields.valid_share / 100) or 1
