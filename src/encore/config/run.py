@@ -56,11 +56,6 @@ class Numerics(Strict):
         "fp32",
         description="How the vectors of passages are stored; fp16 takes half the disk, and products are in fp32.",
     )
-    search: Literal["fp32", "tf32", "fp16"] = Field(
-        "fp32",
-        description="What exact search takes its products in; with tf32 or fp16, for a GPU with matrix units, all "
-        "passages that can be among the best are scored again in float64, so the answers stay exact.",
-    )
 
 
 class Scale(Strict):

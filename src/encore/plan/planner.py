@@ -88,9 +88,9 @@ class Planner:
         return self.made.setdefault(artifact.folder, artifact)
 
     def numerics(self) -> dict[str, Any]:
-        """The numerical settings of this run, as specs have them, but for those of encoding and exact search alone."""
+        """The numerical settings of this run, as specs have them, but for how vectors are stored."""
         numerics = self.config.numerics
-        left_out = {"vectors", "search"} if numerics.deterministic else {"vectors", "search", "deterministic"}
+        left_out = {"vectors"} if numerics.deterministic else {"vectors", "deterministic"}
         return numerics.model_dump(exclude=left_out)
 
     def chance(self, seed: int) -> Spec:

@@ -24,8 +24,7 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
-from encore.retrieval.inner_products import BATCH
-from encore.retrieval.rescored import RoundedSearch, search_in
+from encore.retrieval.inner_products import BATCH, ExactSearch
 from encore.storage.document_ids import DocIds
 from encore.training import machine
 
@@ -49,8 +48,8 @@ def answer_exactly(
     """Answer the queries of a split with a model, write the run, and return its counts, and how fast the search was.
 
     Args:
-        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``,
-            ``system``, the name of the run, and ``products``, what they are taken in, if not in fp32.
+        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
+            ``system``, the name of the run.
         indexes: the folders of all shards of the collection.
         subset: a growing collection, of which only the passages at ``spec["size"]`` are searched.
     """
@@ -59,7 +58,7 @@ def answer_exactly(
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
     members = nested_corpora.members(subset, spec["size"]) if subset else None
     names, queries = embedded(spec, encoder, store, collection)
-    searcher = Searcher(shards, next(encoder.parameters()).device, spec.get("products", "fp32"), members)
+    searcher = Searcher(shards, next(encoder.parameters()).device, members)
     run = searcher.search(names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
@@ -72,8 +71,7 @@ def answer_exactly(
 def speed_line(speed: dict[str, Any], operations: int) -> str:
     """The speed of a search, and if it was long and ten times slower than usual, what to check."""
     threads = f", threads: {speed['threads']}" if "threads" in speed else ""
-    products = f", products in {speed['products']}" if "in_fp32" in speed else ""
-    line = f"exact search by {speed['way']}{threads}{products}: {speed['gflops']} GFLOP/s"
+    line = f"exact search by {speed['way']}{threads}: {speed['gflops']} GFLOP/s"
     usual = speed.get("threads", 1) * USUAL[speed["way"].rpartition(" ")[2]]
     if operations < LONG or speed["gflops"] >= usual / 10:
         return line
@@ -174,20 +172,14 @@ def _once_each(documents: DocIds, names: DocIds) -> bool:
 class Searcher:
     """Shards, with what is the same for every batch of queries, on the device that multiplies."""
 
-    def __init__(
-        self,
-        shards: Sequence[Shard],
-        device: torch.device = CPU,
-        products: str = "fp32",
-        members: set[str] | None = None,
-    ) -> None:
-        """``products``: fp32, or tf32 or fp16, whose candidates are scored again; ``members``: all that is searched."""
-        self.shards, self.device, self.products = shards, device, products  # vectors are views of the shards
+    def __init__(self, shards: Sequence[Shard], device: torch.device = CPU, members: set[str] | None = None) -> None:
+        """``members``: the ids of all documents that are searched; without, all are."""
+        self.shards, self.device = shards, device  # vectors are views of the shards
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
         self.kept = None if members is None else DocIds.of(members).rows(self.documents) >= 0
         self.passages = len(self.documents) if self.kept is None else int(self.kept.sum())
-        self.ranking = search_in(products, [shard.vectors for shard in shards], device)
+        self.ranking = ExactSearch([shard.vectors for shard in shards], device)
         self.operations, self.seconds = 0, 0.0
 
     def search(self, names: Sequence[str], vectors: np.ndarray, depth: int) -> RunMatrices:
@@ -207,16 +199,10 @@ class Searcher:
         return run
 
     def speed(self) -> dict[str, Any]:
-        """Its speed, for ``run.json``.
-
-        ``way``, ``threads`` of a CPU, ``products``, what they were taken in, ``gflops`` (10^9 operations a second), and
-        with products in less than fp32 ``in_fp32``, how often a query was searched in fp32 after all.
-        """
+        """Its speed, for ``run.json``: ``way``, ``threads`` of a CPU, ``gflops`` (10^9 operations a second)."""
         threads = {"threads": torch.get_num_threads()} if self.device.type == "cpu" else {}
         rate = self.operations / max(self.seconds, 1e-9) / 1e9
-        how = {"way": f"torch on {self.device.type}", **threads, "products": self.products}
-        after_all = {"in_fp32": self.ranking.in_fp32} if isinstance(self.ranking, RoundedSearch) else {}
-        return {**how, "gflops": float(f"{rate:.3g}"), **after_all}
+        return {"way": f"torch on {self.device.type}", **threads, "gflops": float(f"{rate:.3g}")}
 
     def best(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension].

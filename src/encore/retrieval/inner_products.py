@@ -1,11 +1,10 @@
 """The passages with the largest inner products, exactly, on the device of a job.
 
 Tiles of vectors (``tiles.py``) are the outer loop and batches of queries the inner one, so a pass reads each vector
-once. Products are in fp32, whatever models compute in. ``rescored.py`` takes cheaper ones.
+once. Products are in fp32, whatever models compute in.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -20,16 +19,15 @@ GAP = {"cpu": 16, "cuda": 0}  # columns between two queries' scores: a power of 
 LISTS = 2 << 30  # bytes of the best so far of all queries in a pass; 502,939 queries, of each 232, take 1.4 GB
 HIT = 12  # bytes of one of them
 RESERVE = 2.0  # times the scores of a batch: what they and their ranking take of a GPU's memory
-Multiply = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]  # queries, a tile, [queries, size] to write to
 Found = tuple[np.ndarray, np.ndarray]
 
 
-class ExactSearch(ABC):
-    """Finds the best vectors of shards."""
+class ExactSearch:
+    """Finds the best vectors of shards, float32 or float16 [passages, dimension] each."""
 
-    @abstractmethod
-    def by_batch(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> Iterator[Found]:
-        """The results of ``best``, for each ``BATCH`` of queries."""
+    def __init__(self, shards: Sequence[np.ndarray], device: torch.device) -> None:
+        self.tiles = Tiles(shards, device, spare(device))
+        self.memory = free(device)
 
     def best(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> Found:
         """Scores and rows [queries, wanted] of the best vectors, best first.
@@ -44,26 +42,14 @@ class ExactSearch(ABC):
         scores, rows = zip(*self.by_batch(queries, wanted, kept), strict=True)
         return np.concatenate(scores), np.concatenate(rows)
 
-
-class Fp32Search(ExactSearch):
-    """By products in fp32. Shards are float32 or float16 [passages, dimension] each."""
-
-    def __init__(self, shards: Sequence[np.ndarray], device: torch.device) -> None:
-        self.tiles = Tiles(shards, device, spare(device))
-        self.memory = free(device)
-
     def by_batch(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> Iterator[Found]:
-        """As of ``ExactSearch``."""
+        """The results of ``best``, for each ``BATCH`` of queries."""
         for batches in passes(queries, wanted):
-            with matrix_units(tf32=False):
-                found = ranked(self.tiles, _multiply, batches, wanted, kept, self.memory)
+            with without_tf32():
+                found = ranked(self.tiles, batches, wanted, kept, self.memory)
             for best in found:
                 scores, rows = best.found()
                 yield scores.cpu().numpy(), rows.cpu().numpy()
-
-
-def _multiply(queries: torch.Tensor, tile: torch.Tensor, into: torch.Tensor) -> None:
-    torch.mm(queries, tile.T, out=into)
 
 
 def passes(queries: torch.Tensor, wanted: int) -> Iterator[Sequence[torch.Tensor]]:
@@ -75,9 +61,9 @@ def passes(queries: torch.Tensor, wanted: int) -> Iterator[Sequence[torch.Tensor
 
 
 def ranked(
-    tiles: Tiles, multiply: Multiply, batches: Sequence[torch.Tensor], wanted: int, kept: np.ndarray | None, memory: int
+    tiles: Tiles, batches: Sequence[torch.Tensor], wanted: int, kept: np.ndarray | None, memory: int
 ) -> list[Best]:
-    """The best of each batch of queries [queries, dimension], by any products, in one pass over all tiles.
+    """The best of each batch of queries [queries, dimension], in one pass over all tiles.
 
     ``memory``: bytes of a GPU that are free for it.
     """
@@ -85,7 +71,7 @@ def ranked(
     found: list[Best] = [BEST[device.type](wanted) for _ in batches]
     out = None if kept is None else torch.from_numpy(~kept).to(device)
     scores = torch.empty(0, device=device)
-    progress = Progress(f"{sum(map(len, batches)):,} queries, {tiles.ends[-1]:,} passages", "compared")
+    progress = Progress(f"{sum(map(len, batches)):,} queries, {tiles.vectors:,} passages", "compared")
     for first, real, vectors in tiles.stretches(held_in(memory, most)):
         columns = len(vectors) + GAP[device.type]
         if len(scores) < most * columns:
@@ -94,7 +80,7 @@ def ranked(
             into = scores[: len(batch) * columns].view(len(batch), columns)
             parts = into[:, : len(vectors)].split(tiles.size, 1)
             for tile, part in zip(vectors.split(tiles.size), parts, strict=True):
-                multiply(batch, tile, part)
+                torch.mm(batch, tile.T, out=part)
             into[:, real:] = -torch.inf
             if out is not None:
                 into[:, :real].masked_fill_(out[first : first + real], -torch.inf)
@@ -111,15 +97,14 @@ def _memory(count: int, device: torch.device) -> torch.Tensor:
 
 
 @contextmanager
-def matrix_units(tf32: bool) -> Iterator[None]:
-    """On a GPU: whether products of fp32 are taken in TF32; those of fp16 are summed in fp32 throughout."""
+def without_tf32() -> Iterator[None]:
+    """Products on a GPU are in fp32, also where models compute in TF32."""
     cublas = torch.backends.cuda.matmul
-    before = cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction
-    cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction = tf32, False
+    before, cublas.allow_tf32 = cublas.allow_tf32, False
     try:
         yield
     finally:
-        cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction = before
+        cublas.allow_tf32 = before
 
 
 def held_in(memory: int, queries: int) -> int:

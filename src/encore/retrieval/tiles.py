@@ -4,7 +4,7 @@ The last tile of a shard is padded with zeros, so a product has the same bytes w
 stay where they fit. Otherwise each pass reads them again, and while one is multiplied the next one is copied.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import NamedTuple
 
@@ -29,30 +29,19 @@ class Stretch(NamedTuple):
 class Tiles:
     """Vectors of shards, float32 or float16 [passages, dimension] each, in tiles on a device.
 
-    An array that is mapped is never held whole in the processor's memory.
+    They are multiplied in float32. An array that is mapped is never held whole in the processor's memory.
     """
 
-    def __init__(
-        self,
-        shards: Sequence[np.ndarray],
-        device: torch.device,
-        spare: float,
-        prepare: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.float,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
+    def __init__(self, shards: Sequence[np.ndarray], device: torch.device, spare: float) -> None:
         """Read what stays on the device.
 
         Args:
             spare: bytes of a GPU's memory that have to stay free.
-            prepare: makes of tiles, on the device, what is multiplied.
-            dtype: of what it makes.
         """
-        self.shards, self.device, self.prepare = shards, device, prepare
+        self.shards, self.device = shards, device
         self.size, self.dimension = TILE[device.type], shards[0].shape[1]
-        lengths = np.array([len(shard) for shard in shards])
-        self.ends, padding = np.cumsum(lengths), np.cumsum([0, *(self._padded(length) - length for length in lengths)])
-        self._ends, self._padding = self._here(self.ends), self._here(padding)
-        self.resident = self._loaded(dtype) if self._fit(dtype, spare) else None
+        self.vectors = sum(map(len, shards))
+        self.resident = self._loaded() if self._fit(spare) else None
 
     def stretches(self, most: int) -> Iterator[Stretch]:
         """All tiles in order: where they stay, at most so many together. One holds until the next one is taken."""
@@ -65,24 +54,6 @@ class Tiles:
             yield Stretch(first, len(part), self.resident[begin:end])
             begin = end
 
-    def at(self, rows: torch.Tensor) -> torch.Tensor:
-        """The vectors of ascending rows among those of all shards, float32 [rows, dimension].
-
-        Where tiles do not stay, they are those of the arrays.
-        """
-        if self.resident is not None:
-            padding = self._padding[torch.bucketize(rows, self._ends, right=True)]
-            return self.resident[rows + padding].float()
-        once, place = np.unique(rows.cpu().numpy(), return_inverse=True)
-        found = np.empty((len(once), self.dimension), np.float32)
-        for shard, end in zip(self.shards, self.ends, strict=True):
-            of_shard = slice(*np.searchsorted(once, [end - len(shard), end]))
-            found[of_shard] = shard[once[of_shard] - (end - len(shard))]
-        return self._here(found)[self._here(place)]
-
-    def _here(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.device)
-
     def _padded(self, count: int) -> int:
         return -(-count // self.size) * self.size
 
@@ -94,18 +65,18 @@ class Tiles:
                 yield first + start, shard[start : start + tiles * self.size]
             first += len(shard)
 
-    def _fit(self, dtype: torch.dtype, spare: float) -> bool:
+    def _fit(self, spare: float) -> bool:
         """True if all tiles fit into a GPU's free memory."""
         if self.device.type != "cuda":
             return False
         torch.cuda.empty_cache()  # else memory that torch keeps unused counts as taken
         free, _ = torch.cuda.mem_get_info(self.device)
-        return sum(self._padded(len(shard)) for shard in self.shards) * self.dimension * dtype.itemsize + spare <= free
+        return 4 * self.dimension * sum(self._padded(len(shard)) for shard in self.shards) + spare <= free
 
-    def _loaded(self, dtype: torch.dtype) -> torch.Tensor:
-        """All tiles, [tiles x size, dimension]."""
+    def _loaded(self) -> torch.Tensor:
+        """All tiles, float32 [tiles x size, dimension]."""
         passages = sum(self._padded(len(shard)) for shard in self.shards)
-        whole = torch.empty(passages, self.dimension, dtype=dtype, device=self.device)
+        whole = torch.empty(passages, self.dimension, device=self.device)
         for number, stretch in enumerate(self._copied()):
             whole[number * self.size : (number + 1) * self.size] = stretch.vectors
         return whole
@@ -125,7 +96,7 @@ class Tiles:
     def _read(self) -> Iterator[Stretch]:
         buffer = self._buffer()
         for first, part in self._cuts(HELD["cpu"]):
-            yield Stretch(first, len(part), self.prepare(self._fill(buffer, part)))
+            yield Stretch(first, len(part), self._fill(buffer, part).float())
 
     def _copied(self) -> Iterator[Stretch]:
         """The same on a GPU. The copy of a tile begins before the one before it is given out.
@@ -157,7 +128,7 @@ class Tiles:
 
     def _given(self, first: int, count: int, slot: "_Slot", here: torch.cuda.Stream) -> Stretch:
         here.wait_event(slot.copied)
-        return Stretch(first, count, self.prepare(slot.there))
+        return Stretch(first, count, slot.there.float())
 
 
 class _Slot(NamedTuple):

@@ -17,7 +17,6 @@ class Spec(Fields):
     numerics: dict[str, Any]
     index: str  # the folder of the shards
     system: str  # the run's tag
-    products: str = "fp32"
     size: str | float | int | None = None  # of the part of a growing collection that is searched
 
 

@@ -27,7 +27,7 @@ def test_a_goal_without_a_number_says_why(tmp_path: Path) -> None:
     write_json(tmp_path / "cross-encoder.json", {"step_ms": 1.0})
     rows = gpu_goals.judged(tmp_path, [{"part": "search", "ended": "out of time", "seconds": 1.0}])
     why = {row["goal"]: row["why"] for row in rows}
-    assert why["search in fp16, one query, milliseconds"] == "search: out of time"
+    assert why["search in fp32, one query, milliseconds"] == "search: out of time"
     assert why["encoding, passages a second"] == "encoding: not run"
     assert why["in-batch, cross-encoder in the loop, GB of memory"] == "not in the record of cross-encoder"
     assert why[f"{gpu_goals.ENCODING} with FlashAttention-2"].startswith("flash-attn is none")
@@ -51,7 +51,7 @@ def test_other_vectors_than_the_peers_fail_the_part(monkeypatch: pytest.MonkeyPa
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
-    (tmp_path / "search.json").write_text('{"fp16": {"one_query_ms": -1}}')  # an earlier run's
+    (tmp_path / "search.json").write_text('{"fp32": {"one_query_ms": -1}}')  # an earlier run's
     done = quick("gpu", tmp_path, "--only", "checkpoint", "search", "tests")
     assert done.returncode == 1, "a part failed"
     (path,) = tmp_path.glob("gpu-*.json")
@@ -65,8 +65,8 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
     assert [label for label, value in measured.items() if value] == [
         goal.label for goal in gpu_goals.GOALS if goal.part == "search"
     ]
-    label = "search in fp16, one query, milliseconds"
-    assert measured[label] == pytest.approx(found["measured"]["search"]["fp16"]["one_query_ms"], 1e-3)
+    label = "search in fp32, one query, milliseconds"
+    assert measured[label] == pytest.approx(found["measured"]["search"]["fp32"]["one_query_ms"], 1e-3)
     assert measured[label] > 0
     assert f"| {label} |" in done.stdout
     collected = (tmp_path / "tests.log").read_text()

@@ -83,18 +83,6 @@ def test_a_folder_that_a_killed_job_left_is_made_again_with_all_that_was_made_fr
     assert rules == ["pretrain", "table", "figure"], "both read it, and were never made"
 
 
-def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path) -> None:
-    numerics = read_yaml(RUN)["numerics"]
-    hours = {}
-    for products in ("fp32", "tf32", "fp16"):
-        found = estimate(planned(numerics={**numerics, "search": products}), "a100-80gb")
-        searches = [job for job in found.missing if job.rule == "search"]
-        hours[products] = {rule: needs.gpu_hours for rule, needs in found.rules.items()}
-        assert {job.precision("fp32") for job in searches} == {"bf16" if products == "fp16" else products}
-    assert hours["fp16"].pop("search") < hours["tf32"].pop("search") < hours["fp32"].pop("search")
-    assert hours["fp16"] == hours["tf32"] == hours["fp32"]
-
-
 def test_a_text_has_as_many_words_as_were_counted() -> None:
     """The terms of Anserini's index of MS MARCO's passages, as Pyserini lists it, of which some were stemmed alike."""
     assert words_in(352_316_036) == pytest.approx(2_660_824, rel=0.05)

@@ -128,18 +128,6 @@ def test_a_deterministic_gpu_is_another_model_and_the_default_renames_nothing(ma
     assert all("deterministic" not in made.spec.get("numerics", {}) for made in plain.made.values())
 
 
-def test_cheaper_products_rename_what_is_searched_and_no_vectors(make):
-    full, half = make(), make({"numerics": NANO["numerics"] | {"search": "fp16"}})
-    before, after = folders(full), folders(half)
-    kinds = {folder.split("/")[1] for folder in before - after}
-    assert {"runs", "negatives"} <= kinds
-    assert not any("+marco-hn" not in folder and "/indexes/" in folder for folder in before - after)
-    searched = [half.made[folder] for folder in after - before if half.made[folder].stage == "search"]
-    assert {run.spec.get("products") for run in searched} == {"fp16"}
-    assert all("products" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
-    assert not any("search" in made.spec.get("numerics", {}) for plan in (full, half) for made in plan.made.values())
-
-
 def test_finished_vectors_serve_whatever_number_of_shards_is_configured(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shards = [folder for folder in folders(make()) if folder.endswith("/000-of-001")]

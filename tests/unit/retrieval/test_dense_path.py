@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from encore.data.runs import read_run
@@ -137,19 +136,6 @@ def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(
         recorded = json.loads((home / folder / "run.json").read_text())[key]
         assert recorded.pop(rate) > 0
         assert recorded == {"way": "FAISS on cpu", "threads": 1}
-
-
-def test_cheaper_products_give_the_same_documents(home, index):
-    inside.made("search", EXACT, READ | {"shard0": WHOLE}, "plain", home)
-    said = inside.made("search", {**EXACT, "products": "tf32"}, READ | {"shard0": WHOLE}, "cheaper", home)
-    assert "products in tf32" in said
-    plain, cheaper = (read_run(home / name) for name in ("plain", "cheaper"))
-    assert list(plain) == list(cheaper)
-    for query, ranking in cheaper.items():
-        assert ranking.documents == plain[query].documents
-        assert np.allclose(ranking.scores, plain[query].scores, atol=1e-6)
-    recorded = json.loads((home / "cheaper" / "run.json").read_text())["search"]
-    assert (recorded["products"], recorded["in_fp32"]) == ("tf32", 0)
 
 
 def test_a_corrupted_shard_is_one_clear_line(home, model, index):

@@ -41,7 +41,7 @@ def small_tiles(monkeypatch):
 def test_they_are_those_of_faiss_and_of_float64(data, tile, wanted, monkeypatch):
     monkeypatch.setitem(tiles.TILE, "cpu", tile)
     vectors, queries = data
-    scores, rows = products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), wanted)
+    scores, rows = products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), wanted)
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(vectors)
     theirs, _ = index.search(queries, wanted)
@@ -78,7 +78,7 @@ def test_the_largest_are_in_the_piles_with_the_largest_maxima(columns, wanted):
 def test_only_the_kept_are_searched(data, wanted):
     vectors, queries = data
     kept = np.random.default_rng(3).random(PASSAGES) < 0.1
-    scores, rows = products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), wanted, kept)
+    scores, rows = products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), wanted, kept)
     assert kept[rows].all()
     exact = np.sort((queries.astype(np.float64) @ vectors[kept].astype(np.float64).T), axis=1)[:, ::-1]
     np.testing.assert_allclose(scores, exact[:, :wanted], atol=2e-5)
@@ -87,7 +87,7 @@ def test_only_the_kept_are_searched(data, wanted):
 def test_a_long_search_says_how_far_it_is(data, small_tiles, capsys, monkeypatch):
     monkeypatch.setattr(progress, "TOLD", -1)  # seconds between two lines
     vectors, queries = data
-    products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 3)
+    products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), 3)
     assert (
         f"{QUERIES} queries, {PASSAGES:,} passages: {PASSAGES:,} compared, " in capsys.readouterr().out.splitlines()[-1]
     )
@@ -118,7 +118,7 @@ def test_both_ways_to_rank_find_the_same(data):
     for way in ("cpu", "cuda"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(ranking.BEST, "cpu", ranking.BEST[way])
-            found.append(products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 100))
+            found.append(products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), 100))
     (scores, rows), (others, theirs) = found
     assert scores.tobytes() == others.tobytes()
     tied = np.isin(scores, [value for each in scores for value in each[1:][each[1:] == each[:-1]]])
@@ -129,10 +129,10 @@ def test_both_ways_to_rank_find_the_same(data):
 def test_a_score_has_the_same_bytes_wherever_its_tile_begins(data):
     """Also in a mapped file, whose vectors need not begin at a multiple of four bytes."""
     vectors, queries = data
-    whole, _ = products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 1024)
+    whole, _ = products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), 1024)
     shifted = np.frombuffer(b"\0" + vectors[1024:2048].tobytes(), np.uint8)[1:].view(np.float32)
-    scores, rows = products.Fp32Search([shifted.reshape(-1, DIMENSION)], CPU).best(torch.from_numpy(queries), 1024)
-    everything, places = products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), PASSAGES)
+    scores, rows = products.ExactSearch([shifted.reshape(-1, DIMENSION)], CPU).best(torch.from_numpy(queries), 1024)
+    everything, places = products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), PASSAGES)
     for query in range(QUERIES):
         of_row = dict(zip(places[query].tolist(), everything[query].tolist(), strict=True))
         assert [of_row[row + 1024] for row in rows[query].tolist()] == scores[query].tolist()
@@ -149,7 +149,7 @@ def test_each_vector_is_read_once_for_as_many_queries_as_lists_have_memory_for(d
     for batches, passes in ((5, 1), (2, 3), (0, 5)):
         monkeypatch.setattr(products, "LISTS", batches * 10 * 100 * products.HIT)
         read.clear()
-        found.append(products.Fp32Search([vectors], CPU).best(torch.from_numpy(queries), 100))
+        found.append(products.ExactSearch([vectors], CPU).best(torch.from_numpy(queries), 100))
         assert len(read) == passes
     for scores, rows in found[1:]:
         assert scores.tobytes() == found[0][0].tobytes()
@@ -165,9 +165,9 @@ def test_a_gpu_finds_what_the_cpu_finds(data, memory, kind, monkeypatch):
     vectors, queries = data[0].astype(kind), torch.from_numpy(data[1])
     shards, gpu = [vectors[:700], vectors[700:700], vectors[700:]], torch.device("cuda")
     kept = np.random.default_rng(3).random(PASSAGES) < 0.5
-    search = products.Fp32Search(shards, gpu)
+    search = products.ExactSearch(shards, gpu)
     assert (search.tiles.resident is not None) is (memory > 0)
-    ours = products.Fp32Search(shards, CPU)
+    ours = products.ExactSearch(shards, CPU)
     near = 1e-5 * float(queries.norm(dim=1).max())
     for mask in (None, kept):
         scores, rows = ours.best(queries, 100, mask)
@@ -177,16 +177,6 @@ def test_a_gpu_finds_what_the_cpu_finds(data, memory, kind, monkeypatch):
         alone = np.pad(alone, ((0, 0), (1, 0)), constant_values=True) & np.pad(alone, ((0, 0), (0, 1)))
         assert alone.mean() > 0.9
         assert np.array_equal(rows[alone], found[alone])
-
-
-@pytest.mark.usefixtures("gpu", "small_tiles")
-@pytest.mark.parametrize("memory", [0, 1 << 40])
-def test_vectors_of_rows_are_those_of_their_shards(data, memory, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (memory, memory))
-    vectors, gpu = data[0], torch.device("cuda")
-    there = tiles.Tiles([vectors[:100], vectors[100:100], vectors[100:101], vectors[101:]], gpu, 0)
-    rows = torch.tensor([0, 0, 99, 100, 101, 101, 163, 164, 2999])
-    assert np.array_equal(there.at(rows.to(gpu)).cpu().numpy(), vectors[rows.numpy()])
 
 
 def test_pinned_memory_is_filled_when_its_last_copy_has_left_it(data, small_tiles, monkeypatch):
@@ -203,7 +193,7 @@ def test_pinned_memory_is_filled_when_its_last_copy_has_left_it(data, small_tile
     monkeypatch.setattr(tiles._Slot, "of", slot)
     monkeypatch.setattr(tiles.Tiles, "_fill", checked)
     with simulated_gpu():
-        products.Fp32Search([data[0]], torch.device("cuda")).best(torch.from_numpy(data[1]).to("cuda"), 5)
+        products.ExactSearch([data[0]], torch.device("cuda")).best(torch.from_numpy(data[1]).to("cuda"), 5)
     assert len(made) == 2
     assert filled == [True] * 47
 
@@ -212,9 +202,9 @@ def test_the_host_waits_for_no_product(data, small_tiles):
     """Of all tiles, for all queries, until their best are requested."""
     with simulated_gpu() as gpu:
         queries, device = torch.from_numpy(data[1]).to("cuda"), torch.device("cuda")
-        search = products.Fp32Search([data[0]], device)
+        search = products.ExactSearch([data[0]], device)
         gpu.waits.clear()
-        products.ranked(search.tiles, products._multiply, queries.split(16), 100, None, 0)
+        products.ranked(search.tiles, queries.split(16), 100, None, 0)
         assert gpu.waits == {"retrieval/tiles.py: slot.copied.synchronize()": 45}  # for copies, of all tiles but two
         assert gpu.calls["mm"] == 47 * 4
 
@@ -230,6 +220,6 @@ def test_products_are_in_fp32_where_models_compute_in_tf32(monkeypatch):
     monkeypatch.setattr(products, "ranked", watched)
     for models in (True, False):
         cublas.allow_tf32 = models
-        products.Fp32Search([np.eye(4, dtype=np.float32)], CPU).best(torch.eye(4), 2)
+        products.ExactSearch([np.eye(4, dtype=np.float32)], CPU).best(torch.eye(4), 2)
         assert cublas.allow_tf32 is models
     assert told == [False, False]

@@ -170,7 +170,7 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     members = nested_corpora.members(inputs["subsets"][0], spec["size"]) if "subsets" in inputs else None
     vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
-    searcher = dense.Searcher(shards, device, spec.get("products", "fp32"), members)
+    searcher = dense.Searcher(shards, device, members)
     return searcher.search(chosen, vectors, spec["depth"])
 
 

@@ -52,14 +52,8 @@ class Needed:
         return self.amounts.get("flops", 0.0) + products
 
     def precision(self, numerics: str) -> str:
-        """What its operations are computed in: ``numerics``, the models' precision, or that of search or attention.
-
-        A machine's rate of fp16 is that of bf16.
-        """
-        if self.rule == "search":
-            products = str(self.artifact.spec.get("products", "fp32"))
-            return "bf16" if products == "fp16" else products
-        return "fp32" if self.rule == "attend" else numerics
+        """What its operations are computed in: ``numerics``, the models' precision, or fp32 in search and attention."""
+        return "fp32" if self.rule in ("attend", "search") else numerics
 
 
 class Jobs:

@@ -140,8 +140,6 @@ def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Top
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     spec = {**topics._asdict(), **how, "index": vectors[0].owner, "system": model.name}
-    if (products := plan.config.numerics.search) != "fp32":
-        spec["products"] = products
     return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
 
 
