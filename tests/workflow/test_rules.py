@@ -19,7 +19,7 @@ from tests.support.clones import REPOSITORY, Clone
 ASKING = {"all", "audit", "fetch", "preflight"}
 LARGE_PAGES = 'GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}glibc.malloc.hugetlb=1" '  # before build_index
 PRODUCTS = {"table", "figure", "curves", "draw", "claims", "checks", "report"}
-RESUMED = {"pretrain", "finetune", "attend", "predict_queries", "build_index"}
+RESUMED = {"pretrain", "finetune", "attend", "predict_queries"}
 FED = {
     "encode",
     "search",

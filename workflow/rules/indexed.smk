@@ -19,7 +19,7 @@ rule build_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **at_least_where_it_resumes("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),
+        **at_least("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),
         about=about_of("indexes/{indexed}/{index}"),
     params:
         spec=spec_of("indexes/{indexed}/{index}"),

@@ -5,7 +5,6 @@ Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded do
 languages go through Anserini's analyser of theirs.
 """
 
-import heapq
 import io
 import json
 import re
@@ -13,25 +12,29 @@ import shutil
 import struct
 import tempfile
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
 
 from encore.config.languages import ANALYSED, ENGLISH
 from encore.data.rankings import Run, RunMatrices, checked_column
 from encore.data.trec_runs import read_lines
 from encore.errors import EncoreError
 from encore.retrieval import java
+from encore.storage.document_ids import DocIds
 
 INDEX = "lucene"
-SORTED = 2**27  # characters of documents that are sorted in memory at once
 HITS = 4_000_000  # of the queries that one Java process answers, since Anserini keeps all in its heap to the end
 SEARCHING_MB = 1024  # of heap that a search takes at most: HITS have room in it
 HEAP_OF_A_HIT = 256  # bytes: ids of MS MARCO take 85 and longer ones 116, for which there are two thirds of the heap
 _START = 76  # of segment information: index header (45 bytes), two versions (25), documents (4), two flags (2)
 _FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
-_KEPT = {"lucene.version", "source"}  # of a segment's diagnostics
+_KEPT = {b"lucene.version", b"source"}  # of a segment's diagnostics
 _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.SearchCollection"
 
 
@@ -42,7 +45,7 @@ def build_lucene_index(
 
     ``language`` is that of the texts, by its code. Equal documents give equal bytes, in whatever order they come: they
     are sorted by descending id, so that among equal scores Lucene, which goes by position, cuts where ``rankings.rank``
-    would. That takes some hundred megabytes, and for a while twice the space of the texts on the disk.
+    would. That takes some 40 bytes of memory for each, and for a while twice the space of the texts on the disk.
     """
     with _scratch(output) as scratch:
         (scratch / "corpus").mkdir()
@@ -129,33 +132,23 @@ def _options(values: Mapping[str, object]) -> list[str]:
 
 
 def _write_corpus(path: Path, documents: Iterable[tuple[str, str]]) -> int:
-    """Write the documents by descending id: sorted block by block, and the blocks merged."""
-    blocks: list[Path] = []
-    documents = iter(documents)
-    while block := _block(documents):
-        blocks.append(path.with_name(f"{path.name}.{len(blocks)}.sorted"))
-        with blocks[-1].open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(each) + "\n" for each in sorted(block, reverse=True))
-    count = 0
-    with ExitStack() as opened, path.open("w", encoding="utf-8") as file:
-        rows = (map(json.loads, opened.enter_context(each.open(encoding="utf-8"))) for each in blocks)
-        for name, text in heapq.merge(*rows, reverse=True):
-            file.write(json.dumps({"id": checked_column(name, "document id"), "contents": text}) + "\n")
-            count += 1
-    for each in blocks:
-        each.unlink()
-    return count
+    """Write the documents by descending id, and return their number; in memory are their ids alone."""
+    starts, unsorted = array("q", [0]), path.with_suffix(".unsorted")
 
+    def written(file: BinaryIO) -> Iterator[str]:
+        for name, text in documents:
+            line = json.dumps({"id": checked_column(name, "document id"), "contents": text}) + "\n"
+            starts.append(starts[-1] + file.write(line.encode()))
+            yield name
 
-def _block(documents: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The next documents, as many as are sorted in memory at once."""
-    taken, size = [], 0
-    for name, text in documents:
-        taken.append((name, text))
-        size += len(name) + len(text)
-        if size >= SORTED:
-            break
-    return taken
+    with unsorted.open("wb") as file:
+        places = DocIds.of(written(file)).places()
+    with unsorted.open("rb") as lines, path.open("wb") as corpus:
+        for row in np.argsort(-places).tolist():
+            lines.seek(starts[row])
+            corpus.write(lines.read(starts[row + 1] - starts[row]))
+    unsorted.unlink()
+    return len(places)
 
 
 @contextmanager
@@ -182,48 +175,32 @@ def make_reproducible(index: Path) -> None:
     """
     (index / "write.lock").unlink(missing_ok=True)
     for path in index.glob("*.si"):
-        try:
-            path.write_bytes(canonical(path.read_bytes()))
-        except (IndexError, ValueError) as error:
-            raise EncoreError(f"{path} is not of Lucene 9's layout; install the locked version of pyserini") from error
+        if b"Lucene90SegmentInfo" not in (info := path.read_bytes())[:_START]:
+            raise EncoreError(f"{path} is not of Lucene 9's layout; install the locked version of pyserini")
+        path.write_bytes(canonical(info))
 
 
 def canonical(info: bytes) -> bytes:
     """Keep Lucene's version and the segment's source of the diagnostics; sort them, the files and the attributes."""
     body = io.BytesIO(info[_START:-_FOOTER])
-    diagnostics, files, attributes = _read_rows(body, 2), _read_rows(body, 1), _read_rows(body, 2)
-    kept = [pair for pair in diagnostics if pair[0].decode() in _KEPT]
-    text = info[:_START] + _packed_rows(kept) + _packed_rows(files) + _packed_rows(attributes) + body.read()
-    text += info[-_FOOTER:-8]
+    diagnostics, files, attributes = (_read_rows(body, width) for width in (2, 1, 2))
+    kept = [pair for pair in diagnostics if pair[0] in _KEPT]
+    text = info[:_START] + b"".join(map(_packed, (kept, files, attributes))) + body.read() + info[-_FOOTER:-8]
     return text + struct.pack(">Q", zlib.crc32(text))
 
 
 def _read_rows(body: io.BytesIO, width: int) -> list[tuple[bytes, ...]]:
     """A counted list of strings (``width`` 1) or of names with values (2)."""
-    return [tuple(_read_string(body) for _ in range(width)) for _ in range(_read_number(body))]
-
-
-def _read_string(body: io.BytesIO) -> bytes:
-    length = _read_number(body)
-    text = body.read(length)
-    if len(text) < length:
-        raise ValueError("cut short")
-    return text
+    return [tuple(body.read(_read_number(body)) for _ in range(width)) for _ in range(_read_number(body))]
 
 
 def _read_number(body: io.BytesIO) -> int:
     """Seven bits a byte, the lowest first; the eighth says that more follow."""
-    value, shift = 0, 0
-    while (byte := body.read(1)[0]) & 0x80:
-        value, shift = value | (byte & 0x7F) << shift, shift + 7
-    return value | byte << shift
+    byte = body.read(1)[0]
+    return byte if byte < 128 else byte - 128 + 128 * _read_number(body)
 
 
-def _packed_rows(rows: list[tuple[bytes, ...]]) -> bytes:
-    texts = (_packed_number(len(text)) + text for row in sorted(rows) for text in row)
-    return _packed_number(len(rows)) + b"".join(texts)
-
-
-def _packed_number(value: int) -> bytes:
-    low = bytes([value & 0x7F | (0x80 if value > 0x7F else 0)])
-    return low + (_packed_number(value >> 7) if value > 0x7F else b"")
+def _packed(rows: list[tuple[bytes, ...]]) -> bytes:
+    """The same of sorted rows; of fewer than 128, and of strings that are shorter."""
+    texts = (bytes([len(text)]) + text for row in sorted(rows) for text in row)
+    return bytes([len(rows)]) + b"".join(texts)

@@ -23,13 +23,12 @@ class BuildIndex(Stage[Spec, Inputs]):
     """FAISS's file of one index."""
 
     impl = 2
-    resumes = True
     unnamed = frozenset({"shards"})
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.indexing import make_index
 
-        results, build = make_index(self.spec.dumped(), self.inputs.shards, job.output, job.state)
+        results, build = make_index(self.spec.dumped(), self.inputs.shards, job.output)
         return {"results": results, "build": build}
 
 

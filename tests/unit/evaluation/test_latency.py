@@ -88,9 +88,7 @@ def home(tmp_path_factory):
         with record(home / name, stage="encode", spec=spec, inputs=[]):
             make_shard(spec, home / "model", home / "tokens", name, home / name, home / f"state-{name}")
     with record(home / "fp16", stage="build_index", spec={}, inputs=[]):
-        indexing.make_index(
-            {"index": {"kind": "fp16"}}, [home / "000-of-002", home / "001-of-002"], home / "fp16", home
-        )
+        indexing.make_index({"index": {"kind": "fp16"}}, [home / "000-of-002", home / "001-of-002"], home / "fp16")
     with record(home / "words", stage="lucene_index", spec={}, inputs=[]):
         lucene.build_lucene_index([(f"d{i}", text) for i, text in enumerate(texts)], home / "words", memory_mb=256)
     return home

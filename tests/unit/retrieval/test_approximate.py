@@ -1,10 +1,8 @@
 """Indexes of named types: equal bytes for any number of shards, recall against exact search, names and plans."""
 
 import json
-import tempfile
 import tracemalloc
 from copy import deepcopy
-from pathlib import Path
 
 import faiss
 import numpy as np
@@ -62,8 +60,7 @@ def shards(data, folder, count):
 
 def built(fields, vectors):
     """An index alone."""
-    with tempfile.TemporaryDirectory() as place:
-        return indexing.build_index(fields, [vectors], Path(place, "state"))[0]
+    return indexing.build_index(fields, [vectors])[0]
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -71,9 +68,7 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     monkeypatch.setattr(indexing, "PIECE", 500)
     spec = {"index": TYPES[kind]}
     results = [
-        indexing.make_index(
-            spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}", tmp_path
-        )[0]
+        indexing.make_index(spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")[0]
         for count in (1, 3)
     ]
     assert results[0] == results[1]
@@ -85,77 +80,16 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
-class KilledError(Exception):
-    pass
-
-
-@pytest.fixture
-def graph_in_pieces(data, tmp_path, monkeypatch):
-    """Makes a graph in pieces of 500 vectors, in a folder, until it is killed after so many pieces."""
-    monkeypatch.setattr(indexing, "PIECE", 500)
-    monkeypatch.setattr(indexing, "SAVED", -1)
-    usual = shards(data, tmp_path / "shards", 3)
-
-    def make(name, pieces=99, fields=TYPES["hnsw"], given=usual):
-        left = iter(range(pieces))
-
-        def said(progress, done):
-            if next(left, None) is None:
-                raise KilledError
-
-        with monkeypatch.context() as patch:
-            patch.setattr(indexing.Progress, "at", said)
-            try:
-                indexing.make_index({"index": fields}, given, tmp_path / name, tmp_path / f"state of {name}")
-            except KilledError:
-                assert not (tmp_path / name / "index").exists()
-                return None
-        return (tmp_path / name / "index").read_bytes()
-
-    return make
-
-
-@pytest.mark.parametrize("attempts", [[0], [1], [3], [7], [2, 4]])
-def test_a_graph_that_was_interrupted_goes_on_to_the_same_bytes(graph_in_pieces, tmp_path, capsys, attempts):
-    whole, done = graph_in_pieces("whole"), sum(attempts)
-    for pieces in attempts:
-        assert graph_in_pieces("killed", pieces) is None
-    (tmp_path / "state of killed").mkdir(exist_ok=True)
-    (tmp_path / "state of killed/.graph.node.1.tmp").touch()  # was being written
-    capsys.readouterr()
-    assert graph_in_pieces("killed") == whole
-    assert (f"resuming after {500 * done} vectors" in capsys.readouterr().out) == (done > 0)
-    assert not list((tmp_path / "state of killed").glob(".*"))
-
-
-def test_a_graph_goes_on_from_nothing_damaged_and_nothing_else(graph_in_pieces, data, tmp_path, capsys):
-    whole, wide = graph_in_pieces("whole"), {**TYPES["hnsw"], "ef_construction": 90}
-    others = shards((data[0][::-1], *data[1:]), tmp_path / "others", 3)
-    graph_in_pieces("killed", 4)
-    (state,) = (tmp_path / "state of killed").iterdir()
-    assert graph_in_pieces("killed", fields=wide) == graph_in_pieces("wide", fields=wide) != whole
-    assert graph_in_pieces("killed", given=others) == graph_in_pieces("others", given=others) != whole
-    content = bytearray(state.read_bytes())
-    content[1000] ^= 1
-    state.write_bytes(content)
-    capsys.readouterr()
-    assert graph_in_pieces("killed") == whole
-    assert f"{state} is damaged; it is made again" in capsys.readouterr().out
-
-
-def test_what_is_saved_of_a_graph_are_its_links(graph_in_pieces, data, tmp_path):
-    graph_in_pieces("killed", 6)
-    (state,) = (tmp_path / "state of killed").iterdir()
-    assert state.stat().st_size < 3000 * 4 * 2.3 * TYPES["hnsw"]["m"]
-
-
-def test_a_graph_of_pieces_finds_as_much_as_faiss_s_own(graph_in_pieces, data):
+def test_a_graph_of_pieces_finds_as_much_as_faiss_s_own(data, monkeypatch):
     truth, own = exact(data), faiss.IndexHNSWFlat(DIMENSION, TYPES["hnsw"]["m"], faiss.METRIC_INNER_PRODUCT)
     own.hnsw.efConstruction = TYPES["hnsw"]["ef_construction"]
     own.add(data[0])
-    in_pieces = graph_in_pieces("pieces")
-    assert in_pieces != faiss.serialize_index(own).tobytes()
-    for index in (own, faiss.deserialize_index(np.frombuffer(in_pieces, np.uint8))):
+    whole = built(index_types.read_index_type(TYPES["hnsw"]), data[0])
+    assert faiss.serialize_index(whole).tobytes() == faiss.serialize_index(own).tobytes()
+    monkeypatch.setattr(indexing, "PIECE", 500)
+    in_pieces = built(index_types.read_index_type(TYPES["hnsw"]), data[0])
+    assert faiss.serialize_index(in_pieces).tobytes() != faiss.serialize_index(own).tobytes()
+    for index in (own, in_pieces):
         approximate.set_up(index, {"ef_search": 128})
         held = Shard(index, DocIds.of(data[1]))
         run = approximate.search_approximate(held, [f"q{n}" for n in range(40)], data[2], 20)
@@ -169,7 +103,7 @@ def test_an_index_is_built_of_at_most_one_copy_of_the_vectors(data, tmp_path, ki
     made, wide = tmp_path / "made", np.tile(data[0], 8)
     parts = shards((wide, *data[1:]), tmp_path, 3)
     tracemalloc.start()
-    indexing.make_index({"index": TYPES[kind]}, parts, made, tmp_path)
+    indexing.make_index({"index": TYPES[kind]}, parts, made)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < copies * wide.nbytes

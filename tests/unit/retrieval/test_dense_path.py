@@ -125,11 +125,9 @@ def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(
     shard = home / "whole" / "000-of-001"
     with record(shard, stage="encode", spec=ENCODE, inputs=[home / "model", home / "tokens"]):
         make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
-    shards, growing = {"shard0": "whole/000-of-001"}, home / state_of(Path("halved"))
+    shards = {"shard0": "whole/000-of-001"}
     inside.made("search", EXACT, READ | shards, "exact", home)
-    growing.mkdir(parents=True)
     inside.made("build_index", {"index": {"kind": "fp16"}, "vectors": "whole"}, shards, "halved", home)
-    assert not growing.exists()
     inputs = READ | {"index": "halved", "exact": "exact"}
     inside.made("search_index", {**SEARCH, "search": {}}, inputs, "found", home)
     for folder, key, rate in (("halved", "build", "vectors_per_second"), ("found", "search", "queries_per_second")):

@@ -1,7 +1,6 @@
 """IVF-PQ on a GPU, by an interface like that of FAISS's build for GPUs, whose kernels are the processor's."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import faiss
@@ -84,7 +83,7 @@ def vectors():
 
 
 def built(vectors, **fields):
-    return indexing.build_index(read_index_type({**IVFPQ, **fields}), [vectors], Path("unsaved"))[:2]
+    return indexing.build_index(read_index_type({**IVFPQ, **fields}), [vectors])
 
 
 def answered(index, vectors, depth=DEPTH):
@@ -128,7 +127,7 @@ def test_tables_that_are_too_large_are_halved(made, vectors):
 
 @pytest.mark.parametrize("fields", [{"kind": "hnsw"}, {"kind": "fp16"}, {**IVFPQ, "bits": 6}])
 def test_what_faiss_has_no_kernels_for_stays_on_the_processor(made, vectors, fields, capsys):
-    index, device, _ = indexing.build_index(read_index_type(fields), [vectors[:3000]], Path("unsaved"))
+    index, device = indexing.build_index(read_index_type(fields), [vectors[:3000]])
     assert device == "cpu"
     assert lists_on_gpu.searched(index) is index
     assert made == []

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import subprocess
 import sys
@@ -170,6 +171,18 @@ def test_threads_and_order_of_documents_do_not_matter(
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_documents_are_written_by_descending_id(tmp_path: Path) -> None:
+    names = [f"d{number}" for number in range(40)] + ["é", "e\u0301", "Z", "\U0001f600"]
+    random.Random(0).shuffle(names)
+    made = [(name, f"text of\n{name}") for name in names]
+    path = tmp_path / "corpus.jsonl"
+    assert lucene._write_corpus(path, iter(made)) == len(names)
+    expected = [json.dumps({"id": name, "contents": text}) for name, text in sorted(made, reverse=True)]
+    assert path.read_text().splitlines() == expected
+    assert list(tmp_path.iterdir()) == [path]
+    assert lucene._write_corpus(path, ()) == 0
 
 
 def test_an_index_says_nothing_of_time_or_machine(index: Path) -> None:

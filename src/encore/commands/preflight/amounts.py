@@ -144,7 +144,7 @@ def built(index: dict[str, Any], count: float, dimension: int) -> Amounts:
     """What an index of ``count`` vectors takes, as FAISS makes and writes it."""
     vectors = count * dimension * FP32
     match index["kind"]:
-        case "hnsw":  # 2 m links of 4 bytes in the lowest layer, m in each other; they are copied when they are saved
+        case "hnsw":  # 2 m links of 4 bytes in the lowest layer, m in each other; they are copied while they grow
             links = count * FP32 * index["m"] * (2 + 1 / max(index["m"] - 1, 1))
             looked = looked_at(index | {"ef_search": index["ef_construction"]}, count, dimension, 0)
             return {"index": vectors + links, "aside": links, "grown": count * looked}
