@@ -78,7 +78,8 @@ def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
     found = twice((row["_id"] for row in read_jsonl(path)), suspects) if suspects else None
     if found:
         path.unlink()
-        raise EncoreError(f"{place_of(rows, found[0], what)}: {_twice(found[1])}")
+        place = place_of(rows, found[0], what)
+        raise EncoreError(f"{place}: id {quoted(found[1])} occurs twice; remove one of the rows")
     return ids
 
 
@@ -87,9 +88,9 @@ def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         if number % TOGETHER == 0:
             progress.at(number)
-        reason = _fault(row, what) or (None if ids.enter(row["_id"]) else _twice(row["_id"]))
-        if reason:
+        if reason := _fault(row, what):
             raise EncoreError(f"{place_of(rows, number, what)}: {reason}")
+        ids.enter(row["_id"])
         yield row
 
 
@@ -153,7 +154,3 @@ def _fault(row: Row, what: str) -> str | None:
     if len(name) > LONGEST_ID // 4 and len(name.encode()) > LONGEST_ID:
         return f"id {quoted(name)} has more than {LONGEST_ID:,} bytes, which no Lucene index can hold; shorten it"
     return None
-
-
-def _twice(name: str) -> str:
-    return f"id {quoted(name)} occurs twice; remove one of the rows"

@@ -1,13 +1,11 @@
 """Ids of a collection's documents or queries, for millions of them: by row (``DocIds``), or as a set (``Ids``).
 
-``DocIds`` takes 20 bytes an id with its index, where a list takes 60: the ids are one a line in a file that is mapped.
-The row of an id is found by a 64-bit hash, and the id of that row is compared, so equal hashes do no harm.
+The ids of ``DocIds`` are one a line in a file that is mapped. The row of an id is found by a binary search in a sorted
+copy, which is made when the first row is asked for.
 
-``Ids`` takes 8 bytes an id: 264 MB for 33 million passages. The last ``BLOCK`` ids are kept as they are, those before
-them as 8 bytes of their BLAKE2 digest. So a repetition within a block is found at once, and one across blocks when all
-keys are sorted at the end: as a suspicion, which is settled by reading the written rows again (``twice``), so no
-document is refused because two digests are equal. Of n ids, an unknown one is taken for a known one with a chance of
-n / 2^64, and of fewer than ``BLOCK`` ids never.
+``Ids`` takes 8 bytes an id of its BLAKE2 digest: 264 MB for 33 million passages. When all are entered, equal digests
+are suspected to be a repetition, which reading the written rows again decides (``twice``), so no document is refused
+because two digests are equal. Of n ids, an unknown one is taken for a known one with a chance of n / 2^64.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 BLOCK = 2**18  # ids that are processed together
 NEWLINE = 10
 SPARSE = 16  # a table of rows by number has at most so many entries for each id
-DIGITS = 18  # decimal digits that always fit into an int64
 
 
 class DocIds(Sequence[str]):
@@ -39,7 +36,10 @@ class DocIds(Sequence[str]):
         self.lines = lines
         parts = range(0, len(lines), 2**24)
         ends = [np.flatnonzero(lines[part : part + 2**24] == NEWLINE) + part for part in parts]
-        self._bounds = np.concatenate([[0], *(end + 1 for end in ends)]).astype(np.int64)
+        bounds = np.concatenate([[0], *(end + 1 for end in ends)])
+        self._bounds: np.ndarray = bounds.astype(
+            np.int32 if len(lines) < 2**31 else np.int64
+        )  # as Arrow's two types have them
 
     @classmethod
     def open(cls, path: Path) -> DocIds:
@@ -52,12 +52,17 @@ class DocIds(Sequence[str]):
     def joined(cls, parts: Sequence[Iterable[str]]) -> DocIds:
         """The ids of several collections, concatenated; those of a single one are not copied."""
         made = [part if isinstance(part, DocIds) else cls.of(part) for part in parts]
-        return made[0] if len(made) == 1 else cls(np.concatenate([_bytes([]), *(part.lines for part in made)]))
+        return (
+            made[0] if len(made) == 1 else cls(np.concatenate([np.zeros(0, np.uint8), *(part.lines for part in made)]))
+        )
 
     @classmethod
     def of(cls, names: Iterable[str]) -> DocIds:
         """These ids, which are read once and not kept."""
-        return cls(_bytes(names))
+        lines, names = bytearray(), iter(names)
+        while part := list(islice(names, BLOCK)):
+            lines += "".join(f"{name}\n" for name in part).encode()
+        return cls(np.frombuffer(lines, dtype=np.uint8))
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -86,24 +91,25 @@ class DocIds(Sequence[str]):
 
     def take(self, rows: np.ndarray) -> list[str]:
         """The ids of rows [n]."""
-        found: list[str] = []
-        for first in range(0, len(rows), BLOCK):
-            lines, _ = self._cut(rows[first : first + BLOCK])
-            found += lines.tobytes().decode().split("\n")[:-1]
-        return found
+        return self.of_rows(rows).lines.tobytes().decode().split("\n")[:-1]
 
     def of_rows(self, rows: np.ndarray) -> DocIds:
         """The ids of rows [n], in the order of the rows."""
-        parts = [self._cut(rows[first : first + BLOCK])[0] for first in range(0, len(rows), BLOCK)]
-        return DocIds(np.concatenate([_bytes([]), *parts]))
+        _, bounds, lines = self._ended.take(rows).buffers()
+        return DocIds(np.frombuffer(lines, np.uint8)[: np.frombuffer(bounds, self._bounds.dtype)[len(rows)]])
 
     def rows(self, names: Sequence[str]) -> np.ndarray:
         """The row of each id, int64 [n]; -1 for an id that is unknown."""
-        found = np.full(len(names), -1, dtype=np.int64)
+        import pyarrow as pa
+
+        kind = self._ended.type
+        if isinstance(names, DocIds):
+            return self._rows(names._ended.cast(kind))
+        found = np.empty(len(names), dtype=np.int64)
         for first in range(0, len(names), BLOCK):
-            requested = names[first : first + BLOCK]
-            plain = np.array([place for place, name in enumerate(requested) if "\n" not in name], dtype=np.int64)
-            found[first + plain] = self._rows(DocIds(_bytes([requested[place] for place in plain])))
+            # An id with half of a surrogate pair is merely unknown.
+            part = [f"{name}\n".encode(errors="surrogatepass") for name in names[first : first + BLOCK]]
+            found[first : first + len(part)] = self._rows(pa.array(part, kind))
         return found
 
     def find(self, names: Iterable[str]) -> dict[str, int]:
@@ -142,16 +148,17 @@ class DocIds(Sequence[str]):
         """The row of each number, int64, -1 for unknown ones; None if some id is not a plain number, or a large one."""
         import pyarrow as pa
 
-        lengths, lines = np.diff(self._bounds) - 1, self.lines
-        if not len(self) or lengths.min() == 0 or lengths.max() > DIGITS:
+        texts = self.texts()
+        try:
+            numbers = texts.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid:
             return None
-        if not bool(((lines == NEWLINE) | ((lines >= ord("0")) & (lines <= ord("9")))).all()):
+        largest = int(numbers.max(initial=0))
+        if numbers.min(initial=0) < 0 or largest > SPARSE * len(self) + 2**20:
             return None
-        padded = (lines[self._bounds[:-1]] == ord("0")) & (lengths > 1)
-        numbers = self.texts().cast(pa.int64()).to_numpy()
-        if padded.any() or numbers.max() > SPARSE * len(self) + 2**20:
+        if not pa.array(numbers).cast(texts.type).equals(texts):  # such as 007
             return None
-        table = np.full(int(numbers.max()) + 1, -1, dtype=np.int64)
+        table = np.full(largest + 1, -1, dtype=np.int64)
         table[numbers] = np.arange(len(self))
         return table
 
@@ -160,113 +167,63 @@ class DocIds(Sequence[str]):
         import pyarrow as pa
 
         lines = self.lines[self.lines != NEWLINE]
-        bounds = self._bounds - np.arange(len(self._bounds))
+        bounds = self._bounds.astype(np.int64) - np.arange(len(self._bounds))
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(bounds), pa.py_buffer(lines))
 
-    def _rows(self, requested: DocIds) -> np.ndarray:
-        """The row of each id: of the rows with its hash, the first whose id is equal."""
-        known, order = self._index
-        wanted, found = requested._hashes(), np.full(len(requested), -1, dtype=np.int64)
-        place, open_ = np.searchsorted(known, wanted), np.arange(len(requested))
-        while len(open_):
-            inside = place[open_] < len(known)
-            open_ = open_[inside]
-            open_ = open_[known[place[open_]] == wanted[open_]]
-            rows = order[place[open_]].astype(np.int64)
-            same = self._same(rows, requested, open_)
-            found[open_[same]] = rows[same]
-            open_ = open_[~same]
-            place[open_] += 1
-        return found
+    @property
+    def _ended(self) -> pa.Array:
+        """The ids with their line breaks, a view of ``lines``."""
+        import pyarrow as pa
+
+        kind = pa.binary() if self._bounds.dtype == np.int32 else pa.large_binary()
+        return pa.Array.from_buffers(kind, len(self), [None, pa.py_buffer(self._bounds), pa.py_buffer(self.lines)])
 
     @cached_property
-    def _index(self) -> tuple[np.ndarray, np.ndarray]:
-        """All hashes in ascending order, and the row of each."""
-        hashes = self._hashes()
-        order = np.argsort(hashes, kind="stable").astype(np.uint32 if len(hashes) < 2**32 else np.int64)
-        return hashes[order], order
+    def _sorted(self) -> tuple[np.ndarray, pa.Array]:
+        """The rows in the order of their ids, and these ids with their line breaks."""
+        import pyarrow.compute as pc
 
-    def _hashes(self) -> np.ndarray:
-        """uint64 [n]: the sum of an id's bytes, each times a random number for its position in the id."""
-        longest = int(np.diff(self._bounds).max(initial=1))
-        drawn = np.random.default_rng(0).integers(1 << 64, size=longest, dtype=np.uint64) | np.uint64(1)
-        found = np.empty(len(self), dtype=np.uint64)
-        for first in range(0, len(self), BLOCK):
-            bounds = self._bounds[first : first + BLOCK + 1]
-            starts = bounds[:-1] - bounds[0]
-            within = np.arange(bounds[-1] - bounds[0]) - np.repeat(starts, np.diff(bounds))
-            weighed = self.lines[bounds[0] : bounds[-1]] * drawn[within]
-            found[first : first + len(starts)] = np.add.reduceat(weighed, starts)
-        return found
+        order = pc.array_sort_indices(self._ended)
+        return order.to_numpy().astype(np.uint32 if len(self) < 2**32 else np.int64), self._ended.take(order)
 
-    def _same(self, rows: np.ndarray, other: DocIds, others: np.ndarray) -> np.ndarray:
-        """True where the ids of these rows and of others' rows are equal, bool [n]."""
-        same: np.ndarray = self._lengths(rows) == other._lengths(others)
-        if same.any():
-            own, starts = self._cut(rows[same])
-            theirs, _ = other._cut(others[same])
-            same[same] = ~np.logical_or.reduceat(own != theirs, starts)
-        return same
+    def _rows(self, asked: pa.Array) -> np.ndarray:
+        """The row of each id with its line break, int64 [n]."""
+        import pyarrow.compute as pc
 
-    def _lengths(self, rows: np.ndarray) -> np.ndarray:
-        """Bytes of each row's id and its line break, int64 [n]."""
-        lengths: np.ndarray = self._bounds[rows + 1] - self._bounds[rows]
-        return lengths
-
-    def _cut(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The lines of rows, concatenated, and the start of each."""
-        lengths = self._lengths(rows)
-        starts = np.cumsum(lengths) - lengths
-        places = np.arange(int(lengths.sum())) + np.repeat(self._bounds[rows] - starts, lengths)
-        return self.lines[places], starts
-
-
-def _bytes(names: Iterable[str]) -> np.ndarray:
-    lines, names = bytearray(), iter(names)
-    while part := list(islice(names, BLOCK)):
-        lines += "".join(f"{name}\n" for name in part).encode(errors="surrogatepass")  # such an id is merely unknown
-    return np.frombuffer(lines, dtype=np.uint8)
+        if not len(self):
+            return np.full(len(asked), -1)
+        order, known = self._sorted
+        places = np.minimum(pc.search_sorted(known, asked).to_numpy(), len(self) - 1)
+        same = pc.equal(known.take(places), asked).to_numpy(zero_copy_only=False)
+        return np.where(same, order[places].astype(np.int64), -1)
 
 
 class Ids(Container[str]):
     """A set of ids that are entered one by one; membership can be tested after ``close``."""
 
     def __init__(self) -> None:
-        self._recent: set[str] = set()
-        self._spilled = array("Q")
-        self._keys: np.ndarray | None = None  # ascending
+        self._entered = array("Q")
+        self._keys = np.zeros(0, np.uint64)  # ascending
 
     def __len__(self) -> int:
-        return len(self._recent) + len(self._spilled)
+        return len(self._entered)
 
     def __contains__(self, name: object) -> bool:
-        if name in self._recent or self._keys is None or not isinstance(name, str):
-            return name in self._recent
-        key = np.uint64(_keys([name])[0])  # with Python's number, NumPy would convert all keys to float64
+        if not isinstance(name, str):
+            return False
+        key = np.uint64(_key(name))  # with Python's number, NumPy would convert all keys to float64
         place = int(self._keys.searchsorted(key))
         return place < len(self._keys) and bool(self._keys[place] == key)
 
-    def enter(self, name: str) -> bool:
-        """Enter an id; False if it is a recent one."""
-        if name in self._recent:
-            return False
-        self._recent.add(name)
-        if len(self._recent) >= BLOCK:
-            self._spill()
-        return True
+    def enter(self, name: str) -> None:
+        """Enter an id."""
+        self._entered.append(_key(name))
 
     def close(self) -> set[int]:
         """End the entering; returns the keys that occur more than once."""
-        if not self._spilled:
-            return set()
-        self._spill()
-        self._keys = np.frombuffer(self._spilled, dtype="<u8")
+        self._keys = np.frombuffer(self._entered, dtype=np.uint64)
         self._keys.sort()
         return set(self._keys[1:][self._keys[1:] == self._keys[:-1]].tolist())
-
-    def _spill(self) -> None:
-        self._spilled.extend(_keys(self._recent))
-        self._recent.clear()
 
 
 def twice(ids: Iterable[str], suspects: set[int]) -> tuple[int, str] | None:
@@ -278,14 +235,12 @@ def twice(ids: Iterable[str], suspects: set[int]) -> tuple[int, str] | None:
     """
     seen: set[str] = set()
     for row, name in enumerate(ids, 1):
-        if _keys([name])[0] in suspects:
+        if _key(name) in suspects:
             if name in seen:
                 return row, name
             seen.add(name)
     return None
 
 
-def _keys(names: Iterable[str]) -> array[int]:
-    keys = array("Q")
-    keys.frombytes(b"".join(blake2b(name.encode(), digest_size=keys.itemsize).digest() for name in names))
-    return keys
+def _key(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

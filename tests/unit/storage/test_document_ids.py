@@ -5,6 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from encore.storage.document_ids import DocIds
@@ -55,32 +56,43 @@ def test_places_are_those_of_sorted_ids(names: list[str]) -> None:
     assert np.array_equal(DocIds.of(names).places(), places)
 
 
-def test_equal_hashes_do_no_harm(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DocIds, "_hashes", lambda self: np.zeros(len(self), dtype=np.uint64))
-    few = names[:50]
-    found = DocIds.of(few)
-    assert found.rows([*few[::-1], "none"]).tolist() == [*range(len(few))[::-1], -1]
+@pytest.mark.parametrize("names", [[str(number) for number in range(5, 3000, 7)], ["7", "007"], ODD])
+def test_rows_of_arrow_s_ids_are_those_of_a_dictionary(names: list[str]) -> None:
+    known = {name: row for row, name in enumerate(names)}
+    for asked in (names[::-1], ["5", "12", "6", "7", "4000", "-5"], ["none", "7", "a"]):
+        assert DocIds.of(names).rows_of(pa.array(asked)).tolist() == [known.get(name, -1) for name in asked]
+
+
+def test_a_repeated_id_is_found_at_its_first_row() -> None:
+    assert DocIds.of(["b", "a", "b", "a"]).rows(["a", "b"]).tolist() == [1, 0]
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ODD + many(200)
-    rows, hashes = DocIds.of(names).rows(names), DocIds.of(names)._hashes()
     monkeypatch.setattr("encore.storage.document_ids.BLOCK", 7)
     found = DocIds.of(names)
-    assert np.array_equal(found.rows(names), rows)
-    assert np.array_equal(found._hashes(), hashes)
+    assert found.rows(names).tolist() == found.rows(found).tolist() == list(range(len(names)))
     assert list(found) == names
 
 
-def test_an_id_takes_no_more_than_24_bytes_where_its_row_is_looked_up(tmp_path: Path) -> None:
+def test_ids_of_more_than_two_gigabytes_are_found() -> None:
+    """By Arrow's type for them."""
+    names, found = ODD + many(200), DocIds.of(ODD + many(200))
+    found._bounds = found._bounds.astype(np.int64)
+    assert found.rows([*names, "none"]).tolist() == [*range(len(names)), -1]
+    assert found.take(np.array([3, 1])) == [names[3], names[1]]
+
+
+def test_an_id_takes_little_more_than_its_text_and_12_bytes_where_its_row_is_looked_up(tmp_path: Path) -> None:
     """A list of these ids takes 65 bytes each, a dictionary 80 more."""
     count = 400_000
     path = tmp_path / "names.txt"
     path.write_text("".join(f"D{number}\n" for number in range(10**6, 10**6 + count)))
+    before = pa.total_allocated_bytes()
     tracemalloc.start()
     names = DocIds.open(path)
     assert names.rows(["D1000007", "D0"]).tolist() == [7, -1]
     assert names[count - 1] == f"D{10**6 + count - 1}"
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert kept < 24 * count
+    assert kept + pa.total_allocated_bytes() - before < (9 + 12 + 1) * count
