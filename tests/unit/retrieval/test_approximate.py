@@ -84,10 +84,10 @@ def test_a_graph_of_pieces_finds_as_much_as_faiss_s_own(data, monkeypatch):
     truth, own = exact(data), faiss.IndexHNSWFlat(DIMENSION, TYPES["hnsw"]["m"], faiss.METRIC_INNER_PRODUCT)
     own.hnsw.efConstruction = TYPES["hnsw"]["ef_construction"]
     own.add(data[0])
-    whole = built(index_types.read_index_type(TYPES["hnsw"]), data[0])
+    whole = built(systems.read_index_type(TYPES["hnsw"]), data[0])
     assert faiss.serialize_index(whole).tobytes() == faiss.serialize_index(own).tobytes()
     monkeypatch.setattr(indexing, "PIECE", 500)
-    in_pieces = built(index_types.read_index_type(TYPES["hnsw"]), data[0])
+    in_pieces = built(systems.read_index_type(TYPES["hnsw"]), data[0])
     assert faiss.serialize_index(in_pieces).tobytes() != faiss.serialize_index(own).tobytes()
     for index in (own, in_pieces):
         approximate.set_up(index, {"ef_search": 128})
