@@ -37,6 +37,7 @@ WRITTEN = {
     "../study/mine.yaml",
 }
 SHOWN_ELSEWHERE = {  # what a page has its reader write first, and the test that does so
+    "results/lengths/": "tests/workflow/test_new_stage.py",
     "bert-base+halves+marco-bm25": "tests/e2e/test_new_objective.py",
     "config/faq": "tests/e2e/test_new_dataset.py",
     "results/tables/mine/table1.csv": "tests/unit/products/test_new_paper.py",
