@@ -6,7 +6,6 @@ import re
 import runpy
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -31,7 +30,6 @@ from harness.setting import Setting
 from encore.data import tokens
 from encore.evaluation import significance
 from encore.models.encoder import Encoder
-from encore.models.heads import MlmHead
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
 from encore.products.targets import everything_declared, reads_of
@@ -117,19 +115,6 @@ def test_masks_made_row_by_row_are_ours() -> None:
     (row,) = masks.compare(SETTING, [24])
     assert row["tokens"] == 24
     assert row["ratio"] == pytest.approx(row["row_by_row_ms"] / row["ours_ms"], rel=1e-2)
-
-
-def test_one_epoch_warms_up_and_one_counts(tmp_path: Path) -> None:
-    """Both of the same texts, for as many batches as steps are measured; one batch more ends the last of them."""
-    store = texts.write(tmp_path, 24, SETTING.length, SETTING.vocabulary, full=True)
-    encoder = Encoder(SETTING.shape())
-    setting, head = replace(SETTING, steps=2), MlmHead(encoder.config)
-    one, read = ours.Ours("mlm", {}, setting, store, encoder, head, "MLM"), list[int]()
-    example = one.task.example
-    one.task.example = lambda index, rng: read.append(index) or example(index, rng)
-    one.measure()
-    assert sorted(read[:8]) == sorted(read[8:16]) == list(range(8))
-    assert len(read) == 20 + 4  # and once more to time the making of a batch
 
 
 def test_a_markdown_table_has_a_line_a_row() -> None:

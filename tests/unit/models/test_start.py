@@ -1,7 +1,5 @@
 """Starts: reproducible, LSA equal to a dense decomposition, refusals."""
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,6 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.models import checkpoint, lsa
 from encore.models.start import start_model
-from encore.storage.files import sha256
-from encore.storage.manifest import record
-from tests.support import inside, served
 from tests.support.small_models import tokenizer_folder
 
 WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
@@ -124,28 +119,6 @@ def test_a_start_is_a_function_of_its_seed(kind: str, tokens: Path) -> None:
     assert not torch.equal(
         made[0]["encoder.layer.0.output.dense.weight"], made[2]["encoder.layer.0.output.dense.weight"]
     )
-
-
-def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Path) -> None:
-    described = backbone("lsa")
-    spec = {"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}}
-    vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
-    for artifact in (tokens, tmp_path / "tokenizer"):
-        with record(artifact, stage="tokens", spec={}, inputs=[]):
-            pass
-    inputs = {"tokenizer": tmp_path / "tokenizer", "tokens": tokens}
-    subprocess.run([served.python(), *inside.making("start", spec, inputs, tmp_path / "theirs")], check=True)
-    checkpoint.save_model(
-        *start_model(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer"
-    )
-    names = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*") if path.is_file())
-    assert len(names) > 6
-    assert [sha256(tmp_path / "theirs" / name) for name in names] == [
-        sha256(tmp_path / "ours" / name) for name in names
-    ]
-    recorded = json.loads((tmp_path / "theirs" / "manifest.json").read_text())
-    pieces = len(vocabulary.pieces(vocabulary.load_tokenizer(tmp_path / "tokenizer")))
-    assert recorded["results"] == {"parameters": 8 * (pieces + 20 + 2 + 2) + 2 * 600}
 
 
 def test_a_trained_model_is_taken_with_its_heads_and_pooled_anew(tokens: Path, tmp_path: Path) -> None:

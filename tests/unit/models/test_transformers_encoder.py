@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.published import completed
 from encore.data import checkpoint_vocabulary
@@ -182,18 +181,6 @@ def test_a_lacking_weight_is_refused(tmp_path: Path) -> None:
     config.write_text(json.dumps(json.loads(config.read_text()) | {"n_layers": 3}))
     with pytest.raises(EncoreError, match=r"lacks transformer\.layer\.2"):
         started(tmp_path / "place", tmp_path / "made")
-
-
-def test_a_changed_file_is_refused(tmp_path: Path) -> None:
-    published(tmp_path / "place", "distilbert")
-    pinned = {name: sha256(tmp_path / "place" / name) for name in ("model.safetensors", "tokenizer.json")}
-    checkpoints.refuse_changed(tmp_path / "place", pinned)
-    with (tmp_path / "place/tokenizer.json").open("a") as file:
-        file.write("\n")
-    with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256 .* and the backbone pins"):
-        checkpoints.refuse_changed(tmp_path / "place", pinned)
-    with pytest.raises(EncoreError, match="has no gone, whose sha256"):
-        checkpoints.refuse_changed(tmp_path / "place", {"gone": "0" * 64})
 
 
 @pytest.mark.skipif(not MINILM.exists(), reason="all-MiniLM-L6-v2 is not here; `make test-all` brings it")

@@ -170,13 +170,3 @@ def test_bprop_trains_as_prop_does_on_its_own_sets() -> None:
     terms = whole_loss(objective, model, heads_of(objective, model), batch)
     assert set(terms) == {"loss", "mlm", "preference", "accuracy"}
     assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + terms["preference"].item(), rel=1e-6)
-
-
-def test_defaults_differ_from_prop_where_the_released_code_does() -> None:
-    assert (objectives_default("prop"), objectives_default("bprop")) == (100, 200)
-
-
-def objectives_default(name: str) -> int:
-    fields = make(name).fields
-    default: int = type(fields).model_fields["skip_below"].default
-    return default

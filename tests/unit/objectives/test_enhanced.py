@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from encore import objectives
 from encore.models import word_masks
 from encore.models.word_masks import visible
 from encore.objectives.parts.masked_texts import count_to_mask
@@ -12,7 +11,7 @@ from encore.training.randomness import generator
 from tests.support import transformer_oracles as plain
 from tests.support import waves
 from tests.support.small_decoding import Case, reads, seen, seen_in
-from tests.support.small_objective import STEP, batch_of, make
+from tests.support.small_objective import batch_of, make
 
 
 def drawn(batch: dict[str, torch.Tensor], most: int = 256) -> np.ndarray:
@@ -37,12 +36,6 @@ def test_the_loss_is_that_of_the_released_model() -> None:
     batch = {**waves.READ, **waves.REBUILT, **own, "budgets": torch.tensor([2, 2, 1, 1])}
     released = [4.651795509089498, -0.11923026028052264]
     assert waves.loss_and_slope("enhanced", batch) == pytest.approx(released, rel=1e-12)
-
-
-def test_defaults_are_the_released_code() -> None:
-    fields = objectives.fields({**STEP, "objective": "enhanced"}).model_dump()
-    expected = {"mask_ratio": 0.3, "decoder_mask_ratio": 0.5, "visible_masks": 256, "variant": "code"}
-    assert {name: fields[name] for name in expected} == expected
 
 
 # What a position sees

@@ -65,23 +65,6 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("mlm", {"mask_ratio": 0.15, "whole_word": False}),
-        ("ict", {"keep_sentence": 0.0, "temperature": 1.0, "titles": True}),
-        ("bow", {"mask_ratio": 0.3, "whole_word": True, "variant": "code", "weight_schedule": "constant"}),
-        ("costa", {"spans": 5, "temperature": 0.1, "gwc_weight": 0.1, "projector": "nonlinear", "min_tokens": 64}),
-        ("cpdae", {"contrast": "distributions", "contrast_weight": 0.1, "rec_reduction": "sum", "mask_ratio": 0.15}),
-        ("simcse", {"temperature": 0.05, "dropout": 0.1}),
-    ],
-)
-def test_defaults_are_the_papers(name: str, expected: dict[str, Any]) -> None:
-    fields = objectives.fields({**STEP, "objective": name}).model_dump()
-    assert fields["objective"] == name
-    assert {key: fields[key] for key in expected} == expected
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_sizes_are_told_before_an_example_is_made(name: str) -> None:
     """Those of the first text that a batch has of each example; all 0 for an objective that does not tell them."""

@@ -4,16 +4,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from encore import objectives
 from encore.models.decoders import causal
 from tests.support.small_decoding import Case, reads
-from tests.support.small_objective import STEP
-
-
-def test_defaults_are_the_released_configuration() -> None:
-    fields = objectives.fields({**STEP, "objective": "seed"}).model_dump()
-    expected = {"decoder_layers": 3, "attention_window": 2, "mlm_weight": 0.5, "decoder_weight": 0.5}
-    assert {name: fields[name] for name in expected} == expected
 
 
 def test_a_layer_reads_h_the_first_token_and_two_more() -> None:

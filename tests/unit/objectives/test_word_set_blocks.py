@@ -34,27 +34,17 @@ def written(fields: Any, store: Any, output: Path, processes: int = 1) -> list[b
     return contents(output)
 
 
-def test_prop_writes_the_same_bytes_in_any_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = small_store.random_store(20)
-    whole = written(PROP, store, tmp_path / "whole")
-    for pieces in (1, 300, 1000):
-        monkeypatch.setattr(chunks, "PIECES", pieces)
-        assert written(PROP, store, tmp_path / str(pieces)) == whole
-
-
 def one_by_one(model: Any, texts: list[np.ndarray], length: int) -> list[np.ndarray]:
     """Attention that depends on no other text, not even in its last bit."""
     return [((text % 13 + 1) / np.float32(14 * len(text))).astype(np.float32) for text in texts]
 
 
-@pytest.mark.parametrize("reading", ["first", "sum"])
-def test_bprop_writes_the_same_bytes_in_any_blocks(
-    reading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fields, store = BPROP.model_copy(update={"word_attention": reading}), small_store.random_store(20)
+@pytest.mark.parametrize("fields", [PROP, BPROP, BPROP.model_copy(update={"word_attention": "sum"})])
+def test_any_blocks_write_the_same_bytes(fields: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = small_store.random_store(20)
     monkeypatch.setattr(attention, "text_attention", one_by_one)
     whole = written(fields, store, tmp_path / "whole")
-    for pieces in (1, 400):
+    for pieces in (1, 300, 1000):
         monkeypatch.setattr(chunks, "PIECES", pieces)
         assert written(fields, store, tmp_path / str(pieces)) == whole
 

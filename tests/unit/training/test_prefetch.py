@@ -13,24 +13,6 @@ def test_the_items_and_their_order_stay() -> None:
     assert list(prefetched(item for item in range(100))) == list(range(100))
 
 
-def test_items_are_made_before_they_are_asked_for_but_not_without_end() -> None:
-    made = []
-
-    def items():
-        for number in itertools.count():
-            made.append(number)
-            yield number
-
-    reader = prefetched(items())
-    assert next(reader) == 0
-    deadline = time.monotonic() + 60
-    while len(made) < 6 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    assert 5 <= len(made) <= 6  # one read, four waiting, one in hand
-    reader.close()
-
-
 def test_an_error_comes_where_its_item_would_have() -> None:
     def items():
         yield 1

@@ -110,44 +110,6 @@ def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.Capt
     assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 2
 
 
-def kill_before_renaming(*arguments: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def save_and_die(folder: Path) -> None:
-    Path.replace = kill_before_renaming  # type: ignore[assignment,method-assign]
-    checkpoint.save_checkpoint(folder, "run", 3, {"value": torch.tensor(3)})
-
-
-def test_a_kill_between_writing_and_renaming_leaves_the_two_before(tmp_path: Path) -> None:
-    for step in (1, 2):
-        checkpoint.save_checkpoint(tmp_path, "run", step, {"value": torch.tensor(step)})
-    child = multiprocessing.get_context("fork").Process(target=save_and_die, args=(tmp_path,))
-    child.start()
-    child.join(timeout=600)
-    assert child.exitcode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 3
-    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 2
-    checkpoint.save_checkpoint(tmp_path, "run", 3, {"value": torch.tensor(3)})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000002.pt", "step-000000003.pt"]
-    assert checkpoint.load_checkpoint(tmp_path, "run")["value"] == 3
-
-
-def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole, weights = run(tmp_path / "whole", "mlm", min_tokens=8, steps=20)
-    run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_seconds=0)
-    before, newest = sorted((tmp_path / "cut").iterdir())
-    content = bytearray(newest.read_bytes())
-    content[len(content) // 2] ^= 1
-    newest.write_bytes(content)
-    resumed, again = run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_seconds=0)
-    assert going_on(capsys.readouterr().out) == [int(before.stem.removeprefix("step-"))]
-    assert equal(weights, again)
-    assert resumed == whole
-
-
 def test_checkpoints_of_another_training_are_refused_and_kept_for_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
