@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from encore import objectives
 from encore.config.entries import Backbone
-from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
@@ -22,8 +21,6 @@ from encore.models.bow_mlp import BowMlp
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
-from encore.plan.plan import Plan
-from encore.products.catalogue import load_catalogue
 from encore.training.checkpoint import Resume
 from tests.support.small_decoding import assert_gradient, draw
 from tests.support.small_models import TEXTS, random_batch, tokenizer_folder
@@ -196,36 +193,6 @@ def test_states_of_tokens_are_refused() -> None:
         EncoreError, match="has no states of tokens, which this step learns from; pre-train it with ict"
     ):
         BowMlp(SHAPE)(torch.tensor([[2, 7, 3]]), None)
-
-
-@pytest.mark.parametrize(
-    ("lineage", "says"),
-    [
-        (
-            "bow-mlp+mlm-two-tower",
-            "'micro-bow-mlp' is a bag of words and has no states of tokens, which mlm learns from",
-        ),
-        ("bow-mlp+ict~mlm_weight=1", "which ict learns from"),
-        ("bow-mlp+costa", "which costa learns from; take ict, bfs, wlp or ict-bfs-wlp"),
-        ("bow-mlp+colbert", "take a step with `scorer: vector`, `projector: none` and no `pooling`"),
-        (
-            "bow-mlp+marco-bm25~projector=linear",
-            "take a step with `scorer: vector`, `projector: none` and no `pooling`",
-        ),
-        ("bow-mlp+ict-bfs-wlp+reqa-1", None),
-    ],
-)
-def test_what_needs_states_is_refused_before_any_job(
-    monkeypatch: pytest.MonkeyPatch, lineage: str, says: str | None
-) -> None:
-    monkeypatch.chdir(ROOT)
-    config = RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
-    plan = Plan(config, load_catalogue(ROOT / "config"))
-    if says is None:
-        assert plan.model(plan.resolve.lineage(lineage), 0).folder
-        return
-    with pytest.raises(EncoreError, match=says):
-        plan.model(plan.resolve.lineage(lineage), 0)
 
 
 @pytest.mark.parametrize("change", [{"projection_dim": None}, {"pooling": "mean"}, {"start": "checkpoint"}])

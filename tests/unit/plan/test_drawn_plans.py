@@ -54,19 +54,6 @@ def test_no_model_is_asked_what_it_may_have_learned(default, lineage, dataset, s
         default.scores(lineage, seed, dataset, split)
 
 
-@pytest.mark.parametrize(
-    ("lineage", "says"),
-    [
-        ("two-tower+reqa-1~train_split=train-2", "no split 'train-2' of role train; did you mean"),
-        ("two-tower+reqa-1~train_split=test-1", "no split 'test-1' of role train"),
-        ("two-tower+reqa-1~train_split=train-5", "train-5 and valid-1 are not of one draw"),
-    ],
-)
-def test_splits_of_a_step_have_their_roles_and_one_draw(default, lineage, says):
-    with pytest.raises(EncoreError, match=says):
-        default.model(default.resolve.lineage(lineage), 0)
-
-
 def test_a_lineage_is_asked_the_draw_that_it_learned_from_and_no_other(default):
     asked = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, REQA)}
     assert {name for name in asked if "reqa" in name} == {"pydocs-reqa-a.test-80"}

@@ -159,28 +159,6 @@ def test_the_plan_is_plain_json_and_the_same_every_time(make):
     assert json.dumps(table_plan(make(), "table1")) == json.dumps(table_plan(make(), "table1"))
 
 
-@pytest.mark.parametrize(
-    ("lineage", "says"),
-    [
-        ("bert-base+cossta", "did you mean costa"),
-        ("bert-bse", "did you mean bert-base"),
-        ("bert-base+costa~temprature=0.2", "did you mean temperature"),
-        ("bert-base+costa~temperature=0.1", "its value already"),
-        ("bert-base+costa~granularities=word", "is a list"),
-        ("bert-base+itc+marco-bm25", "unknown step 'itc'; did you mean tct or ict?"),
-        ("bert-base+ict~length=64~batch=8", "must be spelled 'bert-base[+]ict~batch=8~length=64'"),
-        ("bert-base+ICT", "'ICT' is not `step` or `step~key=value`"),
-        ("bert-base+ict~temperature=-1", "temperature"),
-        ("bert-base+ict~learning_rate=inf", "finite"),
-        ("bert-base+ict~epochs=3", "epochs changes nothing.*override `steps`"),
-    ],
-)
-def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
-    with pytest.raises(EncoreError, match=says) as refused:
-        lineage_targets(make(), lineage)
-    assert "\n" not in str(refused.value)
-
-
 def test_a_target_may_be_spelled_as_snakemake_takes_it(make):
     for target in ("./results/tables/table1.csv", str(ROOT / "results/tables/table1.csv")):
         check_target(make(), target)
@@ -244,12 +222,6 @@ def test_every_declared_target_is_a_target(make):
     plan = make()
     for target in everything_declared(plan):
         check_target(plan, target)
-
-
-def test_names_fit_a_file_system(make):
-    plan = make()
-    with pytest.raises(EncoreError, match="120 are allowed"):
-        plan.model(plan.resolve.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
 
 
 def test_every_entry_says_where_its_values_come_from(catalogue):

@@ -103,43 +103,6 @@ def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"teachers": [TCT]}, "step 'tct', teachers: .*tct is made from .*tct, which it would teach"),
-        ({"teachers": [f"{TCT}+hn"]}, "step 'tct', teachers: .*hn is made from .*tct, which it would teach"),
-        ({"teachers": [f"{COLBERT}+colbert-hn"]}, "tct waits for a model that is made from it"),
-        ({"teachers": ["bert-base-tct+colbrt"]}, "step 'tct', teachers.*did you mean colbert"),
-        (
-            {"teachers": ["bert-base+cross-encoder"]},
-            "cross-encoder, which gives texts no vectors to score a batch with",
-        ),
-        ({"teachers": ["two-tower+marco-bm25"]}, "another vocabulary"),
-        ({"loss": "margin-mse", "negatives": "none"}, "step 'tct': loss margin-mse needs its own negatives"),
-        ({"teachers": []}, "step 'tct': loss kl-in-batch learns from teachers, and it has none"),
-    ],
-)
-def test_a_teacher_that_cannot_be_is_refused(make: Make, fields: dict[str, Any], says: str) -> None:
-    plan = make(tct=fields)
-    with pytest.raises(EncoreError, match=says) as refused:
-        model(plan, TCT)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"loss": "contrastive"}, "contrastive asks no teacher"),
-        ({"teacher_scores": "x"}, "two sources of one thing"),
-        ({"teachers": [], "teacher_scores": "x"}, "not of batches"),
-        ({"loss": "kl-pairwise", "in_batch_group": 2}, "leave `in_batch_group` out"),
-    ],
-)
-def test_fields_that_do_not_fit_each_other_are_refused(make: Make, fields: dict[str, Any], says: str) -> None:
-    with pytest.raises(EncoreError, match=says):
-        make(tct=fields)
-
-
 def test_scores_of_a_source_are_fetched_first(make: Make) -> None:
     plan = make(kd_t2={"teachers": [], "negatives": "none", "teacher_scores": "msmarco-teacher-t2"})
     (said,) = teacher_outputs(plan, f"{COLBERT}+kd-t2")
