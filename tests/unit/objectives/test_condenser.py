@@ -123,8 +123,3 @@ def test_spans_are_two_different_texts_of_one_article_all_equally_often() -> Non
     for partners in drawn.values():
         counts = np.unique(partners, return_counts=True)[1]
         assert counts.min() > 0.6 * 300 / len(counts)
-
-
-def test_a_collection_of_single_texts_is_refused() -> None:
-    with pytest.raises(EncoreError, match="two texts of one article"):
-        make("cocondenser", small_store.store([[[[40, 41]]], [[[42]]]]))

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-from encore.errors import EncoreError
 from encore.objectives.costa import groups, span_means
 from encore.objectives.parts.lexicon import content_pieces
 from encore.training.randomness import generator
@@ -100,13 +99,6 @@ def test_any_granularity_can_be_left_out(left_out: str) -> None:
     assert arrays["spans"].shape == (1, 12, 2)  # Table 4: three granularities with four spans each
     present = [kind for kind in rest if kind != "paragraph"]  # which is longer than the text
     assert arrays["drawn"].sum() == 4 * len(present)
-
-
-def test_a_granularity_is_named_once() -> None:
-    with pytest.raises(EncoreError, match="each granularity may be named once"):
-        make("costa", granularities=("word", "word"))
-    with pytest.raises(EncoreError, match="granularities"):
-        make("costa", granularities=())
 
 
 def test_spans_of_a_long_text_are_clamped_to_it_and_short_ones_dropped() -> None:

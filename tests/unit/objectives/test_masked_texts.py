@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.parts.chunks import Chunks, PackingFields, text_chunks
 from encore.objectives.parts.masked_texts import bags
@@ -90,11 +89,6 @@ def test_without_articles_texts_are_passages() -> None:
     objective = make("mlm", small_store.store([], passages=[[5] * 6, [6] * 60]))
     assert len(objective) == 2
     assert len(objective.example(1, generator(0)).ids) == STEP["length"] - 2
-
-
-def test_a_collection_without_long_enough_texts_is_refused() -> None:
-    with pytest.raises(EncoreError, match="no text of 64 or more pieces; lower `min_tokens`"):
-        make("costa", small_store.store([[[[5] * 20]]]), min_tokens=64)
 
 
 @pytest.mark.parametrize("name", ["mlm", "bow", "costa"])

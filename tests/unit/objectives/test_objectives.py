@@ -37,12 +37,29 @@ def test_an_unknown_objective_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [({"temprature": 1.0}, "temprature"), ({"temperature": -1}, "temperature"), ({"titles": "free"}, "titles")],
+    ("name", "texts", "fields", "message"),
+    [
+        ("ict", [[[[20] * 5]]], {}, "ict needs texts of two or more sentences"),
+        ("bfs", [[[[20] * 5, [21]]]], {}, "bfs needs articles with a first section and others"),
+        ("bfs", [[[], [[21] * 5]]], {}, "bfs needs articles with a first section and others"),
+        ("wlp", [[[[20] * 5], [[21] * 5]]], {}, "wlp needs links"),
+        ("ict_bfs_wlp", [[[[20] * 5, [22]], [[21] * 5, [23]]]], {}, "wlp needs links"),
+        ("ict", [], {}, "ict needs texts"),
+        ("cocondenser", [[[[40, 41]]], [[[42]]]], {}, "two texts of one article"),
+        ("costa", [[[[5] * 20]]], {"min_tokens": 64}, "no text of 64 or more pieces; lower `min_tokens`"),
+        ("prop", [[[[5, 7]]]], {}, "no text of the collection gives word sets for prop-sets"),
+        ("ict", None, {"temprature": 1.0}, "temprature"),
+        ("ict", None, {"temperature": -1}, "temperature"),
+        ("ict", None, {"titles": "free"}, "titles"),
+        ("costa", None, {"granularities": ("word", "word")}, "each granularity may be named once"),
+        ("costa", None, {"granularities": ()}, "granularities"),
+        ("prop", None, {"pairs": 6, "stored_pairs": 5}, "6 pairs of word sets cannot be drawn from 5"),
+        ("simcse", None, {"dropout": 0.0}, r"simcse\.dropout: input should be greater than 0"),
+    ],
 )
-def test_wrong_fields_are_refused_with_their_name(change: dict[str, Any], message: str) -> None:
+def test_texts_and_fields_that_do_not_fit_are_refused(name: str, texts: Any, fields: Any, message: str) -> None:
     with pytest.raises(EncoreError, match=message):
-        objectives.fields({**STEP, "objective": "ict", **change})
+        make(name, small_store.random_store() if texts is None else small_store.store(texts), **fields)
 
 
 @pytest.mark.parametrize("name", ALL)

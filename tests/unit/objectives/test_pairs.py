@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.parts import pairs
 from encore.training.randomness import generator
@@ -109,24 +108,6 @@ def test_sizes_are_known_without_reading_a_text(name: str, monkeypatch: pytest.M
 
 def _unread(*_: Any) -> None:
     raise AssertionError("a text was read")
-
-
-@pytest.mark.parametrize(
-    ("name", "texts", "message"),
-    [
-        ("ict", [[[[20] * 5]]], "ict needs texts of two or more sentences"),
-        ("bfs", [[[[20] * 5, [21]]]], "bfs needs articles with a first section and others"),
-        ("bfs", [[[], [[21] * 5]]], "bfs needs articles with a first section and others"),
-        ("wlp", [[[[20] * 5], [[21] * 5]]], "wlp needs links"),
-        ("ict_bfs_wlp", [[[[20] * 5, [22]], [[21] * 5, [23]]]], "wlp needs links"),
-        ("ict", [], "ict needs texts"),
-        ("bfs", [], "bfs needs articles"),
-        ("wlp", [], "wlp needs links"),
-    ],
-)
-def test_collections_without_the_needed_structure_are_refused(name: str, texts: Any, message: str) -> None:
-    with pytest.raises(EncoreError, match=message):
-        make(name, small_store.store(texts))
 
 
 def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents() -> None:

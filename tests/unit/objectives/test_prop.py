@@ -183,11 +183,6 @@ def test_short_documents_are_skipped_in_the_share_that_is_said(tmp_path: Path) -
     assert (~long).sum() / 1000 == pytest.approx(0.2, abs=0.04)
 
 
-def test_a_collection_without_word_sets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match="no text of the collection gives word sets for prop-sets"):
-        prepare(small_store.store([[[[THE, DOT]]]]), tmp_path)
-
-
 # Training
 
 
@@ -201,9 +196,7 @@ def test_example_takes_five_of_the_ten_pairs_without_repetition() -> None:
     assert (objective.chunks[objective.usable[3]] == example.ids).all()
 
 
-def test_more_pairs_than_are_stored_are_refused() -> None:
-    with pytest.raises(EncoreError, match="6 pairs of word sets cannot be drawn from 5"):
-        make("prop", pairs=6, stored_pairs=5)
+def test_a_step_without_its_word_sets_is_refused() -> None:
     step = objectives.fields({**STEP, "objective": "prop"})
     with pytest.raises(EncoreError, match="objective prop needs its word sets"):
         objectives.load("prop")(step, small_store.random_store())

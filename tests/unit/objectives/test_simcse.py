@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from encore.errors import EncoreError
 from encore.models import inputs
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -113,11 +112,6 @@ def test_all_dropouts_are_set_for_the_reading() -> None:
     objective.forward(model, objective.heads(model), batch)
     assert rates(model) == {0.3}
     assert model.config.dropout == 0.2, "which a saved model has"
-
-
-def test_without_dropout_the_objective_is_refused() -> None:
-    with pytest.raises(EncoreError, match=r"simcse\.dropout: input should be greater than 0"):
-        make("simcse", dropout=0.0)
 
 
 def test_both_readings_are_learned_from() -> None:

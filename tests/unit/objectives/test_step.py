@@ -165,6 +165,7 @@ def test_heads_can_learn_alone_before_the_rest(
         )
 
 
+@pytest.mark.slow
 def test_a_head_that_a_checkpoint_lacks_is_said_to_begin_at_random(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     store, start = inputs
     with manifest.record(start, stage="start", spec={}, inputs=[]) as facts:
