@@ -191,13 +191,6 @@ def numbers(module: nn.Module) -> dict[str, Array]:
     return {name: value.detach().numpy() for name, value in module.state_dict().items()}
 
 
-def reads(states: Tensor, place: tuple[int, int], inputs: Tensor) -> Array:
-    """Whether the state at a place depends on each of the inputs [B, L, H]: [B, L] bool."""
-    row, column = place
-    (gradient,) = torch.autograd.grad(states[row, column].pow(2).sum(), inputs, retain_graph=True)
-    return gradient.abs().sum(-1).numpy() > 0
-
-
 def assert_finite(case: Case) -> None:
     """A whole pass through the true encoder gives a finite loss and finite gradients."""
     model: Encoder = encoder(layers=1, hidden=8, heads=2, intermediate=12).double()

@@ -1,6 +1,5 @@
 """Published files of Wikispeedia, Cranfield and CACM in the forms that are read, from small archives of theirs."""
 
-import gzip
 import io
 import json
 import lzma
@@ -98,20 +97,6 @@ def test_a_part_has_four_fifths_of_the_articles_and_the_links_between_them(tmp_p
     assert set(rows["n0"]["links"]) == rows.keys()
 
 
-def test_whole_records_of_cacm_come_with_the_judgments_as_published(tmp_path: Path) -> None:
-    record = "<html><pre>\n\nA title &amp; more\n\nCACM July, 1961\n\nPrieve, B.\n\nCA610701 JB\n\n7 5 7\n</pre></html>"
-    given = archive(tmp_path / "cacm.tar.gz", **{"CACM-0007.html": record})
-    (tmp_path / "topics.cacm.txt").write_text("<DOC>\n<DOCNO> 1 </DOCNO>\nwhat\n </DOC>\n")
-    (tmp_path / "qrels.cacm.txt").write_text("1 0 CACM-7 1\n")
-    convert.cacm(given, tmp_path / "out")
-    found = {}
-    for folder in ("", "whole/"):
-        row = json.loads(gzip.decompress((tmp_path / f"out/{folder}corpus.jsonl.gz").read_bytes()))
-        found[folder] = row["title"], row["text"], (tmp_path / f"out/{folder}qrels/test.tsv").read_text().split()[-2]
-    assert found[""] == ("A title & more", "", "CACM-0007")
-    assert found["whole/"] == ("", "A title & more CACM July, 1961 Prieve, B. CA610701 JB 7 5 7", "CACM-7")
-
-
 def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return list(read_jsonl(folder / f"{name}.jsonl.gz"))
 
@@ -128,21 +113,6 @@ def cranfield(tmp_path: Path) -> Path:
     files = {"cran.all.1400": DOCUMENTS, "cran.qry": QUERIES, "cranqrel": "1 1 1\n1 2 4 \n2 3 2\n2 1 -1\n"}
     convert.cranfield(archive(tmp_path / "cran.tar.gz", **files), tmp_path / "out")
     return tmp_path / "out"
-
-
-def test_cranfields_queries_are_numbered_by_their_place(cranfield: Path) -> None:
-    assert rows(cranfield, "queries") == [
-        {"_id": "1", "text": "what is a wing ."},
-        {"_id": "2", "text": "what is new ."},
-    ]
-
-
-def test_a_field_that_stands_twice_is_joined(cranfield: Path) -> None:
-    assert rows(cranfield, "corpus") == [
-        {"_id": "1", "title": "a wing", "text": "a wing it is long ."},
-        {"_id": "2", "title": "first .", "text": "first . second ."},
-        {"_id": "3", "title": "", "text": ""},
-    ]
 
 
 def test_cranfields_best_code_becomes_the_highest_gain(cranfield: Path) -> None:

@@ -10,7 +10,7 @@ from encore.objectives.parts.masked_texts import count_to_mask
 from encore.training.randomness import generator
 from tests.support import transformer_oracles as plain
 from tests.support import waves
-from tests.support.small_decoding import Case, reads, seen, seen_in
+from tests.support.small_decoding import Case, seen_in
 from tests.support.small_objective import batch_of, make
 
 
@@ -51,22 +51,6 @@ def test_no_position_sees_itself_or_padding_and_all_others_see_h() -> None:
         assert found[row, real.sum() - 1 != np.arange(len(real)), real.sum() - 1].all()  # [SEP]
         assert found[row].any(axis=1).all()
         assert np.array_equal(found[row], seen_in(arrays, row, 256))
-
-
-def test_a_position_reads_h_and_what_its_mask_leaves() -> None:
-    case = Case("enhanced")
-    embedded = case.model.embeddings(case.batch["text"], None).detach().requires_grad_()
-    h = torch.randn(3, 8, dtype=torch.float64, requires_grad=True)
-    places = case.model.embeddings.position_embeddings.weight[: embedded.shape[1]]
-    states = case.heads["decoder"](h, places, embedded, torch.from_numpy(drawn(case.batch)))
-    for column in range(1, 9):
-        found = reads(states, (0, column), embedded)
-        expected = seen(case, 0)[column]
-        expected[0] = False  # h stands in the place of [CLS]
-        assert np.array_equal(found[0], expected)
-        assert not found[1:].any()
-        (gradient,) = torch.autograd.grad(states[0, column].pow(2).sum(), h, retain_graph=True)
-        assert (gradient.abs().sum(-1) > 0).tolist() == [True, False, False]
 
 
 def test_every_token_but_the_first_and_the_last_is_predicted() -> None:
