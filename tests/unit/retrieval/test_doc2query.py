@@ -265,6 +265,7 @@ def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
     assert max(sizes[1:]) <= 5
 
 
+@pytest.mark.slow
 def test_two_processes_predict_what_one_does(trained: Path) -> None:
     """By torchrun, as the rule does it."""
     inputs = {"collection": trained / "collection", "doc2query_model": trained / "doc2query_model"}
