@@ -21,8 +21,7 @@ from pydantic import Field
 from encore.config import lineage as naming
 from encore.config.groups import alternatives
 from encore.config.lineage import Lineage, StepName, spelled
-from encore.config.strict import Strict
-from encore.config.validation import checked, read_yaml
+from encore.config.validation import Strict, checked, read_yaml
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan.artifact import Artifact

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.entries import PretrainStep
-from encore.config.strict import Share
+from encore.config.validation import Share
 from encore.data.tokens import TokenStore
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, Objective

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from encore.config.languages import ENGLISH, RULES, language_code
-from encore.config.strict import Positive, Strict
-from encore.config.validation import DATASET, nearest
+from encore.config.validation import DATASET, Positive, Strict, nearest
 from encore.errors import EncoreError, quoted
 
 _OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")

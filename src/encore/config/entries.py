@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.strict import Commit, Length, Positive, Share, Strict
+from encore.config.validation import Commit, Length, Positive, Share, Strict
 
 LARGEST_BATCH = 1_000_000  # examples
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.entries import Step
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 
 SAMPLES = 1000  # that a step may name
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from encore.config.groups import names_of
-from encore.config.strict import Positive, Strict
-from encore.config.validation import checked, load_yaml, nearest
+from encore.config.validation import Positive, Strict, checked, load_yaml, nearest
 from encore.errors import EncoreError
 
 COUNTED = {"pretrain": ("steps", "pieces_per_text"), "finetune": ("queries", "steps")}  # by kind of step

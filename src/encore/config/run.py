@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from encore.config.strict import Positive, Strict
-from encore.config.validation import DATASET, refuse_odd_name
+from encore.config.validation import DATASET, Positive, Strict, refuse_odd_name
 from encore.errors import EncoreError
 from encore.storage.typed import DEFAULT_RUN
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from encore.config.strict import Positive, Strict
+from encore.config.validation import Positive, Strict
 
 DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
 

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from encore.config.entries import System
-from encore.config.strict import Commit, Length, Positive, Share, Strict
-from encore.config.validation import by_kind
+from encore.config.validation import Commit, Length, Positive, Share, Strict, by_kind
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import KnownSize, Split, role_of
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.data import qrels as judged
 from encore.data.collection import NEGATIVES, QRELS_HEADER, Judgment, refuse_shared, write_collection
 from encore.data.judgments import JudgedFields, not_relevant

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from encore.config.datasets import KnownSize, MadeFrom, Split, role_of
 from encore.config.languages import ENGLISH, SPOKEN, language_code
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.data.collection import Judgment, Row, rows_of_answers, write_collection
 from encore.data.judgments import JudgedFields, not_relevant
 from encore.data.text_fields import Form

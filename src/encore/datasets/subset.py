@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields, KnownSize, Split, role_of
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, judgments_of, smallest, write_collection
 from encore.data.text_fields import Form

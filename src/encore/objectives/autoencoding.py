@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import MaskedShare
+from encore.config.validation import MaskedShare
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields
 from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, choose_words, corrupt, count_to_mask

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.objectives.parts.decoding import Decoding, LayeredFields
 
 if TYPE_CHECKING:

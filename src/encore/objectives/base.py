@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from encore.config.entries import PretrainStep
-from encore.config.strict import Strict
+from encore.config.validation import Strict
 from encore.training.task import Arrays, ForwardOutput, Task, blank
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config.strict import MaskedShare
+from encore.config.validation import MaskedShare
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields, bags

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Strict
+from encore.config.validation import Positive, Strict
 from encore.errors import EncoreError
 from encore.objectives.parts.attention import Attention
 from encore.objectives.parts.chunks import ChunkBlock

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.decoding import layer_flops

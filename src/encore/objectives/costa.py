@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, field_validator
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.lexicon import content_pieces

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Share
+from encore.config.validation import Positive, Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields
 from encore.objectives.parts.masked_texts import Masked, count_to_mask

@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Share
+from encore.config.validation import Share
 from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Strict
+from encore.config.validation import Positive, Strict
 from encore.objectives.parts.chunks import ChunkBlock
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.parts.preference import PreferenceFields, Preferences

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.models import flops
 from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 

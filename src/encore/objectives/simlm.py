@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import MaskedShare, Positive, Share
+from encore.config.validation import MaskedShare, Positive, Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.decoding import layer_flops

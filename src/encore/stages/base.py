@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
-from encore.config.strict import Strict
-from encore.config.validation import checked
+from encore.config.validation import Strict, checked
 
 Facts = dict[str, Any]  # of run.json; under the key ``results`` those of the manifest, which are deterministic
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from encore.commands.preflight.amounts import Amounts
-from encore.config.strict import Share, Strict
-from encore.config.validation import checked, nearest, read_yaml
+from encore.config.validation import Share, Strict, checked, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.storage.program_files import CATALOGUE
 

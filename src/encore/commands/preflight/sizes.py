@@ -12,8 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.datasets import CollectionFields, KnownSize, draw_of, role_of
-from encore.config.strict import Positive, Strict
-from encore.config.validation import checked, read_yaml
+from encore.config.validation import Positive, Strict, checked, read_yaml
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, model_validator
 
 from encore.config.datasets import KnownSize, role_of
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.data.articles import article
 from encore.data.collection import Judgment, order, smallest, write_collection
 from encore.data.text_fields import FormFields, Segments

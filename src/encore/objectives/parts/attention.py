@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.models.inputs import pad
 from encore.objectives.parts.chunks import Blocks, PackingFields, text_chunks
 from encore.storage import sealed

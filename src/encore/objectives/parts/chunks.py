@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.entries import PretrainStep
-from encore.config.strict import Positive, Share, Strict
+from encore.config.validation import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.objectives.base import Arrays, Objective

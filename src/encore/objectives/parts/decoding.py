@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import MaskedShare, Positive
+from encore.config.validation import MaskedShare, Positive
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import MaskedShare
+from encore.config.validation import MaskedShare
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, blank
 from encore.objectives.parts.chunks import TextFields, Texts

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.entries import PretrainStep
-from encore.config.strict import MaskedShare
+from encore.config.validation import MaskedShare
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.models import inputs as texts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import MaskedShare, Positive
+from encore.config.validation import MaskedShare, Positive
 from encore.errors import EncoreError
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank

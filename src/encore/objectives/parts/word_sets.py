@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from pydantic import Field
 
-from encore.config.strict import Positive, Share, Strict
+from encore.config.validation import Positive, Share, Strict
 from encore.data.tokens import TokenStore, id_type
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation

@@ -12,8 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.strict import Positive, Strict
-from encore.config.validation import checked, nearest, read_yaml
+from encore.config.validation import Positive, Strict, checked, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.products.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, table_of
 from encore.products.tables.entries import TESTED

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import Field
 
 from encore.config.lineage import split_index
-from encore.config.strict import Strict
-from encore.config.validation import nearest
+from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.slices import PROXY_DATA, Product

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.products.figures import style
 from encore.products.figures.base import FigureContent, FigureKind, FigurePoint, PointAxes, Points
 from encore.products.figures.inspected import (

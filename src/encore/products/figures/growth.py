@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from encore.config.lineage import split_index
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
 from encore.products.figures import curves

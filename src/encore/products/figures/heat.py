@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.products.figures import style
 from encore.products.figures.base import DRAWN, FigureContent, FigureKind
 from encore.products.figures.inspected import ExampleEntry, InspectedEntry, InspectionsSlice, inspected_texts

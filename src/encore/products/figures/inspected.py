@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from encore.config.strict import Positive, Strict
+from encore.config.validation import Positive, Strict
 from encore.errors import EncoreError
 from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, available
 from encore.products.slices import Read, SlicePart

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.strict import Strict
+from encore.config.validation import Strict
 from encore.errors import EncoreError
 from encore.products.figures import curves
 from encore.products.figures.base import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.base import DRAWN, FigureContent, FigureKind, available

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
-from encore.config.strict import Positive
+from encore.config.validation import Positive
 from encore.products.figures import inspected, style
 from encore.products.figures.base import DRAWN, FigureContent, FigureKind
 from encore.products.figures.style import BAND, INK, SOFT

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
 
 from encore.config.lineage import spelled
-from encore.config.strict import Strict
-from encore.config.validation import nearest
+from encore.config.validation import Strict, nearest
 from encore.products.tables.grid import ColumnFields, RowFields, Significance
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from encore.config.strict import Strict
+from encore.config.validation import Strict
 from encore.products.slices import Product, Read, SlicePart
 
 if TYPE_CHECKING:
