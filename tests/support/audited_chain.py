@@ -35,7 +35,9 @@ class FakePlan:
 
 def declared(plan):
     cells = [(label, {"rr": {"reads": [{"folder": artifact.folder}]}}) for label, artifact in ROWS]
-    return {"table1": {"rows": [{"label": label, "setting": "s", "cells": found} for label, found in cells]}}
+    rows = [{"id": label, "label": label, "setting": "s", "cells": found} for label, found in cells]
+    about = {"name": "table1", "paper": "encore", "title": "A table", "columns": [{"id": "rr", "label": "RR"}]}
+    return {"table1": about | {"rows": rows}}
 
 
 def finish():

@@ -25,8 +25,7 @@ def slice_of(product, wildcards):
     """A product's slice of the plan; a cluster's job reads the file that was written when it was planned."""
     name = product.name(wildcards)
     if (product.rule, name) not in SLICES:
-        planned = in_one_line(product.slice, PLAN, name) if PLAN else read_plan(name)
-        SLICES[product.rule, name] = planned
+        SLICES[product.rule, name] = in_one_line(product.slice, PLAN, name).dumped() if PLAN else read_plan(name)
     return SLICES[product.rule, name]
 
 
@@ -63,7 +62,7 @@ def reads_of(product):
     """What a product is made from."""
 
     def paths(wildcards):
-        return product.reads(slice_of(product, wildcards))
+        return product.reads(product.typed(slice_of(product, wildcards)), product.name(wildcards))
 
     return paths
 

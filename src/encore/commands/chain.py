@@ -14,7 +14,9 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts
-from encore.products.tables.layout import of_unseen, upstream_cells
+from encore.products.slices import Read
+from encore.products.tables.grid import PlannedRow
+from encore.products.tables.layout import Layout, of_unseen
 from encore.products.tables.plan import table_plan
 from encore.storage import manifest
 from encore.storage.csv_rows import read_rows
@@ -27,11 +29,11 @@ SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reporte
 
 @dataclass
 class Explanation:
-    """What a person asked about: its name, what there is to say of it, and what it reads: ``folder`` under ``seed``."""
+    """What a person asked about: its name, what there is to say of it, and what it reads."""
 
     title: str
     lines: list[str] = field(default_factory=list)
-    reads: list[dict[str, Any]] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
     address: dict[str, Any] = field(default_factory=dict)  # of a cell: its table, row, setting, column and records
 
     def data(self, links: Iterable["ChainLink"]) -> dict[str, Any]:
@@ -98,51 +100,50 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
         table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
     """
     name = table_named(plan, table)
-    content = table_plan(plan, name)
-    columns = [each for each in _with_unseen(content["columns"]) if column in (each["id"], each["label"])]
-    rows = [each for each in content["rows"] if row.lower() in (each["id"].lower(), each["label"].lower())]
-    for kind, wanted, found in (("column", column, columns), ("row", row, rows)):
+    layout = table_plan(plan, name)
+    columns = {(each.id, each.label): each.id for each in layout.columns}
+    columns |= {of_unseen(*names): planned for names, planned in columns.items()}  # which read as the planned ones
+    chosen_columns = [names for names in columns if column in names]
+    rows = [each for each in layout.rows if row.lower() in (each.id.lower(), each.label.lower())]
+    for kind, wanted, found, known in (
+        ("column", column, chosen_columns, layout.columns),
+        ("row", row, rows, layout.rows),
+    ):
         if not found:
-            known = [each[key] for each in content[f"{kind}s"] for key in ("id", "label")]
-            raise EncoreError(f"table {name!r} has no {kind} {wanted!r}{nearest(wanted, known)}")
-    chosen = [each for each in rows if setting in (None, each["setting"])]
+            names = [each for one in known for each in (one.id, one.label)]
+            raise EncoreError(f"table {name!r} has no {kind} {wanted!r}{nearest(wanted, names)}")
+    chosen = [each for each in rows if setting in (None, each.setting)]
     if not chosen:
-        settings = ", ".join(repr(each["setting"]) for each in rows)
+        settings = ", ".join(repr(each.setting) for each in rows)
         raise EncoreError(f"{row!r} of table {name!r} is under {settings}, not under {setting!r}")
-    return [_cell(content, name, each, columns[0]) for each in chosen]
+    shown = chosen_columns[0]
+    return [_cell(layout, name, each, shown, columns[shown]) for each in chosen]
 
 
-def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A table's columns, each with the planned one that it reads as: its own, or one of unseen queries alone."""
-    for column in columns:
-        yield column | {"planned": column["id"]}
-        name, label = of_unseen(column["id"], column["label"])
-        yield column | {"id": name, "label": label, "planned": column["id"]}
-
-
-def _cell(content: dict[str, Any], table: str, row: dict[str, Any], column: dict[str, Any]) -> Explanation:
+def _cell(layout: Layout, table: str, row: PlannedRow, shown: tuple[str, str], planned: str) -> Explanation:
     """A cell of a table's plan, which reads what those read that it is computed from."""
-    upstream = list(upstream_cells(content, row["setting"], row["id"], column["planned"]))
-    records = [cell["record"] for cell in upstream if "record" in cell]  # of measurements that no job of the run makes
-    reads = [read for cell in upstream for read in cell["reads"]]
-    shown = shown_in(table, row["setting"], row["id"], column["id"])
-    lines = [f"shows {shown}"] if shown else []
-    if row.get("reported_only"):
-        lines.append(f"copied from {row['reported_only']}: nothing was run")
+    column, label = shown
+    upstream = layout.upstream(row.setting, row.id, planned).values()
+    records = [cell.record for cell in upstream if cell.record]  # of measurements that no job of the run makes
+    reads = [read for cell in upstream for read in cell.reads]
+    numbers = shown_in(table, row.setting, row.id, column)
+    lines = [f"shows {numbers}"] if numbers else []
+    if row.reported_only:
+        lines.append(f"copied from {row.reported_only}: nothing was run")
     elif not reads and not records:
         lines.append("the cell has no number of ours")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in records]
-    setting = f" [{row['setting']}]" if row["setting"] else ""
-    address = {"table": table, "row": row["id"], "setting": row["setting"], "column": column["id"], "records": records}
-    return Explanation(f"{table}: {row['label']}{setting}, {column['label']}", lines, reads, address)
+    setting = f" [{row.setting}]" if row.setting else ""
+    address = {"table": table, "row": row.id, "setting": row.setting, "column": column, "records": records}
+    return Explanation(f"{table}: {row.label}{setting}, {label}", lines, reads, address)
 
 
-def of_reads(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:
-    """What is read (``folder``, ``seed``), each folder once, and all that is behind it."""
+def of_reads(plan: Plan, reads: Iterable[Read]) -> Iterator[ChainLink]:
+    """What is read, each folder once, and all that is behind it."""
     seen: set[str] = set()
-    for read in {read["folder"]: read for read in reads}.values():
-        role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
-        yield from _links(plan, plan.find(read["folder"]), role, 0, seen)
+    for read in {read.folder: read for read in reads}.values():
+        role = "reads" if read.seed is None else f"reads, seed {read.seed}"
+        yield from _links(plan, plan.find(read.folder), role, 0, seen)
 
 
 def chain_tree(links: Iterable[ChainLink]) -> list[str]:

@@ -15,7 +15,7 @@ from encore.products.claims.deciding import claim_reads, judged_line
 from encore.products.claims.entries import CLAIMS, read_claims
 from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import curves_plan, figure_plan
-from encore.products.slices import row_folders
+from encore.products.slices import Read
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported import PAPERS
 from encore.storage import typed
@@ -91,14 +91,16 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
             panels = ", ".join(repr(at.panel) for at in found)
             raise EncoreError(f"{row!r} of figure {figure!r} is in {panels}; choose one with --setting")
         ((at, parts),) = chosen.items()
-        return Explanation(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]])
-    rows = (curves_plan(plan) if figure == CURVES else figure_plan(plan, figure))["rows"]
-    named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
+        return Explanation(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part.reads])
+    drawn = curves_plan(plan) if figure == CURVES else figure_plan(plan, figure)
+    named = [each for each in drawn.rows if row.lower() in {getattr(each, "id", "").lower(), each.label.lower()}]
     if not named:
-        raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
-    system = named[0].get("system") or named[0].get("lineage", "")
-    read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(row_folders(each))]
-    return Explanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
+        raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each.label for each in drawn.rows])}")
+    system = getattr(named[0], "system", "") or getattr(named[0], "lineage", "")
+    reads = [
+        Read(seed=None, folder=folder) for label, own in drawn.parts() if label == named[0].label for folder in own
+    ]
+    return Explanation(f"{figure}: {named[0].label}" + (f", {system}" if system else ""), reads=reads)
 
 
 def _is_claims(target: str) -> bool:

@@ -26,12 +26,12 @@ def answer(arguments: argparse.Namespace) -> int:
 def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """What each row with a model spent, read from the manifests of its models."""
     found = []
-    for row in table_plan(plan, table)["rows"]:
+    for row in table_plan(plan, table).rows:
         spent = {system: spent_on(models_behind(own)) for system, own in trained_scores(row, plan.made).items()}
-        for column, cell in row["cells"].items():
-            if (system := cell.get("system")) in spent:
-                name = row["id"] if len(spent) == 1 else f"{row['id']} ({system})"
-                found.append(RowFlops(name, row["setting"], row["role"], *spent[system], column))
+        for column, cell in row.cells.items():
+            if cell.system in spent:
+                name = row.id if len(spent) == 1 else f"{row.id} ({cell.system})"
+                found.append(RowFlops(name, row.setting, row.role, *spent[cell.system], column))
     return found
 
 

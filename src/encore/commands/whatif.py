@@ -190,9 +190,9 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
     for name in slices[1]:
         if slices[0].get(name) != slices[1][name]:
             for kind in kinds_of(name, slices[1][name]):
-                if kind.exists(slices[1][name]):
+                if kind.exists(kind.typed(slices[1][name])):
                     jobs.setdefault(kind.rule, []).append(name)
-    reports = [report_plan(plan) | {"run": ""} for plan in (before, after)]  # whatever their files are called
+    reports = [report_plan(plan).dumped() | {"run": ""} for plan in (before, after)]  # whatever their files are called
     if slices[0] != slices[1] or reports[0] != reports[1]:
         jobs[REPORT] = ["all"]
     return PlanChange(
@@ -231,4 +231,4 @@ def _reads(plan: Plan, product: str) -> dict[Address, Any]:
         found = computed_from(plan, product)
     except EncoreError:
         return {}
-    return {cell: [(part["reads"], part["value"]) for part in parts] for cell, parts in found.items()}
+    return {cell: [(part.reads, part.value) for part in parts] for cell, parts in found.items()}

@@ -1,12 +1,10 @@
 """Scores of ours next to known numbers: whether each is within what its published score allows, above or below."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from encore.config.run import KnownNumber
 from encore.evaluation import scores
+from encore.products.known_numbers import Check, ChecksSlice
 from encore.products.record import Builder
-from encore.products.slices import Product, SlicePart
 from encore.products.tables.aligned_text import plain
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
@@ -24,23 +22,6 @@ COLUMNS = {
     "source": "Where the score is published.",
 }
 AGREES, DIFFERS = "agrees", "differs"
-
-
-class Check(KnownNumber, SlicePart):
-    """A known number, what an audit calls it, and the folder of the scores that it is compared with."""
-
-    label: str
-    reads: tuple[str]
-
-
-class ChecksSlice(Product):
-    """The slice of the plan: every known number of a run, in its order."""
-
-    rows: list[Check]
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """The folders of scores, of each the one file that is read."""
-        return {Path(check.reads[0]): (scores.FILE,) for check in self.rows}
 
 
 def compared(check: Check) -> tuple[float, str]:

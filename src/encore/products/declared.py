@@ -8,6 +8,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.figures.plan import curves_plan, figure_plan
+from encore.products.slices import Product
 from encore.products.tables.plan import CURVES, has_figure, table_plan
 from encore.storage.files import canonical, full_digest, write_changed
 
@@ -17,7 +18,7 @@ RECORD = ".manifest.json"
 
 def declared_figures(plan: Plan) -> list[str]:
     """The figures of a run: of its tables, of its pre-training steps, and those that it names."""
-    curves = [CURVES] if curves_plan(plan)["rows"] else []
+    curves = [CURVES] if curves_plan(plan).rows else []
     return [*(name for name in plan.config.tables if has_figure(table_plan(plan, name))), *curves, *plan.config.figures]
 
 
@@ -36,11 +37,11 @@ def wanted_figures(plan: Plan) -> list[str]:
 
 
 def declared(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of all tables and figures that are declared or in results, by name."""
-    tables = {name: table_plan(plan, name) for name in wanted_tables(plan)}
+    """The contents of the slices of all tables and figures that are declared or in results, by name."""
+    tables = {name: table_plan(plan, name).dumped() for name in wanted_tables(plan)}
     curves = curves_plan(plan)
-    figures = {CURVES: curves} if curves["rows"] else {}
-    return tables | figures | {name: figure_plan(plan, name) for name in wanted_figures(plan)}
+    figures = {CURVES: curves.dumped()} if curves.rows else {}
+    return tables | figures | {name: figure_plan(plan, name).dumped() for name in wanted_figures(plan)}
 
 
 def plan_file(name: str, folder: Path = PLANS) -> Path:
@@ -77,7 +78,7 @@ def _made(folder: str) -> list[str]:
     return [str(path.relative_to(folder)).removesuffix(RECORD) for path in sorted(Path(folder).rglob(f"*{RECORD}"))]
 
 
-def _can_be_planned(plan: Plan, name: str, planned: Callable[[Plan, str], dict[str, Any]]) -> bool:
+def _can_be_planned(plan: Plan, name: str, planned: Callable[[Plan, str], Product]) -> bool:
     """True if a product in results, perhaps of another run, can be built by this one."""
     try:
         return bool(planned(plan, name))

@@ -7,7 +7,7 @@ named in ``record.py``, so that planning does not import it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,35 +16,20 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS
 from encore.products.claims.plan import claims_plan
+from encore.products.claims.slice import ClaimsSlice
+from encore.products.figures.base import StepsSlice
+from encore.products.figures.kinds import typed_figure
 from encore.products.figures.plan import curves_plan, figure_plan
-from encore.products.known_numbers import CHECKS, checks_plan
-from encore.products.report.plan import REPORT, report_plan, report_reads
-from encore.products.slices import OURS, row_folders
-from encore.products.tables.layout import REPRODUCTION
+from encore.products.known_numbers import CHECKS, ChecksSlice, checks_plan
+from encore.products.report.plan import REPORT, report_plan
+from encore.products.report.slice import ReportSlice
+from encore.products.slices import Product
+from encore.products.tables.layout import REPRODUCTION, Layout, ReproductionSlice
 from encore.products.tables.plan import CURVES, has_figure, table_plan
-from encore.products.tables.references import reference_folders
 from encore.products.tables.table import FORMATS
 from encore.storage.manifest import MANIFEST
 
-Slice = dict[str, Any]
 PICTURE, PAGE = ("png", "svg", "csv"), ("csv", "md")
-
-
-def row_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a slice, by label, with the folders that each reads, and the texts below a table."""
-    for texts in content.get("texts", []):
-        yield texts["dataset"], [texts["collection"], *(folder for folder, _ in texts["tokens"])]
-    for row in content.get("rows", []):
-        yield row["label"] + (f" [{row['setting']}]" if row.get("setting") else ""), row_folders(row)
-
-
-def claim_parts(content: Slice) -> Iterator[tuple[str, list[str]]]:
-    """The tables and figures that claims are about, with the folders that each reads."""
-    for table, about in content["tables"].items():
-        yield f"about {table}", [folder for row in about["rows"] for folder in row_folders(row)]
-    for figure, points in content["figures"].items():
-        parts = (part for point in points for part in point["parts"])
-        yield f"about {figure}", [read["folder"] for part in parts for read in part["reads"]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +42,7 @@ class ProductKind:
         endings: of its files, the one that people ask for first.
         category: its chapter in Snakemake's own report; empty if it is only read by other products.
         planned: its slice of the plan, by the product's name.
-        parts: the parts of a slice, by label, with the folders of results that each reads.
-        others: files of other products that it reads, by its slice.
+        typed: gives the content of a slice its types.
         exists: whether there is something to show.
         missing: what a request is answered if there is not.
         part: what an audit calls all that it shows.
@@ -70,10 +54,9 @@ class ProductKind:
     stem: str
     endings: tuple[str, ...]
     category: str
-    planned: Callable[[Plan, str], Slice]
-    parts: Callable[[Slice], Iterable[tuple[str, list[str]]]] = row_parts
-    others: Callable[[Slice], list[str]] = lambda content: []
-    exists: Callable[[Slice], bool] = lambda content: True
+    planned: Callable[[Plan, str], Product]
+    typed: Callable[[Any], Product]
+    exists: Callable[[Any], bool] = lambda product: True
     missing: str = ""
     part: str = "cell"
     memory_mb: int = 2_000
@@ -118,41 +101,33 @@ class ProductKind:
                 return self.name(found.groupdict())
         return None
 
-    def slice(self, plan: Plan, name: str) -> Slice:
+    def slice(self, plan: Plan, name: str) -> Product:
         """The slice of the plan that a product is built from."""
-        content = self.planned(plan, name)
-        if not self.exists(content):
+        product = self.planned(plan, name)
+        if not self.exists(product):
             stem = self.named(self.stem, name).removeprefix("results/")
             raise EncoreError(f"{stem}: {self.missing}")
-        return content
+        return product
 
-    def folders(self, content: Slice) -> list[str]:
-        """Every folder of results that a product reads, once."""
-        return list(dict.fromkeys(folder for _, read in self.parts(content) for folder in read))
+    def others(self, product: Product, name: str) -> list[str]:
+        """Files of other products that the product of a name reads."""
+        return [str(path) for path in product.others(Path(self.named(self.record, name)).parent)]
 
-    def reads(self, content: Slice) -> list[str]:
-        """Every file that a product is built from: manifests of folders of results, and files of other products."""
-        return [*(f"{folder}/{MANIFEST}" for folder in self.folders(content)), *self.others(content)]
-
-
-def _released(content: Slice) -> list[str]:
-    """How close a table's runs are to released ones, if the run's file names some."""
-    if not content.get("references"):
-        return []
-    paper = "" if content["paper"] == OURS else f"{content['paper']}/"
-    return [f"results/tables/{paper}{content['name']}.{REPRODUCTION}"]
+    def reads(self, product: Product, name: str) -> list[str]:
+        """Every file that it is built from: manifests of folders of results, and files of other products."""
+        return [*(f"{folder}/{MANIFEST}" for folder in product.reads()), *self.others(product, name)]
 
 
 PRODUCTS: tuple[ProductKind, ...] = (
-    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_plan, others=_released),
+    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_plan, Layout.model_validate),
     ProductKind(
         "reproduce",
         f"results/tables/{{table}}.{REPRODUCTION.removesuffix('.csv')}",
         ("csv",),
         "",
-        table_plan,
-        parts=lambda content: [("released runs", reference_folders(content))],
-        exists=lambda content: "references" in content,
+        lambda plan, name: ReproductionSlice.model_validate(table_plan(plan, name).dumped()),
+        ReproductionSlice.model_validate,
+        exists=lambda layout: bool(layout.references),
         missing="this run's `references:` name no released run for this table; add one",
         memory_mb=8_000,
         minutes=120,
@@ -163,16 +138,18 @@ PRODUCTS: tuple[ProductKind, ...] = (
         PICTURE,
         "Figures",
         lambda plan, name: curves_plan(plan),
-        exists=lambda content: bool(content["rows"]),
+        StepsSlice.model_validate,
+        exists=lambda steps: bool(steps.rows),
         missing="the tables of this run have no pre-training step whose losses could be drawn",
     ),
-    ProductKind("draw", "results/figures/{figure}", PICTURE, "Figures", figure_plan),
+    ProductKind("draw", "results/figures/{figure}", PICTURE, "Figures", figure_plan, typed_figure),
     ProductKind(
         "figure",
         "results/figures/{table}",
         PICTURE,
         "Figures",
         table_plan,
+        Layout.model_validate,
         exists=has_figure,
         missing="no objective of this table is compared with a control, so nothing is drawn",
     ),
@@ -182,7 +159,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         PAGE,
         "Claims",
         lambda plan, name: claims_plan(plan),
-        parts=claim_parts,
+        ClaimsSlice.model_validate,
         part="claim",
         memory_mb=4_000,
     ),
@@ -192,7 +169,8 @@ PRODUCTS: tuple[ProductKind, ...] = (
         PAGE,
         "Checks",
         lambda plan, name: checks_plan(plan),
-        exists=lambda content: bool(content["rows"]),
+        ChecksSlice.model_validate,
+        exists=lambda checks: bool(checks.rows),
         missing="this run's `checks:` name no known number; take a file of config/checks",
         part="number",
     ),
@@ -202,7 +180,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         ("html", "runs.json"),
         "Report",
         lambda plan, name: report_plan(plan),
-        others=report_reads,
+        ReportSlice.model_validate,
         part="number",
     ),
 )
@@ -228,7 +206,7 @@ def kind_of_record(record: Path, content: Any) -> tuple[ProductKind, str] | None
     return kind_at(str(record), lambda name: isinstance(content, dict) and "kind" in content)
 
 
-def kinds_of(name: str, content: Slice) -> list[ProductKind]:
+def kinds_of(name: str, content: dict[str, Any]) -> list[ProductKind]:
     """The kinds of products that are built from a slice of the plan: a table's serves three."""
     if "kind" in content:
         return [BY_RULE["draw"]]

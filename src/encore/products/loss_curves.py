@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.products.slices import Product, SlicePart
+from encore.products.figures.base import LOSSES, StepModels, StepsSlice
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.typed import REMAKE
 
-FILE = "held_out.tsv"
 COLUMNS = {
     "step": "The pre-training step.",
     "lineage": "The lineage that ends with it.",
@@ -20,32 +19,6 @@ COLUMNS = {
     "term": "The term of the loss.",
     "value": "Its value, in nats for cross-entropies.",
 }
-
-
-class SeedModel(SlicePart):
-    """The folder of the model that a step ends with, under one seed."""
-
-    seed: int
-    model: str
-
-
-class StepModels(SlicePart):
-    """A pre-training step, known by the lineage that ends with it."""
-
-    label: str
-    step: str
-    lineage: str
-    seeds: list[SeedModel]
-
-
-class StepsSlice(Product):
-    """The figure's slice of the plan: every pre-training step, in the order of the tables."""
-
-    rows: list[StepModels]
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders of the models whose training losses are read, of each the one file that is read."""
-        return {Path(seed.model): (FILE,) for row in self.rows for seed in row.seeds}
 
 
 @dataclass(frozen=True)
@@ -101,7 +74,7 @@ def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
 
 
 def _curves(step: StepModels) -> LossCurves:
-    paths = [Path(seed.model) / FILE for seed in step.seeds]
+    paths = [Path(seed.model) / LOSSES for seed in step.seeds]
     tables = [read_loss_table(path) for path in paths]
     names, first = tables[0]
     for path, (others, points) in zip(paths, tables, strict=True):

@@ -4,7 +4,7 @@ The plan is written by a program and was checked there, so this only gives it ty
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -32,6 +32,14 @@ class Product(SlicePart):
 
     name: str
     proxy_data: bool = True
+
+    def dumped(self) -> dict[str, Any]:
+        """The slice as its file has it: only what the planner set, so that a new field changes no digest."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """Its parts, by label, with the folders of results that each reads, as an audit names what they affect."""
+        return iter(())
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Every folder of results that it reads, with the files that are read: None for all, none for the manifest."""
@@ -81,17 +89,10 @@ def paper_of(name: str) -> str:
     return name.split("/")[0] if "/" in name else OURS
 
 
-def built_from(record: Path, content: Any) -> bool | None:
+def built_from(record: Path, content: dict[str, Any]) -> bool | None:
     """True if a product was built from this slice of the plan; None if its manifest does not say from which one."""
     made = readable_object(record)
     return canonical(made["spec"]) == canonical(content) if "spec" in made else None
-
-
-def row_folders(row: dict[str, Any]) -> list[str]:
-    """The folders that a row of a table's or a figure's slice reads."""
-    if "cells" in row:
-        return [read["folder"] for cell in row["cells"].values() for read in cell["reads"]]
-    return list(row["reads"]) if "reads" in row else [seed["model"] for seed in row["seeds"]]
 
 
 def read(path: Path, typed: Callable[[Any], P]) -> tuple[P, Any]:

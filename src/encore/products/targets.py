@@ -51,7 +51,7 @@ def is_of_another_plan(plan: Plan, record: Path) -> bool:
     """
     found = kind_of(plan, str(record))
     try:
-        return found is None or built_from(record, found[0].slice(plan, found[1])) is False
+        return found is None or built_from(record, found[0].slice(plan, found[1]).dumped()) is False
     except EncoreError:
         return True
 
@@ -160,7 +160,7 @@ def reads_of(plan: Plan, target: str) -> list[Artifact]:
     kind, name = found
     if kind.rule == REPORT:
         return list(declared_reads(plan))
-    return [plan.find(folder) for folder in kind.folders(kind.slice(plan, name))]
+    return [plan.find(str(folder)) for folder in kind.slice(plan, name).reads()]
 
 
 def declared_reads(plan: Plan) -> Iterator[Artifact]:
@@ -230,6 +230,6 @@ def requested_products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Arti
         read = {each.folder: each for each in reads_of(plan, target)}
         if kind.rule == "table":
             compared = BY_RULE["reproduce"]
-            for file in kind.others(kind.slice(plan, name)):
+            for file in kind.others(kind.slice(plan, name), name):
                 yield Artifact(compared.rule, compared.named(compared.stem, name), {}, read), file
         yield Artifact(kind.rule, kind.named(kind.stem, name), {}, read), os.path.relpath(target)

@@ -61,7 +61,7 @@ def test_every_table_of_the_page_is_planned(plan: Plan) -> None:
 
 
 def test_what_is_learned_from_and_searched_are_the_real_files(plan: Plan) -> None:
-    learned = {name for row in curves_plan(plan)["rows"] for name in row["step"].split("+")}
+    learned = {name for row in curves_plan(plan).dumped()["rows"] for name in row["step"].split("+")}
     assert {"ict", "bfs", "wlp", "ict-bfs-wlp", "mlm", "bow", "cpdae", "costa"} <= learned
     assert plan.resolve.dataset("wikipedia").name == "wikispeedia"
     tables = (plan.catalogue.tables[name] for name in plan.config.tables)

@@ -9,6 +9,8 @@ from encore.commands import chain
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
+from encore.products.tables.grid import CellRequest
+from encore.products.tables.layout import Layout
 from encore.storage import manifest
 from encore.storage.manifest import record
 
@@ -21,7 +23,7 @@ def plan():
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
     (cell,) = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
     links = list(chain.of_reads(plan, cell.reads))
-    scores = [plan.find(read["folder"]) for read in cell.reads]
+    scores = [plan.find(read.folder) for read in cell.reads]
     own = [link.artifact.folder for link in links if not link.again]
     assert len(own) == len(set(own))
     assert set(own) == {artifact.folder for artifact in upstream(scores)}
@@ -66,16 +68,14 @@ def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
         name: {link.artifact.folder for link in chain.of_reads(plan, cell.reads) if link.depth == 0}
         for name, cell in cells.items()
     }
-    baseline = {one["folder"] for one in chain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].reads}
+    baseline = {one.folder for one in chain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].reads}
     assert read["average"] == read["nfcorpus"] != set()  # of BEIR's sets nano has a stand-in for one
     assert read["gain"] == read["average"] | baseline != read["average"]
 
 
 def test_a_recorded_number_names_its_file(plan, monkeypatch):
-    def recorded(*_):
-        return iter([{"record": "README.md", "reads": []}])
-
-    monkeypatch.setattr(chain, "upstream_cells", recorded)
+    recorded = {("bm25", "mrr10"): CellRequest(record="README.md")}
+    monkeypatch.setattr(Layout, "upstream", lambda *_: recorded)
     (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     assert "recorded in README.md, sha256 " in "\n".join(cell.lines)
     assert cell.address["records"] == ["README.md"]
@@ -84,7 +84,7 @@ def test_a_recorded_number_names_its_file(plan, monkeypatch):
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
     (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
-    (scores,) = (plan.find(read["folder"]) for read in cell.reads)
+    (scores,) = (plan.find(read.folder) for read in cell.reads)
     folder = Path(scores.folder)
     folder.mkdir(parents=True)
     with record(folder, stage="evaluate", spec=scores.spec, inputs=[]):

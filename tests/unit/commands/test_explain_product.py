@@ -33,7 +33,7 @@ def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(pl
     assert "): COSTA is significantly above" in told.title
     asked = {str(Address("costa/table1", "BM25 negatives", row, "mrr10")) for row in ("costa", "seed", "prop")}
     assert asked <= {line.strip() for line in told.lines}
-    rows = table_plan(plan, "costa/table1")["rows"]
+    rows = table_plan(plan, "costa/table1").dumped()["rows"]
     read = next(row for row in rows if row["id"] == "costa")["cells"]["mrr10"]["reads"][0]["folder"]
     assert {artifact.folder for artifact in upstream([plan.find(read)])} <= chained(plan, told.reads)
 
@@ -48,7 +48,7 @@ def test_a_claim_shows_its_verdict_once_it_was_judged(plan, tmp_path, monkeypatc
 
 
 def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
-    row = figure_plan(plan, FIGURE)["rows"][0]
+    row = figure_plan(plan, FIGURE).dumped()["rows"][0]
     told = explain.line(plan, FIGURE, row["label"])
     assert told.title == f"{FIGURE}: {row['label']}, {row['system']}"
     read = [plan.find(folder) for folder in row["reads"]]
@@ -58,7 +58,7 @@ def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
 def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     point, parts = next(iter(figure_cells(plan, FIGURE).items()))
     told = explain.line(plan, FIGURE, point.line, point.panel, point.place)
-    assert told.reads == [read for part in parts for read in part["reads"]]
+    assert told.reads == [read for part in parts for read in part.reads]
     with pytest.raises(EncoreError, match="choose one with --setting"):
         explain.line(plan, FIGURE, point.line, None, point.place)
     with pytest.raises(EncoreError, match="has no point of 'BERT' at '17'"):

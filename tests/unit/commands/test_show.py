@@ -18,7 +18,7 @@ def test_a_table_that_another_run_made_is_told(bare: Path, capsys: pytest.Captur
     """``bare`` has no results: what is written here is all that a finished table says of its plan."""
     own, other = planned(), planned(seeds=[1])
     TABLES.mkdir(parents=True)
-    made = {"spec": json.loads(canonical(table_plan(own, "table1")))}
+    made = {"spec": json.loads(canonical(table_plan(own, "table1").dumped()))}
     MADE.write_text(json.dumps(made))
     assert not is_of_another_plan(own, MADE)
     assert is_of_another_plan(other, MADE)

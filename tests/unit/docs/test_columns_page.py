@@ -37,7 +37,7 @@ def test_a_line_says_what_was_really_measured_on_what(tmp_path):
 
 @pytest.mark.usefixtures("at_the_root")
 def test_the_plan_gives_each_measure_in_full(make):
-    rows = table_plan(make(), "table1")["rows"]
+    rows = table_plan(make(), "table1").dumped()["rows"]
     (bm25,) = (row for row in rows if row["id"] == "bm25")
     assert bm25["cells"]["rr10"]["expression"] == "RR(rel=3)@10"
     assert bm25["cells"]["rr10"]["value"] == "RR@10"

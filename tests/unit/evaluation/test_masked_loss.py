@@ -165,6 +165,6 @@ def test_passages_are_masked_at_the_length_that_the_papers_models_search(
     catalogue: Any, at_the_root: None, run: str, length: int
 ) -> None:
     plan = Plan(read_run(Path(f"config/{run}.yaml")), catalogue)
-    folders = [row["cells"]["mlm"]["reads"][0]["folder"] for row in table_plan(plan, "bow/table1")["rows"]]
+    folders = [row["cells"]["mlm"]["reads"][0]["folder"] for row in table_plan(plan, "bow/table1").dumped()["rows"]]
     assert len(folders) == 5
     assert {plan.find(folder).spec["step"]["length"] for folder in folders} == {length}

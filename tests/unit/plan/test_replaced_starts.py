@@ -22,7 +22,7 @@ def planned(catalogue, starts):
 
 
 def lineages(plan, row):
-    content = table_plan(plan, "costa/table1")
+    content = table_plan(plan, "costa/table1").dumped()
     return {cell["system"] for each in content["rows"] if each["id"] == row for cell in each["cells"].values()}
 
 
@@ -39,7 +39,7 @@ def test_a_table_row_needs_no_pre_training(catalogue):
 
 def test_seed_is_the_released_encoder_at_the_papers_scale_and_trained_below_it(catalogue):
     for table in ("costa/table1", "costa/table2", "cpdae/table1", "cpdae/table2", "cpdae/table3"):
-        content = table_plan(Plan(read_run(PAPER), catalogue), table)
+        content = table_plan(Plan(read_run(PAPER), catalogue), table).dumped()
         rows = [row for row in content["rows"] if row["id"] == "seed"]
         systems = {cell["system"] for row in rows for cell in row["cells"].values() if cell.get("system")}
         assert systems

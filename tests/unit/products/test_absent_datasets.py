@@ -51,22 +51,24 @@ def make(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 
 def over(plan: Plan) -> dict[str, list[str]]:
-    return {column["id"]: column["mean_of"] for column in table_plan(plan, "t")["columns"] if column["mean_of"]}
+    return {
+        column["id"]: column["mean_of"] for column in table_plan(plan, "t").dumped()["columns"] if column["mean_of"]
+    }
 
 
 def test_a_whole_table_has_nothing_to_say_of_absence(make: Callable[..., Plan]) -> None:
     plan = make()
     assert over(plan) == {"two": SETS[:2], "all": ["two", *SETS[2:]]}
-    assert table_plan(plan, "t")["notes"] == []
-    (row,) = table_plan(plan, "t")["rows"]
+    assert table_plan(plan, "t").dumped()["notes"] == []
+    (row,) = table_plan(plan, "t").dumped()["rows"]
     assert all(row["cells"][name]["reads"] for name in SETS)
 
 
 def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_planned(make: Callable[..., Plan]) -> None:
     plan = make("beir-fever", "beir-quora")
-    (row,) = table_plan(plan, "t")["rows"]
+    (row,) = table_plan(plan, "t").dumped()["rows"]
     assert [name for name in SETS if not row["cells"][name]["reads"]] == ["beir-fever", "beir-quora"]
-    assert f"BEIR-FEVER, BEIR-QUORA are not testable here: {REASON}." in table_plan(plan, "t")["notes"]
+    assert f"BEIR-FEVER, BEIR-QUORA are not testable here: {REASON}." in table_plan(plan, "t").dumped()["notes"]
     assert not [folder for folder in plan.made if "beir-fever" in folder or "beir-quora" in folder]
     assert [folder for folder in plan.made if "beir-nq" in folder]
     assert "beir-fever" not in plan.resolve.datasets.in_use()
@@ -76,9 +78,9 @@ def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_plann
 def test_a_mean_is_over_the_sets_that_are_there_and_says_so(make: Callable[..., Plan]) -> None:
     plan = make("beir-fever", "beir-quora")
     assert over(plan) == {"two": ["beir-fiqa"], "all": ["two", "beir-nq"]}
-    columns = {column["id"]: column.get("partial", False) for column in table_plan(plan, "t")["columns"]}
+    columns = {column["id"]: column.get("partial", False) for column in table_plan(plan, "t").dumped()["columns"]}
     assert {name for name, partial in columns.items() if partial} == {"two", "all"}
-    assert [note for note in table_plan(plan, "t")["notes"] if "mean" in note] == [
+    assert [note for note in table_plan(plan, "t").dumped()["notes"] if "mean" in note] == [
         "TWO is the mean of 1 of 2 columns here; a number printed next to it is of all.",
         "ALL is the mean of 2 of 3 columns here; a number printed next to it is of all.",
     ]
@@ -109,11 +111,11 @@ def test_what_a_scale_that_replaces_datasets_does_not_name_is_absent_without_a_r
     make: Callable[..., Plan],
 ) -> None:
     plan = make(datasets={"beir-fiqa": "pydocs-numpy", "beir-nq": "beir-nq"})
-    (row,) = table_plan(plan, "t")["rows"]
+    (row,) = table_plan(plan, "t").dumped()["rows"]
     assert [name for name in SETS if row["cells"][name]["reads"]] == ["beir-fiqa", "beir-nq"]
     assert (
         "BEIR-FEVER, BEIR-QUORA are not testable here: nothing stands for it at this scale."
-        in (table_plan(plan, "t")["notes"])
+        in (table_plan(plan, "t").dumped()["notes"])
     )
     assert plan.resolve.datasets.absence("pydocs-sympy") is None, "every installation has it"
     assert make(datasets={}).resolve.datasets.absence("beir-quora") is None, "the papers' own scale"

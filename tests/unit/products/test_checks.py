@@ -28,11 +28,11 @@ KNOWN = {
 @pytest.mark.usefixtures("at_the_root")
 def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
     plan = make({"checks": [KNOWN, KNOWN | {"system": "bert-base", "measure": "R@100"}]})
-    bm25, start = checks_plan(plan)["rows"]
-    assert [check.label for check in BUILDER.typed(checks_plan(plan)).rows] == [bm25["label"], start["label"]]
+    bm25, start = checks_plan(plan).dumped()["rows"]
+    assert [check.label for check in BUILDER.typed(checks_plan(plan).dumped()).rows] == [bm25["label"], start["label"]]
     assert bm25["reads"] == [plan.scores("bm25", None, "msmarco-passage", "test").folder]
     assert start["reads"] == [plan.scores("bert-base", plan.config.seeds[0], "msmarco-passage", "test").folder]
-    assert BY_RULE["checks"].reads(checks_plan(plan))[0] == f"{bm25['reads'][0]}/manifest.json"
+    assert BY_RULE["checks"].reads(checks_plan(plan), "checks")[0] == f"{bm25['reads'][0]}/manifest.json"
     assert "results/checks.csv" in everything_declared(plan)
     assert "results/checks.csv" not in everything_declared(make())
 
@@ -40,7 +40,7 @@ def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
 @pytest.mark.usefixtures("at_the_root")
 @pytest.mark.parametrize("path", sorted(ROOT.glob("config/checks/*.yaml")), ids=lambda path: path.stem)
 def test_files_of_known_numbers_plan(path):
-    rows = checks_plan(load_plan(path))["rows"]
+    rows = checks_plan(load_plan(path)).dumped()["rows"]
     assert len({(row["system"], row["dataset"], row["split"], row["measure"]) for row in rows}) == len(rows) > 0
     assert all(0 < row["published"] < 1 and row["within"] <= 0.002 for row in rows)
 
@@ -55,7 +55,7 @@ def test_files_of_known_numbers_plan(path):
 )
 def test_what_is_not_measured_is_refused_with_its_place(make, change, says):
     with pytest.raises(EncoreError, match=says):
-        checks_plan(make({"checks": [KNOWN | change]}))
+        checks_plan(make({"checks": [KNOWN | change]})).dumped()
 
 
 @pytest.mark.usefixtures("at_the_root")

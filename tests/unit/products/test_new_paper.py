@@ -28,7 +28,7 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
         assert name in section
         (mine / name).write_text(block)
     catalogue = load_catalogue(Path("config"))
-    content = table_plan(Plan(read_run(Path("config/nano.yaml")), catalogue), "mine/table1")
+    content = table_plan(Plan(read_run(Path("config/nano.yaml")), catalogue), "mine/table1").dumped()
     assert (content["paper"], content["reported"]) == ("mine", "config/papers/mine/reported/table1.csv")
     assert len(content["rows"][2]["cells"]["mrr10"]["reads"]) == 1
     assert content["significance"]["printed"] == {"*": "bert"}

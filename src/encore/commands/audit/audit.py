@@ -176,8 +176,8 @@ def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or in results, of known numbers, and of the claims."""
-    claims = {CLAIMS: claims_plan(plan)} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
-    checks = {CHECKS: checks_plan(plan)} if plan.config.checks else {}
+    claims = {CLAIMS: claims_plan(plan).dumped()} if files_of(Path(BY_RULE[CLAIMS].record)) else {}
+    checks = {CHECKS: checks_plan(plan).dumped()} if plan.config.checks else {}
     return declared(plan) | claims | checks
 
 

@@ -188,7 +188,8 @@ def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[s
     product = MadeProduct(*found, place, record["spec"])
     if content is not None and record["spec"] != as_json(content):
         yield f"{place} has another plan than the configuration; run snakemake for it again"
-    yield from manifest.changed_inputs(str(place), record, set(product.kind.reads(product.content)))
+    planned = product.kind.typed(product.content)
+    yield from manifest.changed_inputs(str(place), record, set(product.kind.reads(planned, product.name)))
     if is_of_this_code(place):
         if record["stage"] != product.kind.rule:
             yield f"{place} is a manifest of stage {record['stage']!r} and not of {product.kind.rule!r}"
@@ -222,7 +223,7 @@ def cells_behind(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, lis
     """For each artifact's folder the cells that rest on it: rows, as ``table: label [setting]``, and claims."""
     affected: dict[str, list[str]] = {}
     for name, content in slices.items():
-        for part, read in kinds_of(name, content)[0].parts(content):
+        for part, read in kinds_of(name, content)[0].typed(content).parts():
             for artifact in upstream(plan.find(folder) for folder in dict.fromkeys(read)):
                 if (cell := f"{name}: {part}") not in affected.setdefault(artifact.folder, []):
                     affected[artifact.folder].append(cell)

@@ -34,7 +34,7 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
     if not _is_in_order(REPORT, report):
         return
     with _found(REPORT, report):
-        spec, planned = readable_object(REPORT)["spec"], report_plan(plan)
+        spec, planned = readable_object(REPORT)["spec"], report_plan(plan).dumped()
         if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
             report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {plan.config.file}"))
         elif canonical(spec) != canonical(planned):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -10,6 +9,8 @@ from encore.plan.plan import Plan
 from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, StatedTest, products_of, read_claims
 from encore.products.claims.plan import cells_of, computed_from, gap_reasons, run_shapes
+from encore.products.slices import Read
+from encore.products.tables.grid import CellRequest
 from encore.products.tables.reported import PAPERS
 from encore.storage.csv_rows import read_rows
 from encore.storage.typed import snakemake
@@ -35,10 +36,10 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
     return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, name, claim)])
 
 
-def claim_reads(plan: Plan, name: str, claim: Claim) -> tuple[dict[Address, list[dict[str, Any]]], list[str]]:
+def claim_reads(plan: Plan, name: str, claim: Claim) -> tuple[dict[Address, list[Read]], list[str]]:
     """What each cell reads that a claim, its premise or its control is about; why cells of it have no value here."""
     cells = cells_of(name, claim, run_shapes(plan))
-    parts: dict[Address, list[dict[str, Any]]] = {}
+    parts: dict[Address, list[CellRequest]] = {}
     reasons: dict[Address, str] = {}
     lost: list[str] = []
     for product in products_of(claim):
@@ -47,7 +48,7 @@ def claim_reads(plan: Plan, name: str, claim: Claim) -> tuple[dict[Address, list
             reasons |= gap_reasons(plan, product)
         except EncoreError as error:
             lost.append(str(error))
-    found = {cell: [read for part in parts.get(cell, []) for read in part["reads"]] for cell in cells}
+    found = {cell: [read for part in parts.get(cell, []) for read in part.reads] for cell in cells}
     return found, [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
 
 
@@ -79,7 +80,7 @@ def _on_runs(name: str, run: str) -> str:
 def _reads(plan: Plan, name: str, claim: Claim) -> list[str]:
     """How much of what the claim rests on is made."""
     reads, reasons = claim_reads(plan, name, claim)
-    found = dict.fromkeys(read["folder"] for own in reads.values() for read in own)
+    found = dict.fromkeys(read.folder for own in reads.values() for read in own)
     waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
     lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]
     if not found:

@@ -3,12 +3,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from encore.products.claims.verdict import AGREE
 from encore.products.tables.aligned_text import plain
 
-Lines = Sequence[Sequence[str]]
+Line = Mapping[str, str]  # of ``claims.csv``, by column
 
 RUNS = {
     "id": "id",
@@ -31,12 +31,11 @@ if all systems are equally good.
 """
 
 
-def of_runs(header: Iterable[str], lines: Lines) -> str:
+def of_runs(lines: Sequence[Line]) -> str:
     """The page of ``claims.csv``."""
-    entries = [dict(zip(header, line, strict=True)) for line in lines]
-    text = ABOUT_RUNS + agreement(header, lines)
-    for paper in dict.fromkeys(entry["paper"] for entry in entries):
-        own = [entry for entry in entries if entry["paper"] == paper]
+    text = ABOUT_RUNS + agreement(lines)
+    for paper in dict.fromkeys(line["paper"] for line in lines):
+        own = [line for line in lines if line["paper"] == paper]
         counts = Counter(entry["verdict"] for entry in own)
         rows = [list(RUNS.values()), ["---"] * len(RUNS)]
         rows += [[_shown(name, each) for name in RUNS] for each in own]
@@ -45,16 +44,15 @@ def of_runs(header: Iterable[str], lines: Lines) -> str:
     return text
 
 
-def agreement(header: Iterable[str], lines: Lines) -> str:
+def agreement(lines: Sequence[Line]) -> str:
     """How many claims agree with the estimates, and how many would by chance; nothing without a claim with a chance."""
-    verdict, chance = map(list(header).index, ("verdict", "chance"))
-    known = [(line[verdict] in AGREE, float(line[chance])) for line in lines if line[chance]]
+    known = [(line["verdict"] in AGREE, float(line["chance"])) for line in lines if line["chance"]]
     agree, expected = sum(agrees for agrees, _ in known), math.fsum(rate for _, rate in known)
     text = f"\nOf {len(known)} claims with a chance {agree} agree with the estimates; {expected:.1f} would by chance.\n"
     return text if known else ""
 
 
-def _shown(name: str, entry: dict[str, str]) -> str:
+def _shown(name: str, entry: Line) -> str:
     text = entry[name]
     if name == "held" and text:
         text += f" of {entry['inequalities']}"

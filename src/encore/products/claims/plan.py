@@ -1,7 +1,6 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from encore.config.systems import Bm25
 from encore.config.validation import explained, nearest, read_yaml
@@ -10,18 +9,20 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.claims import entries
 from encore.products.claims.contrasts import Address, Tables, table_of
+from encore.products.claims.slice import Claimed, ClaimedPoint, ClaimsSlice, Gap
+from encore.products.figures.base import FigurePoint
 from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
-from encore.products.slices import NOT_BUILT, Shape
+from encore.products.slices import NOT_BUILT, Axis, Shape
 from encore.products.tables.entries import ColumnEntry, Table
-from encore.products.tables.layout import upstream_cells, upstream_places
+from encore.products.tables.grid import CellRequest, PlannedRow
+from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS
 
 PRINTED_ONLY = "nothing here measures it"
-ROW_FIELDS, COLUMN_FIELDS = ("id", "setting", "reported_only"), ("id", "source", "hidden")  # of a shape
 
 
-def claims_plan(plan: Plan) -> dict[str, Any]:
+def claims_plan(plan: Plan) -> ClaimsSlice:
     """The claims that the run judges with the tables and figures that they are about, declared by it or not.
 
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
@@ -29,8 +30,8 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
     claims = chosen_claims(plan, entries.read_claims(PAPERS))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in entries.products_of(claim)))
     known = run_shapes(plan)
-    tables: dict[str, Any] = {}
-    figures: dict[str, Any] = {}
+    tables: dict[str, Layout] = {}
+    figures: dict[str, dict[FigurePoint, list[CellRequest]]] = {}
     unavailable = {}
     for name in about:
         table_of(name, known)
@@ -38,8 +39,7 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             if name in plan.catalogue.figures:
                 figures[name] = figure_cells(plan, name)
             else:
-                content = table_plan(plan, name)
-                tables[name] = {field: part for field, part in content.items() if field != "texts"}  # of its notes
+                tables[name] = _without_texts(table_plan(plan, name))
         except EncoreError as error:
             unavailable[name] = str(error)
     if plan.config.claims != "all":
@@ -49,31 +49,36 @@ def claims_plan(plan: Plan) -> dict[str, Any]:
             name: {at: parts for at, parts in points.items() if Address(name, *at) in wanted}
             for name, points in figures.items()
         }
-    return {
-        "name": entries.CLAIMS,
-        "claims": {
-            name: {"paper": paper, "claim": claim.model_dump(exclude_defaults=True)}
-            for name, (paper, claim) in claims.items()
+    there = (*tables, *figures)
+    return ClaimsSlice(
+        name=entries.CLAIMS,
+        claims={name: Claimed(paper=paper, claim=claim) for name, (paper, claim) in claims.items()},
+        shapes={name: _shape(known[name]) for name in about},
+        tables=tables,
+        figures={
+            name: [ClaimedPoint(**at._asdict(), parts=parts) for at, parts in found.items()]
+            for name, found in figures.items()
         },
-        "shapes": {  # all rows and columns: a claim is about all, whether or not the run builds them
-            name: {
-                "rows": [{field: getattr(row, field) for field in ROW_FIELDS} for row in known[name].rows],
-                "columns": [{field: getattr(each, field) for field in COLUMN_FIELDS} for each in known[name].columns],
-            }
-            for name in about
-        },
-        "tables": tables,
-        "figures": {
-            name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
-        },
-        "checkpoints": {name: _checkpoints(plan, name, tables.get(name)) for name in (*tables, *figures)},
-        "unavailable": unavailable,
-        "spread": read_yaml(PAPERS / entries.SPREAD)["shares"],
-        "missing": [
-            {**at._asdict(), "why": why} for name in (*tables, *figures) for at, why in gap_reasons(plan, name).items()
-        ],
-        "proxy_data": plan.config.proxy_data,
-    }
+        checkpoints={name: _checkpoints(plan, name, tables.get(name)) for name in there},
+        unavailable=unavailable,
+        spread=read_yaml(PAPERS / entries.SPREAD)["shares"],
+        missing=[Gap(**at._asdict(), why=why) for name in there for at, why in gap_reasons(plan, name).items()],
+        proxy_data=plan.config.proxy_data,
+    )
+
+
+def _shape(known: Shape | Table) -> Shape:
+    """What claims need of a table's or a figure's rows and columns."""
+    return Shape(
+        rows=[Axis(id=row.id, setting=row.setting, reported_only=row.reported_only) for row in known.rows],
+        columns=[Axis(id=column.id, source=column.source, hidden=column.hidden) for column in known.columns],
+    )
+
+
+def _without_texts(layout: Layout) -> Layout:
+    """A table without what only its notes are made of."""
+    said = {name: getattr(layout, name) for name in layout.model_fields_set - {"texts"}}
+    return Layout.model_construct(**said)
 
 
 def checkpoint_of(system: str, catalogue: Catalogue) -> str:
@@ -91,12 +96,12 @@ def checkpoint_of(system: str, catalogue: Catalogue) -> str:
     return "+".join(parts[: last + 1])
 
 
-def _checkpoints(plan: Plan, name: str, table: Mapping[str, Any] | None) -> dict[str, str]:
+def _checkpoints(plan: Plan, name: str, table: Layout | None) -> dict[str, str]:
     """The checkpoint of each system in a table's cells, or of each line of a figure."""
     if table is None:
         systems = plan.resolve.figure(name).axes().lines
     else:
-        own = {cell["system"] for row in table["rows"] for cell in row["cells"].values()} - {""}
+        own = {cell.system for row in table.rows for cell in row.cells.values()} - {""}
         systems = {system: system for system in sorted(own)}
     return {called: checkpoint_of(system, plan.catalogue) for called, system in systems.items()}
 
@@ -118,22 +123,20 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -
     return {name: each for name, each in claims.items() if name in wanted}
 
 
-def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
-    """A table's slice in which only the cells that are wanted, and their parts, read anything."""
-    read = {
-        (at.setting, row, column)
-        for at in wanted
-        if at.table == name
-        for row, column in upstream_places(table, at.setting, at.row, at.column)
-    }
-    rows = []
-    for row in table["rows"]:
-        cells = {
-            column: cell if (row["setting"], row["id"], column) in read else {**cell, "reads": []}
-            for column, cell in row["cells"].items()
+def _with_cells(name: str, table: Layout, wanted: set[Address]) -> Layout:
+    """A table's slice in which only the cells that are wanted, and those they are computed from, read anything."""
+    own = [at for at in wanted if at.table == name]
+    read = {(at.setting, *place) for at in own for place in table.upstream(at.setting, at.row, at.column)}
+
+    def cells(row: PlannedRow) -> dict[str, CellRequest]:
+        kept = {column for setting, name, column in read if (setting, name) == (row.setting, row.id)}
+        return {
+            column: cell if column in kept else cell.model_copy(update={"reads": []})
+            for column, cell in row.cells.items()
         }
-        rows.append({**row, "cells": cells})
-    return {**table, "rows": rows}
+
+    rows = [row.model_copy(update={"cells": cells(row)}) for row in table.rows]
+    return table.model_copy(update={"rows": rows})
 
 
 def cells_of(name: str, claim: entries.Claim, shapes: Tables) -> list[Address]:
@@ -155,13 +158,13 @@ def run_shapes(plan: Plan) -> dict[str, Shape | Table]:
     return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
 
 
-def computed_from(plan: Plan, name: str) -> dict[Address, list[dict[str, Any]]]:
+def computed_from(plan: Plan, name: str) -> dict[Address, list[CellRequest]]:
     """What each cell of a table, or point of a figure, is computed from: requests, each with what it reads."""
     if name in plan.catalogue.figures:
         return {Address(name, *at): parts for at, parts in figure_cells(plan, name).items()}
-    content = table_plan(plan, name)
-    places = ((row["setting"], row["id"], column) for row in content["rows"] for column in row["cells"])
-    return {Address(name, *at): list(upstream_cells(content, *at)) for at in places}
+    table = table_plan(plan, name)
+    places = ((row.setting, row.id, column) for row in table.rows for column in row.cells)
+    return {Address(name, *at): list(table.upstream(*at).values()) for at in places}
 
 
 def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
@@ -172,8 +175,8 @@ def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
 
 def _table_gaps(plan: Plan, name: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     """The cells of a table that have no value of ours, each with the reason; not those of copied rows."""
-    table, built = plan.catalogue.tables[name], table_plan(plan, name)["rows"]
-    cells = {(row["setting"], row["id"]): row["cells"] for row in built}
+    table, built = plan.catalogue.tables[name], table_plan(plan, name).rows
+    cells = {(row.setting, row.id): row.cells for row in built}
     columns = {column.id: column for column in table.columns}
     for row in (row for row in table.rows if not row.reported_only):
         for column in table.columns:
@@ -182,14 +185,14 @@ def _table_gaps(plan: Plan, name: str) -> Iterator[tuple[tuple[str, str, str], s
                 yield (row.setting, row.id, column.id), why
 
 
-def _why(name: str, columns: Mapping[str, ColumnEntry], cells: Mapping[str, Any]) -> str:
+def _why(name: str, columns: Mapping[str, ColumnEntry], cells: Mapping[str, CellRequest]) -> str:
     """Why a row has no value of ours under a column, by its planned cells; empty if it has one."""
     column, cell = columns[name], cells[name]
-    if "not_applicable" in cell:
-        return str(cell["not_applicable"])
+    if cell.not_applicable:
+        return cell.not_applicable
     if column.printed:
         return PRINTED_ONLY
     if column.mean_of:
         parts = [_why(part, columns, cells) for part in column.mean_of]
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table notes of which
-    return str(cell.get("absent", ""))
+    return cell.absent

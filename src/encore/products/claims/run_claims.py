@@ -10,13 +10,13 @@ from pathlib import Path
 from encore.products.claims import pages
 from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
-from encore.products.claims.entries import AnyTest, Claim, named_by
+from encore.products.claims.entries import AnyTest, named_by
 from encore.products.claims.estimates import Cells, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs, weakness
+from encore.products.claims.slice import Claimed, ClaimedPoint, ClaimsSlice
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
-from encore.products.figures.inspected import INSPECTION, read_inspection
+from encore.products.figures.inspected import read_inspection
 from encore.products.record import Builder
-from encore.products.slices import Product, Shape, SlicePart
 from encore.products.tables import reported
 from encore.products.tables.comparisons import UNTESTED
 from encore.products.tables.compute import cell_values
@@ -55,46 +55,9 @@ COLUMNS = {
 }
 
 
-class Claimed(SlicePart):
-    """A claim and whose it is."""
-
-    paper: str
-    claim: Claim
-
-
-class FigurePoint(SlicePart):
-    """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
-
-    panel: str
-    line: str
-    place: str
-    parts: list[CellRequest]
-
-
-class ClaimsSlice(Product):
-    """The slice: claims, the tables and figures that they are about, and why some of those are unavailable here."""
-
-    claims: dict[str, Claimed]
-    shapes: dict[str, Shape]
-    tables: dict[str, Layout]
-    figures: dict[str, list[FigurePoint]] = {}
-    checkpoints: dict[str, dict[str, str]] = {}  # by table and system, by figure and line
-    unavailable: dict[str, str] = {}
-    missing: list[dict[str, str]] = []  # cells that have no value here, each with its address and why
-    spread: dict[str, float] = {}
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders that the tables and figures with claims are computed from."""
-        found = {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
-        parts = (part for points in self.figures.values() for point in points for part in point.parts)
-        return found | {
-            Path(read.folder): None if part.split else (INSPECTION,) for part in parts for read in part.reads
-        }
-
-
 def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
     """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts."""
-    gaps = {Address(*(gap[part] for part in Address._fields)): gap["why"] for gap in claims.missing}
+    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     printed = _printed(claims.tables).get
     runs = RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))
     origin = _origin(claims)
@@ -106,8 +69,8 @@ def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
         lines[name] = _line(name, each, judgement, control, claims.proxy_data, origin)
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
-    write_rows(folder / f"{claims.name}.csv", COLUMNS, ordered)
-    write_text(folder / f"{claims.name}.md", pages.of_runs(COLUMNS, ordered))
+    write_rows(folder / f"{claims.name}.csv", COLUMNS, [[line[column] for column in COLUMNS] for line in ordered])
+    write_text(folder / f"{claims.name}.md", pages.of_runs(ordered))
     return pages.counted(Counter(verdicts))
 
 
@@ -150,7 +113,7 @@ def _cells(claims: ClaimsSlice) -> Cells:
     return parts
 
 
-def _point_values(points: Sequence[FigurePoint]) -> dict[tuple[str, str, str], list[WeightedValues]]:
+def _point_values(points: Sequence[ClaimedPoint]) -> dict[tuple[str, str, str], list[WeightedValues]]:
     """The parts of each point, by panel, line and place: samples of training queries count alike."""
     return {
         (point.panel, point.line, point.place): [
@@ -176,7 +139,7 @@ def _printed(tables: Mapping[str, Layout]) -> dict[Address, float]:
     """
     values: dict[Address, float] = {}
     for name, layout in tables.items():
-        lines = reported.read(layout.reported)
+        lines = reported.read(layout.printed_file)
         for row in layout.rows:
             for column in layout.columns:
                 found = reported.found(lines, row.cells[column.id].reported, row.id)
@@ -243,43 +206,39 @@ def _origin(claims: ClaimsSlice) -> Origin:
 
 def _line(
     name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool, origin: Origin
-) -> list[str]:
+) -> dict[str, str]:
+    """A line of the CSV, by column; the control is whether more than the same operations of fine-tuning was gained."""
     tested = judgement.tested
     contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
     required = [Required(each.kind, each.contrasts, each.needed, each.tau) for each in tested]
     judged = judgement.verdict in {*AGREE, *DISAGREE}
     seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
-    return [
-        name,
-        claimed.paper,
-        claimed.claim.place,
-        claimed.claim.says,
-        judgement.verdict,
-        judgement.why,
-        str(sum(len(each.estimates) for each in tested)) if tested else "",
-        str(sum(each.needed for each in tested)) if tested else "",
-        str(sum(each.held for each in tested)) if tested else "",
-        _finite(chance_of(required, origin) if judged else None),
-        str(contrast or ""),
-        _finite(estimate.mean if estimate else None),
-        _finite(low),
-        _finite(high),
-        _finite(estimate.difference.p if estimate else None),
-        _finite(judgement.detectable),
-        str(min(seeds)) if seeds else "",
-        "yes" if proxy_data else "no",
-        *_control(control),
-    ]
-
-
-def _control(control: Judgement | None) -> list[str]:
-    """The second verdict: whether the gain is more than the same operations of fine-tuning give."""
-    if control is None:
-        return ["", "", "", ""]
-    _, estimate = _weakest(control)
-    mean, p = (estimate.mean, estimate.difference.p) if estimate else (None, None)
-    return [control.verdict, control.why, _finite(mean), _finite(p)]
+    _, over = _weakest(control) if control else (None, None)
+    return {
+        "id": name,
+        "paper": claimed.paper,
+        "place": claimed.claim.place,
+        "claim": claimed.claim.says,
+        "verdict": judgement.verdict,
+        "why": judgement.why,
+        "inequalities": str(sum(len(each.estimates) for each in tested)) if tested else "",
+        "needed": str(sum(each.needed for each in tested)) if tested else "",
+        "held": str(sum(each.held for each in tested)) if tested else "",
+        "chance": _finite(chance_of(required, origin) if judged else None),
+        "weakest": str(contrast or ""),
+        "estimate": _finite(estimate.mean if estimate else None),
+        "interval_low": _finite(low),
+        "interval_high": _finite(high),
+        "p": _finite(estimate.difference.p if estimate else None),
+        "detectable": _finite(judgement.detectable),
+        "seeds": str(min(seeds)) if seeds else "",
+        "proxy_data": "yes" if proxy_data else "no",
+        "survives_control": control.verdict if control else "",
+        "control_why": control.why if control else "",
+        "control_estimate": _finite(over.mean if over else None),
+        "control_p": _finite(over.difference.p if over else None),
+    }
 
 
 def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:

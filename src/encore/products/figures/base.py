@@ -6,7 +6,7 @@ and NumPy where they draw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -17,7 +17,8 @@ from encore.config.lineage import split_index
 from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
 from encore.products.figures import style
-from encore.products.slices import PROXY_DATA, Product
+from encore.products.slices import PROXY_DATA, Product, SlicePart
+from encore.products.tables.grid import CellRequest
 from encore.storage.csv_rows import write_rows
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
 ]
+LOSSES = "held_out.tsv"
 DRAWN = {"label": "The model.", "system": "The system.", "seed": "The seed."}  # columns of several kinds
 
 
@@ -44,6 +46,14 @@ class PointAxes(NamedTuple):
     def names(self) -> list[list[str]]:
         """All that claims may name."""
         return [list(self.panels), list(self.lines), self.places]
+
+
+class DrawnRow(SlicePart):
+    """What every row of a figure's slice has: its name in the figure, and the folders that it reads."""
+
+    label: str
+    system: str
+    reads: list[str] = []
 
 
 class FigureEntry(Strict):
@@ -69,7 +79,7 @@ class PanelEntry(Strict):
 class FigureContent:
     """The rows of a figure, the fields that decide its appearance, and notes for its caption."""
 
-    rows: list[dict[str, Any]]
+    rows: Sequence[DrawnRow]
     fields: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -105,10 +115,15 @@ class FigureSlice(Product):
     """The fields of every slice of a figure."""
 
     kind: str
+    paper: str = ""
     title: str
     notes: list[str] = []
     dataset: str
-    rows: list[Any]
+    rows: Sequence[DrawnRow]
+
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """Its rows."""
+        return ((row.label, row.reads) for row in self.rows)
 
     def caption(self, *says: str) -> str:
         """The caption: what the drawing knows, what the plan knows, and whether data are stand-ins."""
@@ -123,7 +138,7 @@ class FigurePoint(NamedTuple):
     place: str
 
 
-Points = Iterator[tuple[FigurePoint, list[dict[str, Any]]]]
+Points = Iterator[tuple[FigurePoint, list[CellRequest]]]
 
 
 @dataclass(frozen=True)
@@ -131,8 +146,8 @@ class FigureKind:
     """A kind of figure.
 
     ``plan`` gives the content of an entry under a run. ``draw`` gives, for a slice of the plan, the lines of data under
-    ``columns`` (each with its meaning), and the page. ``points`` gives, for the content of a slice and its axes, what
-    each point is the mean of: parts, each with the folders that are read by seed; None for a picture without points.
+    ``columns`` (each with its meaning), and the page. ``points`` gives, for a slice and its axes, what each point is
+    the mean of: parts, each with the folders that are read by seed; None for a picture without points.
     """
 
     entry: type[FigureEntry]
@@ -140,7 +155,7 @@ class FigureKind:
     slice: type[FigureSlice]
     columns: dict[str, str]
     draw: Callable[[Any], tuple[list[list[str]], Page]]
-    points: Callable[[dict[str, Any], PointAxes], Points] | None = None
+    points: Callable[[Any, PointAxes], Points] | None = None
 
     def write(self, folder: Path, figure: FigureSlice) -> None:
         """Write ``<name>.png``, ``.svg`` and ``.csv``; equal inputs give equal bytes."""
@@ -150,3 +165,33 @@ class FigureKind:
             lines, page = self.draw(figure)
             write_rows(folder / f"{figure.name}.csv", self.columns, lines)
             style.save(page, folder, figure.name)
+
+
+class SeedModel(SlicePart):
+    """The folder of the model that a step ends with, under one seed."""
+
+    seed: int
+    model: str
+
+
+class StepModels(SlicePart):
+    """A pre-training step, known by the lineage that ends with it."""
+
+    label: str
+    step: str
+    lineage: str
+    seeds: list[SeedModel]
+
+
+class StepsSlice(Product):
+    """The slice of the figure of all pre-training steps, in the order of the tables."""
+
+    rows: list[StepModels]
+
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """Its steps."""
+        return ((row.label, [seed.model for seed in row.seeds]) for row in self.rows)
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the models whose training losses are read, of each the one file that is read."""
+        return {Path(seed.model): (LOSSES,) for row in self.rows for seed in row.seeds}

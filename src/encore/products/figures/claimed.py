@@ -5,7 +5,6 @@ a run leaves out.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -13,6 +12,7 @@ from encore.products.figures.base import FigureEntry, FigurePoint, PointAxes
 from encore.products.figures.kinds import KINDS
 from encore.products.figures.plan import figure_plan
 from encore.products.slices import NOT_DRAWN, Axis, Shape
+from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.kinds import TESTED
 
 
@@ -37,13 +37,13 @@ def figure_shape(plan: Plan, name: str) -> Shape:
     return shape(plan.resolve.figure(name).axes(), plan.catalogue.figures[name].axes())
 
 
-def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]]]:
+def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[CellRequest]]:
     """What each point of a figure is the mean of, each part with what is requested of which folders, by seed."""
-    content, axes = figure_plan(plan, name), plan.resolve.figure(name).axes()
-    points = KINDS[content["kind"]].points
+    figure, axes = figure_plan(plan, name), plan.resolve.figure(name).axes()
+    points = KINDS[figure.kind].points
     if axes is None or points is None:
         raise EncoreError(f"figure {name!r} is a picture without points")
-    return dict(points(content, axes))
+    return dict(points(figure, axes))
 
 
 def gaps(plan: Plan, name: str) -> Iterator[tuple[FigurePoint, str]]:

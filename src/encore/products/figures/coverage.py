@@ -20,6 +20,7 @@ from encore.products.figures.inspected import (
     without_head,
 )
 from encore.products.figures.style import INK, SOFT
+from encore.products.tables.grid import CellRequest
 from encore.storage.csv_rows import number
 
 if TYPE_CHECKING:
@@ -76,12 +77,12 @@ def plan_coverage(plan: Plan, figure: CoverageFigure) -> FigureContent:
     return inspected_texts(plan, figure, what, plan.config.seeds, ks=figure.ks)
 
 
-def points(content: dict[str, Any], axes: PointAxes) -> Points:
+def points(figure: CoverageSlice, axes: PointAxes) -> Points:
     """A share for each seed."""
-    for row in content["rows"]:
+    for row in figure.rows:
         for panel in axes.panels:
             for place in axes.places:
-                yield FigurePoint(panel, row["label"], place), [{"value": panel, "reads": row["inspections"]}]
+                yield FigurePoint(panel, row.label, place), [CellRequest(value=panel, reads=row.inspections)]
 
 
 def draw_coverage(figure: CoverageSlice) -> tuple[list[list[str]], Page]:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from encore.products.figures.base import FigurePoint, FigureSlice, PointAxes, Points
-from encore.products.slices import SlicePart
+from encore.products.figures.base import DrawnRow, FigurePoint, FigureSlice, PointAxes, Points
+from encore.products.slices import Read, SlicePart
+from encore.products.tables.grid import CellRequest
 
 STATISTICS = "statistics.json"
 COLUMNS = {
@@ -46,12 +47,10 @@ class CurvePoint(SlicePart):
     models: list[str] = []
 
 
-class CurveLine(SlicePart):
+class CurveLine(DrawnRow):
     """A line of the figure: the system that it shows, and its points in every panel."""
 
     id: str
-    label: str
-    system: str
     role: str = "baseline"
     points: list[CurvePoint]
 
@@ -77,6 +76,7 @@ class CurvesSlice(FigureSlice):
     rows: list[CurveLine]
     panels: list[CurvePanel]
     crossover: list[str] = []
+    samples: list[int] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Folders that the points are computed from."""
@@ -87,21 +87,23 @@ class CurvesSlice(FigureSlice):
         return found | {Path(model): () for point in points for model in point.models}
 
 
-def points(content: dict[str, Any], axes: PointAxes, place: Callable[[Any], str]) -> Points:
+def points(figure: CurvesSlice, axes: PointAxes, place: Callable[[Any], str]) -> Points:
     """The mean over samples of queries; what is trained on nothing is the same at every place.
 
     Args:
         place: the name of a point's size.
     """
-    panels = {panel["measured"]: panel for panel in content["panels"]}
-    found: dict[FigurePoint, dict[int, dict[str, Any]]] = {}
-    for row in content["rows"]:
-        for point in row["points"]:
-            panel = panels[point["measured"]]
-            about = {"value": panel["measure"], "split": panel["split"], "dataset": content["dataset"]}
-            for at in axes.places if point["seed"] is None else [place(point["size"])]:
-                samples = found.setdefault(FigurePoint(panel["label"], row["id"], at), {})
-                part = samples.setdefault(point.get("sample", 0), about | {"reads": []})
-                part["reads"].append({"seed": point["seed"], "folder": point["scores"]})
+    panels = {panel.measured: panel for panel in figure.panels}
+    found: dict[FigurePoint, dict[int, list[CurvePoint]]] = {}
+    for row in figure.rows:
+        for point in row.points:
+            for at in axes.places if point.seed is None else [place(point.size)]:
+                samples = found.setdefault(FigurePoint(panels[point.measured].label, row.id, at), {})
+                samples.setdefault(point.sample, []).append(point)
     for where, samples in found.items():
-        yield where, list(samples.values())
+        yield where, [_part(figure, panels[own[0].measured], own) for own in samples.values()]
+
+
+def _part(figure: CurvesSlice, panel: CurvePanel, points: list[CurvePoint]) -> CellRequest:
+    reads = [Read(seed=point.seed, folder=point.scores) for point in points]
+    return CellRequest(value=panel.measure, split=panel.split, dataset=figure.dataset, reads=reads)

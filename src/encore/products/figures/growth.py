@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from encore.products.figures.base import (
     available,
     measured,
 )
+from encore.products.figures.curves import CurveLine, CurvePanel, CurvePoint
 from encore.stages import search
 
 if TYPE_CHECKING:
@@ -67,21 +68,20 @@ def plan_growth(plan: Plan, figure: GrowthFigure) -> FigureContent:
     for label, system in systems.items():
         if system in plan.catalogue.systems or split_index(system)[1] is not None:
             raise EncoreError(f"systems: {system!r} is not a lineage searched exactly; name one without an index")
-        points: list[dict[str, Any]] = [
-            {"measured": place, "sample": 0, "seed": seed, "size": size, "run": run.folder, "scores": scores.folder}
+        points = [
+            CurvePoint(measured=place, sample=0, seed=seed, size=size, run=run.folder, scores=scores.folder)
             for place, panel in enumerate(panels)
             for seed in plan.config.seeds
             for size, run, scores in _points(plan, figure, panel.split, system, seed)
         ]
-        reads = [point[kind] for point in points for kind in ("scores", "run")]
-        rows.append(
-            {"id": label, "label": label, "system": plan.resolve.canonical(system), "points": points, "reads": reads}
-        )
+        reads = [folder for point in points for folder in (point.scores, point.run) if folder]
+        name = plan.resolve.canonical(system)
+        rows.append(CurveLine(id=label, label=label, system=name, points=points, reads=reads))
     about = (
         f"The collection starts from what is relevant and BM25’s first {figure.depth:,} of each query; passages join "
         "in one random order, and the same vectors are searched at each size."
     )
-    shown = [{"measured": place, "over": "passages", **panel.model_dump()} for place, panel in enumerate(panels)]
+    shown = [CurvePanel(measured=place, over="passages", **panel.model_dump()) for place, panel in enumerate(panels)]
     fields = {"panels": shown, "dataset": plan.resolve.dataset(figure.dataset).name}
     return FigureContent(rows, fields, [about, *absent, *notes])
 
@@ -131,5 +131,5 @@ KIND = FigureKind(
     curves.CurvesSlice,
     curves.COLUMNS,
     draw_growth,
-    lambda content, axes: curves.points(content, axes, str),
+    lambda figure, axes: curves.points(figure, axes, str),
 )

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from encore.config.validation import Positive, Strict
 from encore.errors import EncoreError
-from encore.products.figures.base import FigureContent, FigureEntry, FigureSlice, Systems, available
-from encore.products.slices import Read, SlicePart
+from encore.products.figures.base import DrawnRow, FigureContent, FigureEntry, FigureSlice, Systems, available
+from encore.products.slices import Read
 
 if TYPE_CHECKING:
     from encore.config.lineage import Lineage
@@ -67,17 +67,15 @@ def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[i
     return FigureContent(rows, {**fields, "dataset": plan.resolve.dataset(figure.dataset).name}, notes)
 
 
-def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> dict[str, Any]:
+def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> FigureRow:
     """A system with the inspections of its models."""
-    found = [{"seed": seed, "folder": artifact.folder} for seed, artifact in by_seed.items()]
-    return {"label": label, "system": str(lineage), "inspections": found, "reads": [each["folder"] for each in found]}
+    found = [Read(seed=seed, folder=artifact.folder) for seed, artifact in by_seed.items()]
+    return FigureRow(label=label, system=str(lineage), inspections=found, reads=[each.folder for each in found])
 
 
-class FigureRow(SlicePart):
+class FigureRow(DrawnRow):
     """A system with what was found in it."""
 
-    label: str
-    system: str
     inspections: list[Read] = []
 
     def names(self, seed: int | None = None) -> list[str]:

@@ -24,9 +24,14 @@ def read_entry(fields: dict[str, Any]) -> FigureEntry:
     return by_kind(fields, {name: kind.entry for name, kind in KINDS.items()}, "figure")
 
 
+def typed_figure(content: Any) -> FigureSlice:
+    """The slice of a figure of any kind."""
+    return KINDS[content["kind"]].slice.model_validate(content)
+
+
 def _build(folder: Path, figure: FigureSlice, products: Path) -> str:
     KINDS[figure.kind].write(folder, figure)
     return f"figure {figure.name}: {folder / figure.name}.png"
 
 
-BUILDER = Builder(lambda content: KINDS[content["kind"]].slice.model_validate(content), _build)
+BUILDER = Builder(typed_figure, _build)

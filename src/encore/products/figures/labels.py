@@ -20,6 +20,7 @@ from encore.products.figures.base import (
     available,
     measured,
 )
+from encore.products.figures.curves import CurveLine, CurvePanel, CurvePoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
@@ -88,14 +89,14 @@ def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
     called = {line.label: line for line in figure.lines}
     found, notes = available(plan, {line.label: line.system for line in figure.lines})
     levels, without = available(plan, figure.levels)
-    rows = [_line(plan, figure, panels, called[label].model_dump()) for label in found]
+    rows = [_line(plan, figure, panels, called[label]) for label in found]
     dataset = figure.levels_dataset or figure.dataset
     there, missing = measured(plan, dataset, panels) if levels else ([], [])
     lacking = [f"{', '.join(levels)}: {note}" for note in missing]
     among = {place: panel for place, panel in enumerate(panels) if panel in there}
     rows += [_level(plan, dataset, among, label, system) for label, system in levels.items()]
     shown = [
-        {"measured": place, "over": over, **panel.model_dump()}
+        CurvePanel(measured=place, over=over, **panel.model_dump())
         for place, panel in enumerate(panels)
         for over in figure.across
     ]
@@ -103,36 +104,37 @@ def plan_labels(plan: Plan, figure: LabelsFigure) -> FigureContent:
     return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without, *lacking])
 
 
-def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:
+def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: LineEntry) -> CurveLine:
     """A line's points: scores, and the queries and models that its fine-tuning is counted by (all queries if null)."""
-    points, reads = [], []
+    points, reads = list[CurvePoint](), list[str]()
     for place, panel in enumerate(panels):
         for (size, filling), sample in product(enumerate(figure.sizes), figure.samples):
-            system, step = _trained(plan, line["system"], filling, sample)
-            about = {"measured": place, "size": size, "sample": sample, "train_split": step.train_split}
-            about |= {"queries": step.queries, "collection": plan.collection(step.collection).folder}
+            system, step = _trained(plan, line.system, filling, sample)
+            about: dict[str, Any] = {"measured": place, "size": size, "sample": sample}
+            about |= {"train_split": step.train_split, "queries": step.queries}
+            about |= {"collection": plan.collection(step.collection).folder}
             for seed in plan.config.seeds:
                 scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure.dataset, panel))
                 models, model = [], scores.inputs["run"].inputs.get("model")
                 while model is not None:
                     models += [model.folder] if model.stage == "finetune" else []
                     model = model.inputs.get("weights")
-                points.append(about | {"seed": seed, "scores": scores.folder, "models": models})
+                points.append(CurvePoint(**about, seed=seed, scores=scores.folder, models=models))
                 reads += [scores.folder, about["collection"], *models]
-    return line | {"points": points, "reads": list(dict.fromkeys(reads))}
+    return CurveLine(**line.model_dump(), points=points, reads=list(dict.fromkeys(reads)))
 
 
-def _level(plan: Plan, dataset: str, panels: dict[int, PanelEntry], label: str, system: str) -> dict[str, Any]:
+def _level(plan: Plan, dataset: str, panels: dict[int, PanelEntry], label: str, system: str) -> CurveLine:
     """A system without training: one point in each panel that its dataset has, without a place on the x axis."""
     if plan.resolve.has_chance(system):
         raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
     points = [
-        {"measured": place, "seed": None, "size": 0, "scores": plan.scores(system, None, dataset, topics).folder}
+        CurvePoint(measured=place, seed=None, size=0, scores=plan.scores(system, None, dataset, topics).folder)
         for place, panel in panels.items()
         for topics in [_topics(plan, dataset, panel)]
     ]
-    reads = [point["scores"] for point in points]
-    return {"id": label, "label": label, "system": system, "role": "baseline", "points": points, "reads": reads}
+    reads = [point.scores for point in points]
+    return CurveLine(id=label, label=label, system=system, role="baseline", points=points, reads=reads)
 
 
 def _trained(plan: Plan, system: str, filling: dict[str, str], sample: int) -> tuple[str, FinetuneStep]:
@@ -170,5 +172,5 @@ KIND = FigureKind(
     curves.CurvesSlice,
     curves.COLUMNS,
     draw_labels,
-    lambda content, axes: curves.points(content, axes, axes.places.__getitem__),
+    lambda figure, axes: curves.points(figure, axes, axes.places.__getitem__),
 )

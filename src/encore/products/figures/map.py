@@ -54,7 +54,7 @@ class MapSlice(InspectionsSlice):
     """What the figure is drawn from."""
 
     split: str
-    perplexity: float
+    perplexity: int | float
 
 
 def plan_map(plan: Plan, figure: MapFigure) -> FigureContent:

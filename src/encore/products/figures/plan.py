@@ -4,23 +4,24 @@ The figure of the pre-training steps has no entry: it shows those of the tables.
 """
 
 from collections import Counter
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from encore.config.lineage import Lineage, parse, split_index
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.products.figures.base import FigureSlice, SeedModel, StepModels, StepsSlice
 from encore.products.figures.kinds import KINDS
 from encore.products.slices import paper_of
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.tables.sources.base import pretrained
 
 # What was found for each plan: every wildcard of the workflow requests a slice again.
-_known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Plan, dict[str, FigureSlice]] = WeakKeyDictionary()
+_steps: WeakKeyDictionary[Plan, StepsSlice] = WeakKeyDictionary()
 
 
-def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
+def figure_plan(plan: Plan, name: str) -> FigureSlice:
     """The slice of a figure: ``rows``, each with its label and the folders that it reads, and its appearance."""
     known = _known.setdefault(plan, {})
     if name not in known:
@@ -28,58 +29,64 @@ def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
     return known[name]
 
 
-def curves_plan(plan: Plan) -> dict[str, Any]:
+def curves_plan(plan: Plan) -> StepsSlice:
     """Every pre-training step of the declared tables, in their order, with its models; no rows where there is none.
 
     A step is known by the lineage that ends with it. It is called as the table calls it; where rows disagree, by the
     step's name; and by its lineage where two steps would be called alike.
     """
-    known = _known.setdefault(plan, {})
-    if CURVES not in known:
-        known[CURVES] = _curves(plan)
-    return known[CURVES]
+    if plan not in _steps:
+        _steps[plan] = _curves(plan)
+    return _steps[plan]
 
 
-def _curves(plan: Plan) -> dict[str, Any]:
+def _curves(plan: Plan) -> StepsSlice:
     labels = _labels_of_steps(plan)
     titles = {last: next(iter(given)) if len(given) == 1 else str(last.steps[-1]) for last, given in labels.items()}
     times = Counter(titles.values())
     rows = [
-        {
-            "label": title if times[title] == 1 else str(last),
-            "step": str(last.steps[-1]),
-            "lineage": str(last),
-            "seeds": [{"seed": seed, "model": plan.model(last, seed).folder} for seed in plan.config.seeds],
-        }
+        StepModels(
+            label=title if times[title] == 1 else str(last),
+            step=str(last.steps[-1]),
+            lineage=str(last),
+            seeds=[SeedModel(seed=seed, model=plan.model(last, seed).folder) for seed in plan.config.seeds],
+        )
         for last, title in titles.items()
     ]
-    return {"name": CURVES, "rows": rows, "proxy_data": plan.config.proxy_data}
+    return StepsSlice(name=CURVES, rows=rows, proxy_data=plan.config.proxy_data)
 
 
-def _slice(plan: Plan, name: str) -> dict[str, Any]:
+def _slice(plan: Plan, name: str) -> FigureSlice:
     known = plan.catalogue.figures
     if name not in known:
         raise EncoreError(f"figures: no figure {name!r} in config/papers{nearest(name, known)}")
     entry = plan.resolve.figure(name)
     with explained(f"figure {name!r}"):
         content = KINDS[entry.kind].plan(plan, entry)
-    read = [plan.made[folder] for row in content.rows for folder in row["reads"]]
+    read = [plan.made[folder] for row in content.rows for folder in row.reads]
     notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
-    about = {"title": entry.title, "kind": entry.model_dump()["kind"], "paper": paper_of(name)}
-    fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
-    return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}
+    return KINDS[entry.kind].slice(
+        name=name.rsplit("/", 1)[-1],
+        title=entry.title,
+        kind=entry.kind,
+        paper=paper_of(name),
+        rows=content.rows,
+        notes=list(dict.fromkeys(notes)),
+        proxy_data=plan.config.proxy_data,
+        **content.fields,
+    )
 
 
 def _labels_of_steps(plan: Plan) -> dict[Lineage, set[str]]:
     """The label of each pre-training step in tables: a row's label is about the last of its steps, if about any."""
     labels: dict[Lineage, set[str]] = {}
-    for row in (row for name in plan.config.tables for row in table_plan(plan, name)["rows"]):
-        for system in dict.fromkeys(cell["system"] for cell in row["cells"].values()):
+    for row in (row for name in plan.config.tables for row in table_plan(plan, name).rows):
+        for system in dict.fromkeys(cell.system for cell in row.cells.values()):
             if not system or system in plan.catalogue.systems:
                 continue
             last, (lineage, index) = None, split_index(system)
             for last in pretrained(plan, parse(lineage)):
                 labels.setdefault(last, set())
             if last is not None and index is None:  # a row about an index is not called after the step
-                labels[last].add(row["label"])
+                labels[last].add(row.label)
     return labels

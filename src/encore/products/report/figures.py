@@ -5,10 +5,10 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from encore.products.figures.crossover import of_lines, sentences
 from encore.products.report.slice import RESULTS, ReportSlice, slug
-from encore.products.slices import row_folders
 from encore.storage.csv_rows import read_rows
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}
@@ -83,9 +83,22 @@ def read_figures(site: ReportSlice) -> list[ShownFigure]:
         stem = RESULTS / f"figures/{name}"
         spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
         lines = read_rows(stem.with_name(f"{stem.name}.csv"))
-        rows = []
-        for row in spec.get("rows", []):
-            names, reads = tuple(row[key] for key in NAMES if key in row), list(dict.fromkeys(row_folders(row)))
-            rows.append(FigureRow(row["label"], row.get("setting", ""), row.get("system", ""), names, reads))
+        rows = [
+            FigureRow(
+                row["label"],
+                row.get("setting", ""),
+                row.get("system", ""),
+                tuple(row[key] for key in NAMES if key in row),
+                list(dict.fromkeys(_folders(row))),
+            )
+            for row in spec.get("rows", [])
+        ]
         shown.append(ShownFigure(name, rows, lines))
     return shown
+
+
+def _folders(row: dict[str, Any]) -> list[str]:
+    """The folders that a row reads: of a table, of a figure, or of the figure of pre-training steps."""
+    if "cells" in row:
+        return [read["folder"] for cell in row["cells"].values() for read in cell["reads"]]
+    return list(row["reads"]) if "reads" in row else [seed["model"] for seed in row["seeds"]]

@@ -6,7 +6,6 @@ configuration makes them; it never requests another table.
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 from encore.config.lineage import StepName, spelled
 from encore.plan.plan import Plan
@@ -15,9 +14,11 @@ from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import declared_figures, wanted_tables
-from encore.products.report.slice import ReportSlice
+from encore.products.report.slice import ReportSlice, StatedClaim
 from encore.products.slices import built_from
 from encore.products.tables.entries import Table, printed_as
+from encore.products.tables.grid import CellRequest, PlannedColumn, PlannedRow
+from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS, reported_file
 from encore.storage.csv_rows import read_rows
@@ -28,42 +29,39 @@ REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def report_plan(plan: Plan) -> dict[str, Any]:
+def report_plan(plan: Plan) -> ReportSlice:
     """What the page shows."""
     records = {name: Path(f"results/tables/{name}.manifest.json") for name in wanted_tables(plan)}
     # Without a manifest nothing is planned, which takes seconds.
-    others = [name for name, each in records.items() if each.is_file() and built_from(each, table_plan(plan, name))]
+    others = [
+        name for name, each in records.items() if each.is_file() and built_from(each, table_plan(plan, name).dumped())
+    ]
     tables, of_claims = list(dict.fromkeys([*plan.config.tables, *others])), Path(f"results/{CLAIMS}.manifest.json")
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
     chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
-    return {
-        "name": REPORT,
-        "title": plan.config.title,
-        "templates": templates_digest(),
-        "run": called(plan.config.file),
-        "proxy_data": plan.config.proxy_data,
-        "tables": list(tables),
-        "figures": declared_figures(plan),
-        "claims": of_claims.is_file() and bool(built_from(of_claims, claims_plan(plan))),
-        "stated": {
-            name: {"paper": paper, "place": claim.place, "says": claim.says}
+    return ReportSlice(
+        name=REPORT,
+        title=plan.config.title,
+        templates=templates_digest(),
+        run=called(plan.config.file),
+        proxy_data=plan.config.proxy_data,
+        tables=list(tables),
+        figures=declared_figures(plan),
+        claims=of_claims.is_file() and bool(built_from(of_claims, claims_plan(plan).dumped())),
+        stated={
+            name: StatedClaim(paper=paper, place=claim.place, says=claim.says)
             for name, (paper, claim) in of_papers.items()
         },
-        "about": {name: products_of(claim) for name, (_, claim) in of_papers.items()},
-        "cells": {name: _grouped(cells_of(name, claim, shapes)) for name, (_, claim) in of_papers.items()},
-        "printed": {
+        about={name: products_of(claim) for name, (_, claim) in of_papers.items()},
+        cells={name: _grouped(cells_of(name, claim, shapes)) for name, (_, claim) in of_papers.items()},
+        printed={
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())
             if table.reported and name not in tables
         },
-        "datasets": {name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
-        "trials": _trials(plan),
-    }
-
-
-def report_reads(content: dict[str, Any]) -> list[str]:
-    """The manifests of all products that the page shows."""
-    return [str(path) for path in ReportSlice.model_validate(content).others(Path())]
+        datasets={name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
+        trials=_trials(plan),
+    )
 
 
 def templates_digest() -> str:
@@ -72,34 +70,39 @@ def templates_digest() -> str:
     return full_digest(files)
 
 
-def _printed(name: str, table: Table) -> dict[str, Any]:
+def _printed(name: str, table: Table) -> Layout:
     """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
     kept, shown = {"id", "label", "setting", "reported_only"}, {"id", "label", "hidden", "mean_of", "reported_scale"}
-    return {
-        "name": name.rsplit("/", 1)[-1],
-        "paper": name.split("/")[0],
-        "title": table.title,
-        "unit": table.unit,
-        "rows": [
-            row.model_dump(include=kept)
-            | {"cells": {column.id: {"reported": printed_as(row, column)} for column in table.columns}}
+    return Layout(
+        name=name.rsplit("/", 1)[-1],
+        paper=name.split("/")[0],
+        title=table.title,
+        unit=table.unit,
+        rows=[
+            PlannedRow(
+                **row.model_dump(include=kept),
+                cells={column.id: CellRequest(reported=printed_as(row, column)) for column in table.columns},
+            )
             for row in table.rows
         ],
-        "columns": [
-            {"source": column.source} | column.model_dump(include=shown | ({"gain"} if column.gain else set()))
+        columns=[
+            PlannedColumn(
+                source=column.source, **column.model_dump(include=shown | ({"gain"} if column.gain else set()))
+            )
             for column in table.columns
         ],
-        "notes": table.notes,
-        "proxy_data": False,
-    } | reported_file(name, table)
+        notes=table.notes,
+        proxy_data=False,
+        **reported_file(name, table),
+    )
 
 
-def _grouped(cells: list[Address]) -> list[list[Any]]:
+def _grouped(cells: list[Address]) -> list[tuple[str, str, str, list[str]]]:
     """Cells by table, setting and row, each with its columns."""
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for *row, column in cells:
-        rows.setdefault(tuple(row), []).append(column)
-    return [[*row, columns] for row, columns in rows.items()]
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for at in cells:
+        rows.setdefault(at[:3], []).append(at.column)
+    return [(*row, columns) for row, columns in rows.items()]
 
 
 def _trials(plan: Plan) -> dict[str, dict[str, int]]:

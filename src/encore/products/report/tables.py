@@ -10,7 +10,6 @@ from encore.products.tables.compute import compute_table
 from encore.products.tables.grid import CellRequest, Column, Row
 from encore.products.tables.sources.kinds import source_of
 from encore.products.tables.table import Table, read_table
-from encore.storage.program_files import named
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,7 @@ def read_tables(site: ReportSlice) -> list[ShownTable]:
         table = read_table(RESULTS / f"tables/{name}.json")
         shown.append(ShownTable(name, table, made=True, reported=record["spec"].get("reported") or ""))
     for name, layout in site.printed.items():
-        file = named(layout.reported) if layout.reported else ""
-        shown.append(ShownTable(name, compute_table(layout), made=False, reported=file))
+        shown.append(ShownTable(name, compute_table(layout), made=False, reported=layout.reported))
     return shown
 
 

@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from encore.config.checkpoints import RANDOM_HEAD
 from encore.errors import EncoreError
+from encore.products.tables.grid import PlannedRow
 from encore.products.tables.layout import Layout
 from encore.storage import manifest
 
@@ -130,22 +131,24 @@ def models_behind(scores: Artifact) -> dict[str, list[str]]:
     return {kind: [folder for each, folder in kinds if each == kind] for kind in ("pretrain", "finetune")}
 
 
-def compared_models(rows: list[dict[str, Any]], made: Mapping[str, Artifact]) -> list[dict[str, Any]]:
+def with_models(rows: list[PlannedRow], made: Mapping[str, Artifact]) -> list[PlannedRow]:
     """The rows of a table's slice; where it compares objectives, with the models behind each under the first seed."""
-    if all(row["role"] not in ("objective", "control") for row in rows):
+    if all(row.role not in ("objective", "control") for row in rows):
         return rows
     found = [{system: models_behind(own) for system, own in trained_scores(row, made).items()} for row in rows]
-    return [row | {"models": models} if models else row for row, models in zip(rows, found, strict=True)]
+    return [
+        row.model_copy(update={"models": models}) if models else row for row, models in zip(rows, found, strict=True)
+    ]
 
 
-def trained_scores(row: dict[str, Any], made: Mapping[str, Artifact]) -> dict[str, Artifact]:
+def trained_scores(row: PlannedRow, made: Mapping[str, Artifact]) -> dict[str, Artifact]:
     """The first scores of each system of a row that has learned something, under the first seed."""
     found: dict[str, Artifact] = {}
-    for cell in row["cells"].values():
-        for read in cell["reads"][:1]:
-            artifact = made[read["folder"]]
-            if artifact.stage == "evaluate" and read["seed"] is not None:
-                found.setdefault(cell["system"], artifact)
+    for cell in row.cells.values():
+        for read in cell.reads[:1]:
+            artifact = made[read.folder]
+            if artifact.stage == "evaluate" and read.seed is not None:
+                found.setdefault(cell.system, artifact)
     return found
 
 

@@ -10,7 +10,7 @@ from encore.products.slices import OURS, Unit
 from encore.products.tables import reported
 from encore.products.tables.comparisons import OPEN, UNTESTED, Address, compare_rows, objective_verdict
 from encore.products.tables.footnotes import DISAGREES, RAISED, footnotes
-from encore.products.tables.grid import CellRequest, Column, Row
+from encore.products.tables.grid import CellRequest, Column, PlannedColumn, PlannedRow, Row
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import CellSource, CellValues
 from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
@@ -32,7 +32,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
     layout = with_unseen(layout)
     found = cell_values(layout)
     compared = compare_rows(layout, {address: one.queries for address, one in found.items() if one.queries})
-    printed, ranks = reported.read(layout.reported), _ranks(layout, found)
+    printed, ranks = reported.read(layout.printed_file), _ranks(layout, found)
 
     def cell(place: _Place) -> Cell:
         at = (place.row.setting, place.row.id, place.column.id)
@@ -41,7 +41,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
 
     rows = [
         Row[Cell](
-            **row.model_dump(exclude={"cells"}),
+            **row.model_dump(include=Row.model_fields.keys() - {"cells"}),
             cells={column.id: cell(_Place(layout, row, column)) for column in layout.columns},
         )
         for row in layout.rows
@@ -96,8 +96,8 @@ class _Place:
     """A cell's row and column in the plan of its table."""
 
     layout: Layout
-    row: Row
-    column: Column
+    row: PlannedRow
+    column: PlannedColumn
 
     @property
     def request(self) -> CellRequest:
@@ -220,7 +220,7 @@ def _state(place: _Place, ours: Ours | None, printed: Printed | None) -> tuple[S
     return ("missing" if why else "empty"), why
 
 
-def _reasons(row: Row, column: Column, layout: Layout) -> Iterator[str]:
+def _reasons(row: PlannedRow, column: Column, layout: Layout) -> Iterator[str]:
     """The reasons why a cell, or one that it is computed from, has no number."""
     request = row.cells[column.id]
     yield from filter(None, (request.not_applicable, request.absent))
@@ -278,7 +278,7 @@ def _ranks(layout: Layout, found: Mapping[Address, CellValues]) -> dict[Address,
     return ranks
 
 
-def _judged(layout: Layout, rows: Sequence[Row]) -> str | None:
+def _judged(layout: Layout, rows: Sequence[Row[Cell]]) -> str | None:
     """The primary column of a table with a control, if any row of it was compared with anything."""
     if all(row.role != "control" for row in rows):
         return None
@@ -286,7 +286,7 @@ def _judged(layout: Layout, rows: Sequence[Row]) -> str | None:
     return next((name for name in primary if any(row.cells[name].comparisons for row in rows)), None)
 
 
-def _column(layout: Layout, column: Column, rows: Sequence[Row]) -> Column:
+def _column(layout: Layout, column: PlannedColumn, rows: Sequence[Row[Cell]]) -> Column:
     """A column with what all its cells that are requested have in common."""
     cells = [row.cells[column.id] for row in rows]
     requested = [cell for cell in cells if cell.state not in ("empty", "not applicable", "reported")] or cells
@@ -297,4 +297,5 @@ def _column(layout: Layout, column: Column, rows: Sequence[Row]) -> Column:
         "unit": {source_of(column).unit(cell.request, layout.unit) for cell in requested},
     }
     alike = {name: next(iter(values)) if len(values) == 1 else "" for name, values in about.items()}
-    return column.model_copy(update=alike | {"direction": source_of(column).best})
+    planned = column.model_dump(include=set(Column.model_fields))
+    return Column(**planned | alike | {"direction": source_of(column).best})

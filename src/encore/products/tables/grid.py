@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
@@ -73,7 +73,7 @@ class CellRequest(SlicePart):
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
     identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are the reasons why the row, or
-    this run, cannot have such a number. What is not set is not in the plan, so a new field changes no digest.
+    this run, cannot have such a number.
     """
 
     value: str = ""
@@ -109,8 +109,17 @@ class Row(RowFields, SlicePart, Generic[C]):
         "run", description="How its numbers come about: run, run from released weights, or printed only."
     )
     cells: dict[str, C] = Field(description="By the column's id.")
-    # Where objectives are compared: folders of models, by system and by kind of training.
-    models: dict[str, dict[str, list[str]]] = Field({}, exclude=True)
+
+
+class PlannedRow(Row[CellRequest]):
+    """A row in the plan; where objectives are compared, with folders of models, by system and by kind of training."""
+
+    models: dict[str, dict[str, list[str]]] = {}
+
+    @property
+    def folders(self) -> list[str]:
+        """Those that its cells read."""
+        return [read.folder for cell in self.cells.values() for read in cell.reads]
 
 
 class Column(ColumnFields, SlicePart):
@@ -126,20 +135,25 @@ class Column(ColumnFields, SlicePart):
     measure: str = Field("", description="What its numbers are.")
     dataset: str = Field("", description="The dataset that they are about.")
     split: str = Field("", description="The split whose queries were answered.")
-    reported_scale: float = Field(1.0, exclude=True)  # the factor from a printed number to our unit
-    partial: bool = Field(False, exclude=True)  # whether it is a mean, or of one, of fewer columns than the paper's
+
+
+class PlannedColumn(Column):
+    """A column in the plan."""
+
+    reported_scale: int | float = 1  # the factor from a printed number to our unit
+    partial: bool = False  # whether it is a mean, or of one, of fewer columns than the paper's
 
 
 class Grid(Product):
     """The rows and columns of a planned table."""
 
-    rows: list[Row[CellRequest]]
-    columns: list[Column]
+    rows: list[PlannedRow]
+    columns: list[PlannedColumn]
 
-    def own(self, source: str) -> list[Column]:
+    def own(self, source: str) -> list[PlannedColumn]:
         """The columns whose values come from a source."""
         return [column for column in self.columns if column.source == source]
 
-    def cells(self, columns: list[Column]) -> list[CellRequest]:
+    def cells(self, columns: Sequence[Column]) -> list[CellRequest]:
         """All cells of some columns, columns before rows."""
         return [row.cells[column.id] for column in columns for row in self.rows]

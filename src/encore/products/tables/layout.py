@@ -1,13 +1,10 @@
 """A table's slice of the plan: its rows and columns, what each cell shows and what it is read from."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import AfterValidator
 
 from encore.products.slices import Read, SlicePart, Unit
-from encore.products.tables.grid import Column, Grid, Row, Significance
+from encore.products.tables.grid import CellRequest, Grid, PlannedColumn, PlannedRow, Significance
 from encore.products.tables.sources.kinds import SOURCES
 from encore.products.tables.texts import SearchedTexts
 from encore.storage import program_files
@@ -50,7 +47,9 @@ class Layout(Grid):
     unit: Unit = "share"  # of measures, as the paper prints them and people are shown ours
     dataset_labels: dict[str, str] = {}
     significance: Significance | None = None
-    reported: Annotated[Path, AfterValidator(program_files.found)] | None = None
+    reported: str = ""  # the file of printed numbers
+    reported_sha256: str = ""
+    records_sha256: dict[str, str] = {}  # of the records that cells read
     references: list[Reference] = []
     references_sha256: dict[str, str] = {}
     texts: list[SearchedTexts] = []
@@ -65,11 +64,16 @@ class Layout(Grid):
         """Ids of the rows that the others are tested against; none in a table without tests."""
         return self.significance.comparators if self.significance else []
 
-    def row(self, address: RowAddress) -> Row:
+    def row(self, address: RowAddress) -> PlannedRow:
         """The row at an address; there must be one."""
         return next(row for row in self.rows if (row.setting, row.id) == address.key)
 
-    def shown(self) -> list[Column]:
+    @property
+    def printed_file(self) -> Path | None:
+        """The file of printed numbers, wherever the program is."""
+        return program_files.found(self.reported) if self.reported else None
+
+    def shown(self) -> list[PlannedColumn]:
         """The columns that people are shown."""
         return [column for column in self.columns if not column.hidden]
 
@@ -79,28 +83,49 @@ class Layout(Grid):
         texts = {folder: files for each in self.texts for folder, files in each.reads().items()}
         return texts | {Path(read.folder): source.files for cell, source in cells for read in cell.reads}
 
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """Texts below the table, then rows."""
+        for texts in self.texts:
+            yield texts.dataset, [texts.collection, *(folder for folder, _ in texts.tokens)]
+        for row in self.rows:
+            yield row.label + (f" [{row.setting}]" if row.setting else ""), row.folders
+
+    def upstream(self, setting: str, row: str, column: str) -> dict[tuple[str, str], CellRequest]:
+        """A cell, then those that its value is computed from, and so on, by row and column."""
+        columns = {each.id: each for each in self.columns}
+        rows = {each.id: each for each in self.rows if each.setting == setting}
+        found, waiting = dict[tuple[str, str], CellRequest](), [(row, column)]
+        for name, at in waiting:
+            if name not in rows:  # a gain over a row that the run leaves out
+                continue
+            found[name, at] = rows[name].cells[at]
+            waiting += [(name, part) for part in columns[at].mean_of]
+            gain = columns[at].gain
+            if gain and gain.over != name:
+                waiting += [(each, gain.of) for each in (name, gain.over)]
+        return found
+
     def others(self, folder: Path) -> list[Path]:
         """How close the table's runs are to released ones, if the run's file names some."""
         return [folder / f"{self.name}.{REPRODUCTION}"] if self.references else []
 
 
-def upstream_cells(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
-    """The cell, then those that its value is computed from, and so on."""
-    rows = {(each["setting"], each["id"]): each["cells"] for each in content["rows"]}
-    return (rows[setting, row][column] for row, column in upstream_places(content, setting, row, column))
+class ReproductionSlice(Layout):
+    """The same slice of the plan, of which the released runs are compared with ours."""
 
+    def judged(self, one: Reference) -> list[Read]:
+        """Our scores by seed."""
+        return self.row(one).cells[one.columns[0]].reads
 
-def upstream_places(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[tuple[str, str]]:
-    """The rows and columns of these cells."""
-    columns = {each["id"]: each for each in content["columns"]}
-    rows = {each["id"] for each in content["rows"] if each["setting"] == setting}
-    waiting = [(row, column)]
-    while waiting:
-        row, column = waiting.pop(0)
-        if row not in rows:  # a gain over a row that the run leaves out
-            continue
-        yield row, column
-        waiting += [(row, part) for part in columns[column]["mean_of"]]
-        gain = columns[column].get("gain")
-        if gain and gain["over"] != row:
-            waiting += [(each, gain["of"]) for each in (row, gain["over"])]
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """All released runs together."""
+        yield "released runs", list(map(str, self.reads()))
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the collections, of our runs, and of the judgements, with all their files (None)."""
+        every = ((one.collection, *(read.folder for read in (*self.judged(one), *one.ours))) for one in self.references)
+        return {Path(folder): None for folders in every for folder in folders}
+
+    def others(self, folder: Path) -> list[Path]:
+        """It is what others read."""
+        return []

@@ -1,5 +1,6 @@
 """A table's slice of the plan, and all slices that a configuration declares."""
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -7,10 +8,12 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.slices import paper_of
-from encore.products.tables.budgets import compared_models
+from encore.products.tables.budgets import with_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
+from encore.products.tables.grid import PlannedColumn, PlannedRow, Significance
+from encore.products.tables.layout import Layout
 from encore.products.tables.notes import notes
-from encore.products.tables.planned import cells, means, partial_means, row_plan
+from encore.products.tables.planned import cells, means, partial_means, planned_row
 from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import reported_file
 from encore.products.tables.texts import searched_texts
@@ -20,31 +23,31 @@ from encore.storage.files import sha256
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
 
 # What was found for each plan: every wildcard of the workflow requests a table's slice again.
-_known: WeakKeyDictionary[Plan, dict[str, tuple[Table, dict[str, Any]]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Plan, dict[str, tuple[Table, Layout]]] = WeakKeyDictionary()
 
 
-def table_plan(plan: Plan, name: str) -> dict[str, Any]:
+def table_plan(plan: Plan, name: str) -> Layout:
     """Rows with what their cells read, columns, and the design of the tests."""
     table = _table(plan, name)
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:
-        known[name] = table, _slice(plan, name, table)
-    content = known[name][1]
-    return content | reported_file(name, table) | _records(content["rows"]) | reference_digests(content)
+        known[name] = table, _layout(plan, name, table)
+    layout = known[name][1]
+    digests = reported_file(name, table) | _records(layout.rows) | reference_digests(layout)
+    return layout.model_copy(update=digests)
 
 
-def has_figure(table: dict[str, Any]) -> bool:
+def has_figure(layout: Layout) -> bool:
     """True if a table compares an objective with a control of its setting, so that the difference can be drawn."""
-    column = next((column["id"] for column in table["columns"] if column["primary"]), None)
-    comparators = table["significance"]["comparators"] if table["significance"] else []
+    column = next((column.id for column in layout.columns if column.primary), None)
     roles: dict[str, set[str]] = {}
-    for row in table["rows"]:
-        if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
-            roles.setdefault(row["setting"], set()).add(row["role"])
+    for row in layout.rows:
+        if column and row.cells[column].reads and (row.role != "control" or row.id in layout.comparators()):
+            roles.setdefault(row.setting, set()).add(row.role)
     return any({"objective", "control"} <= found for found in roles.values())
 
 
-def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
+def _layout(plan: Plan, name: str, table: Table) -> Layout:
     """All of a table's slice that does not depend on files."""
     rows = _chosen(plan, name, table)
     found = cells(plan, name, table, rows)
@@ -52,31 +55,30 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     datasets = dict.fromkeys(request.dataset for request in run if request.dataset)
     over = means(table.columns, found)
     partial = partial_means(table.columns, over)
-    released = references(plan, name, found)
+    texts, released = searched_texts(plan, run), references(plan, name, found)
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
-    planned = [row_plan(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
-    return {
-        "name": name.rsplit("/", 1)[-1],
-        "paper": paper_of(name),
-        "title": table.title,
-        "unit": table.unit,
-        "rows": compared_models(planned, plan.made),
-        "columns": [
-            _column(column, over.get(column.id, [])) | ({"partial": True} if column.id in partial else {})
-            for column in table.columns
-        ],
-        "dataset_labels": {dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
-        "significance": _design(table, rows),
-        "notes": [*table.notes, *notes(plan, rows, found), *partial.values()],
-        "proxy_data": plan.config.proxy_data,
-        **({"texts": texts} if (texts := searched_texts(plan, run)) else {}),
-    } | ({"references": released, "depth": plan.config.depth} if released else {})
+    planned = [planned_row(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
+    more: dict[str, Any] = {"texts": texts} if texts else {}
+    return Layout(
+        name=name.rsplit("/", 1)[-1],
+        paper=paper_of(name),
+        title=table.title,
+        unit=table.unit,
+        rows=with_models(planned, plan.made),
+        columns=[_column(column, over.get(column.id, []), column.id in partial) for column in table.columns],
+        dataset_labels={dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
+        significance=_design(table, rows),
+        notes=[*table.notes, *notes(plan, rows, found), *partial.values()],
+        proxy_data=plan.config.proxy_data,
+        **more | ({"references": released, "depth": plan.config.depth} if released else {}),
+    )
 
 
-def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
+def _column(column: ColumnEntry, over: list[str], is_partial: bool) -> PlannedColumn:
     """A column in the form of its table's slice; ``over`` are the columns that it is the mean of here, if any."""
     shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
-    return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
+    partial = {"partial": True} if is_partial else {}
+    return PlannedColumn(source=column.source, mean_of=over, **column.model_dump(include=shown), **partial)
 
 
 def _table(plan: Plan, name: str) -> Table:
@@ -95,20 +97,18 @@ def _chosen(plan: Plan, name: str, table: Table) -> list[RowEntry]:
     return [row for row in table.rows if row.names & set(wanted)]
 
 
-def _design(table: Table, rows: list[RowEntry]) -> dict[str, Any] | None:
+def _design(table: Table, rows: list[RowEntry]) -> Significance | None:
     """The tests, against those comparators that the run builds."""
-    if table.significance is None:
+    design = table.significance
+    if design is None:
         return None
-    built = {row.id for row in rows}
-    design = table.significance.model_dump(exclude={"printed"})
-    meant = table.significance.meant()
-    printed = {symbol: rows for symbol, rows in table.significance.printed.items() if built.issuperset(meant[symbol])}
-    design |= {"printed": printed} if printed else {}
-    return design | {"comparators": [row for row in table.significance.comparators if row in built]}
+    built, meant = {row.id for row in rows}, design.meant()
+    printed = {symbol: rows for symbol, rows in design.printed.items() if built.issuperset(meant[symbol])}
+    compared = [row for row in design.comparators if row in built]
+    return Significance(comparators=compared, family=design.family, **({"printed": printed} if printed else {}))
 
 
-def _records(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _records(rows: Sequence[PlannedRow]) -> dict[str, Any]:
     """The digests of the records that cells read, so that a new measurement makes the table again."""
-    cells = (cell for row in rows for cell in row["cells"].values())
-    files = dict.fromkeys(cell["record"] for cell in cells if "record" in cell)
+    files = dict.fromkeys(cell.record for row in rows for cell in row.cells.values() if cell.record)
     return {"records_sha256": {file: sha256(program_files.found(file)) for file in files}} if files else {}

@@ -9,7 +9,7 @@ from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.tables import entries
-from encore.products.tables.grid import CellRequest, Origin
+from encore.products.tables.grid import CellRequest, Origin, PlannedRow, RowFields
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 
 FROM_RELEASED: Origin = "run from released weights"
@@ -33,16 +33,17 @@ def cells(plan: Plan, name: str, table: entries.Table, rows: list[entries.RowEnt
     return found
 
 
-def row_plan(plan: Plan, row: entries.RowEntry, own: list[PlannedCell]) -> dict[str, Any]:
+def planned_row(plan: Plan, row: entries.RowEntry, own: list[PlannedCell]) -> PlannedRow:
     """A row in the form of its table's slice."""
     requests = {cell.column.id: cell.request for cell in own}
-    came = origin(plan, row, requests.values())
-    content = row.model_dump(include=set(entries.RowFields.model_fields)) | ({"origin": came} if came != "run" else {})
+    content = row.model_dump(include=set(RowFields.model_fields) - {"system"})
+    if (came := origin(plan, row, requests.values())) != "run":
+        content["origin"] = came
     cells = {
-        column: request.model_dump(exclude_unset=True) | {"system": _called(plan, request.system)}
+        column: request.model_copy(update={"system": _called(plan, request.system)})
         for column, request in requests.items()
     }
-    return content | {"system": row.system if "{" in row.system else _called(plan, row.system), "cells": cells}
+    return PlannedRow(**content, system=row.system if "{" in row.system else _called(plan, row.system), cells=cells)
 
 
 def origin(plan: Plan, row: entries.RowEntry, requests: Iterable[CellRequest]) -> Origin:

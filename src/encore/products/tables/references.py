@@ -12,12 +12,13 @@ from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.slices import Read
+from encore.products.tables.layout import Layout, Reference, RowAddress
 from encore.products.tables.planned import PlannedCell
 from encore.products.tables.sources.kinds import TESTED
 from encore.storage.files import remembered_contents
 
 
-def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict[str, Any]]:
+def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[Reference]:
     """Each released run of a table with the columns that share it, our runs by seed, and the row it is a gain over."""
 
     def made_from(scores: Read, what: str) -> str:
@@ -26,32 +27,23 @@ def references(plan: Plan, name: str, found: Sequence[PlannedCell]) -> list[dict
     given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
     chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
     return [
-        _address(cell)
-        | {
-            "columns": [other.column.id for other in _sharing(cell, found)],
-            "run": one.run,
-            "ours": [{"seed": read.seed, "folder": made_from(read, "run")} for read in cell.request.reads],
-            "collection": made_from(cell.request.reads[0], "collection"),
-            "over": _over(place, one, cell, chosen),
-        }
+        Reference(
+            setting=cell.row.setting,
+            row=cell.row.id,
+            columns=[other.column.id for other in _sharing(cell, found)],
+            run=one.run,
+            ours=[Read(seed=read.seed, folder=made_from(read, "run")) for read in cell.request.reads],
+            collection=made_from(cell.request.reads[0], "collection"),
+            over=_over(place, one, cell, chosen),
+        )
         for one, cell in chosen
     ]
 
 
-def reference_folders(content: dict[str, Any]) -> list[str]:
-    """Every folder that the released runs of a table's slice are compared with: scores, runs and collections."""
-    cells = {(row["setting"], row["id"]): row["cells"] for row in content["rows"]}
-    folders: dict[str, None] = {}
-    for one in content.get("references", ()):
-        scores = cells[one["setting"], one["row"]][one["columns"][0]]["reads"]
-        folders |= dict.fromkeys([one["collection"], *(read["folder"] for read in (*scores, *one["ours"]))])
-    return list(folders)
-
-
-def reference_digests(content: dict[str, Any]) -> dict[str, Any]:
+def reference_digests(layout: Layout) -> dict[str, Any]:
     """The digests of released runs, so that another file makes the table again."""
-    files = {one["run"]: Path(one["run"]) for one in content.get("references", ())}
-    with explained(f"references of {content['name']}"):
+    files = {one.run: Path(one.run) for one in layout.references}
+    with explained(f"references of {layout.name}"):
         return {"references_sha256": remembered_contents(files)} if files else {}
 
 
@@ -88,7 +80,7 @@ def _cell(place: str, row: str, column: str, found: Sequence[PlannedCell]) -> Pl
 
 def _over(
     place: str, one: ReleasedRun, cell: PlannedCell, chosen: Sequence[tuple[ReleasedRun, PlannedCell]]
-) -> dict[str, str] | None:
+) -> RowAddress | None:
     """The row that a run is a gain over; it needs its own run, since theirs is over that."""
     if one.over is None:
         return None
@@ -96,14 +88,10 @@ def _over(
         alike = one.over == f"{base.row.setting}: {base.row.id}"
         alike |= one.over == base.row.id and base.row.setting == cell.row.setting
         if alike and other.column == one.column and base.row is not cell.row:
-            return _address(base)
+            return RowAddress(setting=base.row.setting, row=base.row.id)
     raise EncoreError(
         f"{place}: {one.row!r} is over {one.over!r}, which has no run under column {one.column!r}; name one"
     )
-
-
-def _address(cell: PlannedCell) -> dict[str, str]:
-    return {"setting": cell.row.setting, "row": cell.row.id}
 
 
 def _sharing(cell: PlannedCell, found: Sequence[PlannedCell]) -> list[PlannedCell]:

@@ -3,7 +3,7 @@
 A released run is cut to the ranks of ours and judged as ours were.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from encore.evaluation.scores import exact_mean
 from encore.products.record import Builder
 from encore.products.slices import Read
 from encore.products.tables.grid import Column
-from encore.products.tables.layout import REPRODUCTION, Layout, Reference
+from encore.products.tables.layout import REPRODUCTION, Layout, Reference, ReproductionSlice
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 from encore.storage import manifest
 from encore.storage.csv_rows import number, read_rows, write_rows
@@ -52,24 +52,7 @@ COLUMNS = {
 }
 
 
-class ReproductionSlice(Layout):
-    """The same slice of the plan, of which the released runs are compared with ours."""
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders of the collections, of our runs, and of the judgements, with all their files (None)."""
-        folders = (
-            folder
-            for one in self.references
-            for folder in (one.collection, *(read.folder for read in (*one.ours, *_judged(self, one))))
-        )
-        return {Path(folder): None for folder in folders}
-
-    def others(self, folder: Path) -> list[Path]:
-        """It is what others read."""
-        return []
-
-
-def write_reproduction(folder: Path, layout: Layout, _: Path) -> str:
+def write_reproduction(folder: Path, layout: ReproductionSlice, _: Path) -> str:
     """Write a line for each released run, column that shares it and seed."""
     path = folder / f"{layout.name}.{REPRODUCTION}"
     lines = [line for one in layout.references for line in _lines(layout, one)]
@@ -88,11 +71,11 @@ def reproduction_notes(path: Path, layout: Layout) -> list[str]:
     return [_note(layout, one, found) for one in layout.references]
 
 
-def _lines(layout: Layout, one: Reference) -> Iterator[list[str]]:
+def _lines(layout: ReproductionSlice, one: Reference) -> Iterator[list[str]]:
     """A line for each seed and column."""
     row, theirs = layout.row(one), _released(one.run, layout.depth)
     base = next((other for other in layout.references if one.over and other.key == one.over.key), None)
-    for ours, read in zip(one.ours, _judged(layout, one), strict=True):
+    for ours, read in zip(one.ours, layout.judged(one), strict=True):
         try:
             ranked = order(read_run(Path(ours.folder)), theirs, min(DEPTH, layout.depth))
         except EncoreError as error:
@@ -112,11 +95,13 @@ def _lines(layout: Layout, one: Reference) -> Iterator[list[str]]:
             ]
 
 
-def _closeness(layout: Layout, one: Reference, base: Reference | None, column: Column, read: Read) -> Closeness:
+def _closeness(
+    layout: ReproductionSlice, one: Reference, base: Reference | None, column: Column, read: Read
+) -> Closeness:
     """Of one column and seed; effects where the baseline has runs under that column and something is gained."""
     own, other = _of_ours(layout, one, column, read), _of_theirs(layout, one, column)
     if base is not None and column.id in base.columns:
-        reads = _judged(layout, base)
+        reads = layout.judged(base)
         paired = next((each for each in reads if each.seed == read.seed), reads[0] if reads[0].seed is None else None)
         if paired is not None:
             bases = _of_ours(layout, base, column, paired), _of_theirs(layout, base, column)
@@ -130,9 +115,9 @@ def _of_ours(layout: Layout, one: Reference, column: Column, read: Read) -> ByQu
     return _by_query(scores.read_scores(Path(read.folder))[request.split, request.value], column)
 
 
-def _of_theirs(layout: Layout, one: Reference, column: Column) -> ByQuery:
+def _of_theirs(layout: ReproductionSlice, one: Reference, column: Column) -> ByQuery:
     request = layout.row(one).cells[column.id]
-    judged = _judge(one.run, layout.depth, one.collection, _judged(layout, one)[0].folder)
+    judged = _judge(one.run, layout.depth, one.collection, layout.judged(one)[0].folder)
     return _by_query(judged[request.split, request.value], column)
 
 
@@ -154,11 +139,6 @@ def _judge(run: str, depth: int, collection: str, like: str) -> scores.Scores:
 @cache
 def _released(path: str, depth: int) -> RunMatrices:
     return read_trec(Path(path)).cut(depth)
-
-
-def _judged(layout: Layout, one: Reference) -> list[Read]:
-    """Our scores by seed."""
-    return layout.row(one).cells[one.columns[0]].reads
 
 
 def _note(layout: Layout, one: Reference, found: list[dict[str, str]]) -> str:

@@ -67,7 +67,7 @@ class SearchedTexts(SlicePart):
             yield f"{self.dataset}: {share:.1%} of the tokens of {texts} are unknown to the vocabulary."
 
 
-def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[dict[str, Any]]:
+def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[SearchedTexts]:
     """Of each dataset that cells measure, in their order; nothing of those that are shipped with Encore."""
     found: dict[str, dict[str, Any]] = {}
     for request in (each for each in requests if each.reads and each.expression):
@@ -78,8 +78,8 @@ def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[dict[str
         own["collection"] = plan.collection(request.dataset).folder
         if lineage := lineage_of(plan, request):
             tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))
-            read = [tokens.folder, plan.resolve.passage_length(lineage, request.dataset)]
+            read = (tokens.folder, plan.resolve.passage_length(lineage, request.dataset))
             own["tokens"] += [read] if read not in own["tokens"] else []
         if "(rel=" in request.expression:
             own.setdefault("least_grades", {})[request.expression] = parse_measure(request.expression).rel
-    return list(found.values())
+    return [SearchedTexts(**own) for own in found.values()]

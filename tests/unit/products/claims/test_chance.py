@@ -11,7 +11,7 @@ from encore.products.claims import chance, run_claims
 from encore.products.claims.entries import number_tests
 from encore.products.claims.plan import claims_plan
 from tests.support.small_claims import claim
-from tests.unit.products.claims.test_entries import GAINS, TABLE, TABLES
+from tests.unit.products.claims.test_claim_entries import GAINS, TABLE, TABLES
 
 
 def rate(test, needed=None):
@@ -89,7 +89,7 @@ def of_paper():
     """The chance of a claim of the papers, on a run of all of their tables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(Path(__file__).parents[4])
-        slice_ = run_claims.ClaimsSlice.model_validate(claims_plan(load_plan(Path("config/paper.yaml"))))
+        slice_ = run_claims.ClaimsSlice.model_validate(claims_plan(load_plan(Path("config/paper.yaml"))).dumped())
     origin = run_claims._origin(slice_)
 
     def rate(name):

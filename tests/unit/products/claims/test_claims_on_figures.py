@@ -19,7 +19,6 @@ from encore.products.claims import run_claims
 from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, claims_plan
 from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
-from encore.products.kinds import BY_RULE
 from encore.storage.files import write_json
 from tests.support import small_claims
 from tests.support.shipped import run_file
@@ -44,16 +43,15 @@ def make(**scale):
 @pytest.mark.parametrize("run", ["config", "paper"])
 def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(run):
     plan = load_plan(ROOT / f"config/{run}.yaml")
-    content = claims_plan(plan)
-    assert set(content["figures"]) == DRAWN
-    assert not content["unavailable"]
-    read = set(BY_RULE["claims"].folders(content))
-    written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
-    assert {str(folder) for folder in written.reads()} == read
+    planned = claims_plan(plan)
+    assert set(planned.figures) == DRAWN
+    assert not planned.unavailable
+    read = set(map(str, planned.reads()))
+    assert {folder for _, folders in planned.parts() for folder in folders} == read
+    written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(planned.dumped())))
+    assert written.reads() == planned.reads()
     for name in DRAWN:
-        own = {
-            each["folder"] for parts in figure_cells(plan, name).values() for part in parts for each in part["reads"]
-        }
+        own = {each.folder for parts in figure_cells(plan, name).values() for part in parts for each in part.reads}
         assert own <= read
         assert own <= {artifact.folder for artifact in figure_reads(plan, name)}
 
@@ -64,11 +62,11 @@ def test_a_point_is_its_samples_and_a_level_is_the_same_at_every_place():
     axes = plan.catalogue.figures["costa/figure4"].axes()
     panel, *_ = axes.panels
     (first, second, third) = found[panel, "costa", "costa-low-2000"]
-    assert len({part["reads"][0]["folder"] for part in (first, second, third)}) == 3
-    assert (first["value"], first["split"]) == ("RR@10", "test")
+    assert len({part.reads[0].folder for part in (first, second, third)}) == 3
+    assert (first.value, first.split) == ("RR@10", "test")
     levels = [found[panel, "BM25", place] for place in axes.places]
     assert levels == [levels[0]] * len(axes.places)
-    assert [read["seed"] for read in levels[0][0]["reads"]] == [None]
+    assert [read.seed for read in levels[0][0].reads] == [None]
     assert set(figure_cells(plan, "bow/figure2")) == {
         (panel, line, place)
         for panel in ("of_text", "of_top")
@@ -82,7 +80,7 @@ def test_what_a_run_does_not_draw_is_no_mistake_and_has_a_reason():
     places = {column.id: column.hidden for column in figure_shape(plan, "costa/figure4").columns}
     assert places["costa-low-500"] is False
     assert places["costa-low-2000"] is True
-    why = {(gap["table"], gap["row"], gap["column"]): gap["why"] for gap in claims_plan(plan)["missing"]}
+    why = {(gap["table"], gap["row"], gap["column"]): gap["why"] for gap in claims_plan(plan).dumped()["missing"]}
     assert why["costa/figure4", "costa", "costa-low-2000"] == NOT_DRAWN
     assert ("costa/figure4", "costa", "costa-low-500") in why  # of TREC DL's panels, which nothing stands for here
     assert why["costa/figure4", "costa", "costa-low-500"] != NOT_DRAWN
@@ -93,7 +91,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     del content["scale"]["datasets"]["msmarco-passage"]
     content["scale"]["absent"] = {"msmarco-passage": "no text is given away"}
     plan = Plan(RunConfig.model_validate(content), load_catalogue())
-    assert "no text is given away" in claims_plan(plan)["unavailable"]["bow/figure2"]
+    assert "no text is given away" in claims_plan(plan).dumped()["unavailable"]["bow/figure2"]
 
 
 def test_a_change_of_a_model_changes_the_claims_that_its_figure_decides():

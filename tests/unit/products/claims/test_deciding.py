@@ -18,7 +18,6 @@ from encore.products.claims.judging import EvaluatedTest
 from encore.products.claims.plan import claims_plan
 from encore.products.claims.run_claims import COLUMNS
 from encore.products.claims.verdict import Estimate, Evidence, of_inequalities
-from encore.products.kinds import BY_RULE
 
 ROOT = Path(__file__).parents[4]
 PAPERS = ROOT / "config/papers"
@@ -34,7 +33,7 @@ def plan():
 def claim_folders(plan, name):
     """The folders that a claim rests on, and why cells of it have no value here."""
     reads, reasons = deciding.claim_reads(plan, name, read_claims(PAPERS)[name][1])
-    return list(dict.fromkeys(read["folder"] for own in reads.values() for read in own)), reasons
+    return list(dict.fromkeys(read.folder for own in reads.values() for read in own)), reasons
 
 
 def test_a_claim_of_a_figure_is_told_with_its_points_and_folders(plan):
@@ -85,8 +84,8 @@ def test_claims_that_are_named_read_what_they_rest_on_alone(plan):
     named = ["C03", "C38", "C48", "C57"]  # with a mean of columns, a control, points of a figure, and gains
     one = Plan(plan.config.model_copy(update={"claims": named}), plan.catalogue)
     folders = {folder for name in named for folder in claim_folders(plan, name)[0]}
-    assert set(BY_RULE["claims"].folders(claims_plan(one))) == folders
-    content = claims_plan(one)
+    assert set(map(str, claims_plan(one).reads())) == folders
+    content = claims_plan(one).dumped()
     assert list(content["claims"]) == sorted(named)
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == folders
@@ -94,11 +93,11 @@ def test_claims_that_are_named_read_what_they_rest_on_alone(plan):
 
 def test_a_claim_that_there_is_not_is_refused_with_the_nearest(plan):
     with pytest.raises(EncoreError, match=r"config/nano\.yaml: claims: there is no claim 'C999'; did you mean C99"):
-        claims_plan(Plan(plan.config.model_copy(update={"claims": ["C999"]}), plan.catalogue))
+        claims_plan(Plan(plan.config.model_copy(update={"claims": ["C999"]}), plan.catalogue)).dumped()
 
 
 def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
-    read = set(BY_RULE["claims"].folders(claims_plan(plan)))
+    read = set(map(str, claims_plan(plan).reads()))
     found = {name: claim_folders(plan, name) for name in read_claims(PAPERS)}
     assert {folder for folders, _ in found.values() for folder in folders} <= read
     # Of records of a machine, of pictures (C71, C120), of what is only stated (C127, C128).

@@ -14,7 +14,7 @@ from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.declared import declared
 from encore.products.figures import kinds as drawings
 from encore.products.figures.plan import figure_plan
-from encore.products.targets import PAGES, check_target, everything_declared
+from encore.products.targets import PAGE, check_target, everything_declared
 from tests.support.shipped import run_file
 from tests.support.small_reads import figure_reads
 
@@ -44,7 +44,7 @@ def test_every_figure_that_shows_results_is_there():
 def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
     plan = load_plan(ROOT / f"config/{run}.yaml")
     for name in FIGURES:
-        content = figure_plan(plan, name)
+        content = figure_plan(plan, name).dumped()
         drawn = drawings.KINDS[content["kind"]].slice.model_validate(json.loads(json.dumps(content)))
         folders = {artifact.folder for artifact in figure_reads(plan, name)}
         assert folders == {str(folder) for folder in drawn.reads()}
@@ -54,17 +54,17 @@ def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
 
 def test_what_is_declared_or_lies_in_results_is_looked_after(tmp_path, monkeypatch):
     plan = make(figures={}, **{"lineages": []})
-    figure_plan(plan, "bow/figure2")
+    figure_plan(plan, "bow/figure2").dumped()
     monkeypatch.chdir(tmp_path)
     record = Path("results/figures/bow/figure2.manifest.json")
     record.parent.mkdir(parents=True)
     record.write_text("{}")
     assert "bow/figure2" in declared(plan)
-    assert everything_declared(plan) == list(PAGES)
+    assert everything_declared(plan) == [PAGE]
     record.unlink()
     content = deepcopy(NANO) | {"tables": {}, "figures": ["cpdae/table4"]}
     plan = Plan(RunConfig.model_validate(content), plan.catalogue)
-    assert everything_declared(plan) == ["results/figures/cpdae/table4.png", *PAGES]
+    assert everything_declared(plan) == ["results/figures/cpdae/table4.png", PAGE]
     assert set(declared(plan)) == {"cpdae/table4"}
 
 
@@ -109,14 +109,14 @@ def test_what_a_run_cannot_have_is_left_out_with_the_reason():
     content["scale"]["absent"] = content["scale"].get("absent", {}) | {"bow-released": "nobody has it"}
     content["scale"]["figures"] = {"bow/figure2": {"systems": {"BoW": "bow-released", "BERT": "bert-base"}}}
     plan = Plan(RunConfig.model_validate(content), load_catalogue())
-    drawn = figure_plan(plan, "bow/figure2")
+    drawn = figure_plan(plan, "bow/figure2").dumped()
     assert [row["label"] for row in drawn["rows"]] == ["BERT"]
     assert "BoW is not testable here: nobody has it." in drawn["notes"]
 
 
 def test_samples_of_queries_have_models_of_their_own():
     plan = make()
-    (costa, *_) = figure_plan(plan, "costa/figure4")["rows"]
+    (costa, *_) = figure_plan(plan, "costa/figure4").dumped()["rows"]
     smallest = {point["sample"]: point["models"][0] for point in costa["points"] if point["size"] == 0}
     assert sorted(smallest) == [0, 1, 2]
     assert "costa-low-500-s0" in smallest[0]
@@ -133,7 +133,7 @@ def test_the_head_that_all_are_asked_with_is_that_of_their_start():
 
 
 def test_a_map_says_on_how_many_queries_its_models_were_trained_here():
-    assert "Training queries: COSTA on 40; SEED on 40." in figure_plan(make(), "costa/figure3")["notes"]
+    assert "Training queries: COSTA on 40; SEED on 40." in figure_plan(make(), "costa/figure3").dumped()["notes"]
 
 
 def test_a_level_is_left_out_of_a_panel_that_its_dataset_lacks_and_a_note_says_so():
@@ -146,7 +146,7 @@ def test_a_level_is_left_out_of_a_panel_that_its_dataset_lacks_and_a_note_says_s
         }
     )
     catalogue = replace(whole.catalogue, datasets=whole.catalogue.datasets | {"msmarco-passage": without})
-    before, after = (figure_plan(plan, "costa/figure4") for plan in (whole, Plan(whole.config, catalogue)))
+    before, after = (figure_plan(plan, "costa/figure4").dumped() for plan in (whole, Plan(whole.config, catalogue)))
     points = [[point["measured"] for point in each["rows"][-1]["points"]] for each in (before, after)]
     assert points == [[0, 1, 2, 3], [0, 1]], "two panels are of graded judgments"
     notes = sorted(set(after["notes"]) - set(before["notes"]))
@@ -158,7 +158,7 @@ def test_a_level_is_left_out_of_a_panel_that_its_dataset_lacks_and_a_note_says_s
 
 def test_a_level_can_be_of_another_dataset_with_the_same_queries():
     """BM25 in COSTA's figure 4 searches passages without titles, the models those with titles."""
-    *lines, level = figure_plan(load_plan(ROOT / "config/paper.yaml"), "costa/figure4")["rows"]
+    *lines, level = figure_plan(load_plan(ROOT / "config/paper.yaml"), "costa/figure4").dumped()["rows"]
     assert {Path(folder).name.split(".")[0] for folder in level["reads"]} == {"msmarco-passage"}
     scores = {Path(point["scores"]).name.split(".")[0] for line in lines for point in line["points"]}
     assert scores == {"msmarco-passage-titles"}

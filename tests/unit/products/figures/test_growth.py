@@ -125,7 +125,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 def test_each_size_masks_the_vectors_of_the_run_over_all():
     plan = make()
-    (row,) = figure_plan(plan, NAME)["rows"]
+    (row,) = figure_plan(plan, NAME).dumped()["rows"]
     assert [point["size"] for point in row["points"]] == ["start", 0.5, 900, "all"]
     runs = [plan.find(point["run"]) for point in row["points"]]
     whole = runs[-1]
@@ -137,7 +137,7 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
     assert len({run.folder for run in runs}) == 4
     assert runs[1].folder.split("/")[-1].startswith("pydocs-stdlib.test.20.50pct-")
     assert f"results/figures/{NAME}.png" in everything_declared(plan)
-    assert json.dumps(figure_plan(plan, NAME))
+    assert json.dumps(figure_plan(plan, NAME).dumped())
 
 
 def test_its_targets_are_found():
@@ -157,5 +157,5 @@ def test_its_targets_are_found():
 )
 def test_a_wrong_figure_is_explained_in_one_line(changes, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        figure_plan(make(**changes), NAME)
+        figure_plan(make(**changes), NAME).dumped()
     assert "\n" not in str(refused.value)

@@ -58,7 +58,7 @@ def make(catalogue, monkeypatch):
 def test_steps_are_those_of_the_rows_in_their_order_each_once(make):
     rows = [("BM25", "bm25"), ("BFS", "bert-base+bfs+marco-bm25"), ("ICT", "bert-base+ict+marco-bm25")]
     plan = make({"a": rows, "b": [("ICT", "bert-base+ict+marco-bm25+marco-hn"), ("MLM", "bert-base+mlm+marco-bm25")]})
-    steps = curves_plan(plan)["rows"]
+    steps = curves_plan(plan).dumped()["rows"]
     assert [step["label"] for step in steps] == ["BFS", "ICT", "MLM"]
     assert (steps[0]["step"], steps[0]["lineage"]) == ("bfs", "tiny+bfs")
     (model,) = steps[1]["seeds"]
@@ -67,19 +67,22 @@ def test_steps_are_those_of_the_rows_in_their_order_each_once(make):
 
 def test_every_pre_training_step_of_a_lineage_is_drawn_and_rows_name_the_last(make):
     plan = make({"a": [("COSTA", "bert-base+mlm+costa+marco-bm25")]}, seeds=(3, 5))
-    steps = curves_plan(plan)["rows"]
+    steps = curves_plan(plan).dumped()["rows"]
     assert [(step["label"], step["lineage"]) for step in steps] == [("mlm", "tiny+mlm"), ("COSTA", "tiny+mlm+costa")]
     assert [seed["seed"] for seed in steps[1]["seeds"]] == [3, 5]
-    models = [plan.find(seed["model"]) for row in curves_plan(plan)["rows"] for seed in row["seeds"]]
+    models = [plan.find(seed["model"]) for row in curves_plan(plan).dumped()["rows"] for seed in row["seeds"]]
     assert [model.stage for model in models] == ["pretrain.mlm"] * 2 + ["pretrain.costa"] * 2
 
 
 def test_rows_that_disagree_leave_the_step_s_name_and_equal_titles_the_lineage(make):
     system = "bert-base+ict+marco-bm25"
-    (step,) = curves_plan(make({"a": [("ICT", system), ("Inverse cloze", system)]}))["rows"]
+    (step,) = curves_plan(make({"a": [("ICT", system), ("Inverse cloze", system)]})).dumped()["rows"]
     assert step["label"] == "ict"
     both = [("MLM", "bert-base+mlm+marco-bm25"), ("MLM", "bert-base-random+mlm+marco-bm25")]
-    assert [step["label"] for step in curves_plan(make({"a": both}))["rows"]] == ["tiny+mlm", "tiny-random+mlm"]
+    assert [step["label"] for step in curves_plan(make({"a": both})).dumped()["rows"]] == [
+        "tiny+mlm",
+        "tiny-random+mlm",
+    ]
 
 
 def test_a_run_without_pre_training_declares_no_figure(make, tmp_path, monkeypatch):
@@ -120,13 +123,13 @@ def write_model(folder, terms, at=(0, 5, 10)):
     rows = [[*at], [sum(values) for values in zip(*terms.values(), strict=True)], *terms.values()]
     lines = [["step", "loss", *terms], *([f"{cell:.6g}" for cell in line] for line in zip(*rows, strict=True))]
     folder.mkdir(parents=True)
-    (folder / loss_curves.FILE).write_text("".join("\t".join(line) + "\n" for line in lines))
+    (folder / loss_curves.LOSSES).write_text("".join("\t".join(line) + "\n" for line in lines))
     record(folder)
     return str(folder)
 
 
 def record(folder):
-    outputs = {loss_curves.FILE: manifest.describe(folder / loss_curves.FILE)}
+    outputs = {loss_curves.LOSSES: manifest.describe(folder / loss_curves.LOSSES)}
     write_json(folder / manifest.MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
 
 
@@ -204,7 +207,7 @@ def test_the_data_beside_the_figure_are_every_number(tmp_path):
 )
 def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     steps = steps_of(tmp_path, {"mlm": MLM}, seeds=2)
-    path = tmp_path / "mlm-s1" / loss_curves.FILE
+    path = tmp_path / "mlm-s1" / loss_curves.LOSSES
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(EncoreError, match=says) as refused:
         learning.draw_learning(tmp_path, steps, tmp_path)
@@ -251,7 +254,7 @@ def test_accuracies_and_the_sum_have_no_line_unless_the_sum_is_all(tmp_path):
     figure = drawn(steps_of(tmp_path, {"ict": {"contrast": [4, 2, 1], "accuracy": [0.0, 0.5, 1]}}))
     assert texts(figure) == ["ICT", "contrast", "4.00 → 1.00", "−75 %"]
     steps = steps_of(tmp_path / "b", {"mlm": MLM})
-    (tmp_path / "b/mlm-s0" / loss_curves.FILE).write_text("step\tloss\n0\t4\n10\t5\n")
+    (tmp_path / "b/mlm-s0" / loss_curves.LOSSES).write_text("step\tloss\n0\t4\n10\t5\n")
     assert texts(drawn(steps)) == ["MLM", "loss", "4.00 → 5.00", "+25 %"]
 
 
@@ -264,7 +267,7 @@ def test_a_term_that_starts_at_zero_has_numbers_but_no_line(tmp_path):
 
 def test_a_step_with_too_few_texts_says_so(tmp_path):
     steps = steps_of(tmp_path, {"mlm": MLM, "ict": MLM})
-    (tmp_path / "ict-s0" / loss_curves.FILE).write_text("step\n")
+    (tmp_path / "ict-s0" / loss_curves.LOSSES).write_text("step\n")
     assert texts(drawn(steps))[-2:] == ["ICT", "too few texts to hold any out"]
 
 
@@ -316,7 +319,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
     assert set(written["outputs"]) == {f"pretraining.{ending}" for ending in ("csv", "png", "svg")}
     assert set(written["inputs"]) == {str(tmp_path / f"{name}-s0/manifest.json") for name in ("mlm", "cpdae")}
 
-    with (tmp_path / "cpdae-s0" / loss_curves.FILE).open("a") as file:
+    with (tmp_path / "cpdae-s0" / loss_curves.LOSSES).open("a") as file:
         file.write("\n")
     done = inside.product("curves", path, tmp_path / "again")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

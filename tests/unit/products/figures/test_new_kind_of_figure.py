@@ -19,6 +19,7 @@ from encore.products.catalogue import load_catalogue
 from encore.products.declared import write_plan
 from encore.products.figures import kinds, style
 from encore.products.figures.base import (
+    DrawnRow,
     FigureContent,
     FigureEntry,
     FigureKind,
@@ -35,7 +36,8 @@ from encore.products.figures.claimed import figure_cells
 from encore.products.figures.plan import figure_plan
 from encore.products.kinds import kind_of_record
 from encore.products.record import make_product
-from encore.products.slices import SlicePart
+from encore.products.slices import Read
+from encore.products.tables.grid import CellRequest
 from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.csv_rows import number
@@ -56,13 +58,7 @@ class BarsFigure(FigureEntry):
         return PointAxes({self.panel.label: self.panel.split}, self.systems, ["mean"])
 
 
-class Bar(SlicePart):
-    label: str
-    reads: list[str]
-
-
 class BarsSlice(FigureSlice):
-    rows: list[Bar]
     measured: list[str]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -73,7 +69,7 @@ def plan_bars(plan: Plan, figure: BarsFigure) -> FigureContent:
     (panel,), _ = measured(plan, figure.dataset, [figure.panel])
     systems, notes = available(plan, figure.systems)
     rows = [
-        {"label": label, "system": system, "reads": [scores.folder]}
+        DrawnRow(label=label, system=system, reads=[scores.folder])
         for label, system in systems.items()
         for scores in [plan.scores(system, plan.config.seeds[0], figure.dataset, panel.split)]
     ]
@@ -88,10 +84,11 @@ def draw_bars(figure: BarsSlice) -> tuple[list[list[str]], Any]:
     return [[row.label, number(value)] for row, value in zip(figure.rows, values, strict=True)], page.figure
 
 
-def points(content: dict[str, Any], axes: PointAxes) -> Points:
-    for row in content["rows"]:
+def points(figure: BarsSlice, axes: PointAxes) -> Points:
+    for row in figure.rows:
         (panel,), (place,) = axes.panels, axes.places
-        yield FigurePoint(panel, row["label"], place), [{"value": content["measured"][1], "reads": row["reads"]}]
+        reads = [Read(folder=folder) for folder in row.reads]
+        yield FigurePoint(panel, row.label, place), [CellRequest(value=figure.measured[1], reads=reads)]
 
 
 BARS = FigureKind(BarsFigure, plan_bars, BarsSlice, ["label", "value"], draw_bars, points)
@@ -144,12 +141,12 @@ def test_it_is_planned(plan: Plan) -> None:
     assert "results/figures/bars.png" in everything_declared(plan)
     check_target(plan, "results/figures/bars.svg")
     assert [artifact.stage for artifact in figure_reads(plan, "bars")] == ["evaluate"] * 2
-    assert figure_plan(plan, "bars")["kind"] == "bars"
+    assert figure_plan(plan, "bars").dumped()["kind"] == "bars"
     assert set(figure_cells(plan, "bars")) == {("RR@10", name, "mean") for name in ("Plain", "ICT")}
 
 
 def test_it_is_drawn_and_audited(plan: Plan) -> None:
-    content = figure_plan(plan, "bars")
+    content = figure_plan(plan, "bars").dumped()
     for gain, artifact in enumerate(figure_reads(plan, "bars")):
         small_table.write_scores(Path(artifact.folder), 0.2 * gain, seed=0)
     said = make_product("draw", write_plan("bars", content), None, inside.files("draw", "bars", RECORD.parent))

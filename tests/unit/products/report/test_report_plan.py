@@ -11,7 +11,7 @@ from encore.plan.plan import Plan
 from encore.products import report
 from encore.products.catalogue import load_plan
 from encore.products.claims.plan import claims_plan
-from encore.products.report.plan import report_plan, report_reads
+from encore.products.report.plan import report_plan
 from encore.products.report.slice import ReportSlice
 from encore.products.report.tables import PrintedCount, count_printed, read_tables
 from encore.products.tables.plan import table_plan
@@ -32,21 +32,20 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 
 def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan: Plan) -> None:
-    content = report_plan(plan)
+    content = report_plan(plan).dumped()
     assert content["tables"] == ["table1"]
     papers = {name for name, table in plan.catalogue.tables.items() if table.reported}
     assert content["printed"].keys() == papers
     assert len(papers) == 28
     products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1")}
-    assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
     site = ReportSlice.model_validate(content)
-    assert [str(path) for path in site.others(Path())] == report_reads(content)
+    assert set(map(str, site.others(Path()))) == products | {"results/figures/pretraining.manifest.json"}
     assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
 
 
 def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
     """A number is what reads as one: 11 cells have a word or a sign, and in 66 a paper prints nothing."""
-    site = ReportSlice.model_validate(report_plan(plan) | {"tables": []})
+    site = ReportSlice.model_validate(report_plan(plan).dumped() | {"tables": []})
     counted = count_printed(read_tables(site))
     assert counted == PrintedCount(cells=1113, numbers=1036, words=11)
     files = [Path(str(layout.reported)) for layout in site.printed.values()]
@@ -56,13 +55,13 @@ def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
 
 
 def test_an_edited_template_makes_the_page_again(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = report_plan(plan)["templates"]
+    before = report_plan(plan).dumped()["templates"]
     copied = shutil.copytree(report.plan.TEMPLATES, tmp_path / "templates")
     monkeypatch.setattr(report.plan, "TEMPLATES", copied)
-    assert report_plan(plan)["templates"] == before
+    assert report_plan(plan).dumped()["templates"] == before
     with (copied / "page.css").open("a") as file:
         file.write("b { color: red; }")
-    assert report_plan(plan)["templates"] != before
+    assert report_plan(plan).dumped()["templates"] != before
 
 
 def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Plan, tmp_path: Path) -> None:
@@ -72,43 +71,43 @@ def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Pla
         "/elsewhere/mine.yaml": "mine.yaml",
     }.items():
         plan.config._file = str(file)
-        assert report_plan(plan)["run"] == run
+        assert report_plan(plan).dumped()["run"] == run
 
 
 def test_a_table_that_was_asked_for_is_shown_once_it_lies_there(plan: Plan) -> None:
     plan.asked = [f"results/tables/{OTHER}"]
-    assert OTHER in report_plan(plan)["printed"]
+    assert OTHER in report_plan(plan).dumped()["printed"]
     record = Path(f"results/tables/{OTHER}.manifest.json")
-    made = table_plan(plan, OTHER)
+    made = table_plan(plan, OTHER).dumped()
     write_json(record, {"spec": made})
-    content = report_plan(plan)
+    content = report_plan(plan).dumped()
     assert content["tables"] == ["table1", OTHER]
     assert OTHER not in content["printed"]
     write_json(record, {"spec": made | {"title": "of another configuration"}})
-    assert report_plan(plan)["tables"] == ["table1"]
+    assert report_plan(plan).dumped()["tables"] == ["table1"]
 
 
 def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
     plan.asked = ["results/claims"]
-    assert not report_plan(plan)["claims"]
+    assert not report_plan(plan).dumped()["claims"]
     for damaged in ("{", "[" * 100_000, "[]"):
         write_text(Path("results/claims.manifest.json"), damaged)
-        assert not report_plan(plan)["claims"]
-    write_json(Path("results/claims.manifest.json"), {"spec": claims_plan(plan)})
-    content = report_plan(plan)
+        assert not report_plan(plan).dumped()["claims"]
+    write_json(Path("results/claims.manifest.json"), {"spec": claims_plan(plan).dumped()})
+    content = report_plan(plan).dumped()
     assert content["claims"]
-    assert "results/claims.manifest.json" in report_reads(content)
+    assert "results/claims.manifest.json" in map(str, ReportSlice.model_validate(content).others(Path()))
 
 
 def test_a_claim_that_there_is_not_is_refused_though_no_claim_is_requested(plan: Plan) -> None:
     wrong = Plan(plan.config.model_copy(update={"claims": ["C01", "C999"]}), plan.catalogue)
     with pytest.raises(EncoreError, match=r"claims: there is no claim 'C999'; did you mean C99"):
-        report_plan(wrong)
+        report_plan(wrong).dumped()
 
 
 def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan) -> None:
-    content = report_plan(plan)
-    assert canonical(content) == canonical(report_plan(plan))
+    content = report_plan(plan).dumped()
+    assert canonical(content) == canonical(report_plan(plan).dumped())
     assert content["trials"]["ict"] == {"learning_rate": 5}
     assert content["about"]["C01"] == ["cpdae/table1", "objectives"]
 
@@ -130,7 +129,7 @@ def test_trials_count_where_the_run_has_one_of_their_values(
     default = load_plan()
     steps = default.config.scale.steps | {name: {"learning_rate": rate} for name, rate in rates.items()}
     scale = default.config.scale.model_copy(update={"steps": steps})
-    trials = report_plan(Plan(default.config.model_copy(update={"scale": scale}), default.catalogue))["trials"]
+    trials = report_plan(Plan(default.config.model_copy(update={"scale": scale}), default.catalogue)).dumped()["trials"]
     assert {name: its for name, its in trials.items() if name in ("ict", "mlm-two-tower")} == tried
 
 
@@ -139,10 +138,10 @@ def test_a_record_of_trials_may_be_of_a_field_that_a_step_does_not_have(
 ) -> None:
     monkeypatch.setattr("encore.products.report.plan.TUNING", tmp_path)
     (tmp_path / "a.csv").write_text("step,field,value\nict,gone,1\n")
-    assert report_plan(plan)["trials"] == {}
+    assert report_plan(plan).dumped()["trials"] == {}
     (tmp_path / "a.csv").write_text("step,value\nict,1\n")
     with pytest.raises(EncoreError, match=r"a.csv has no column field"):
-        report_plan(plan)
+        report_plan(plan).dumped()
 
 
 def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:

@@ -106,7 +106,7 @@ def test_the_table_says_nothing_of_equal_budgets(tmp_path):
 @pytest.mark.usefixtures("at_the_root")
 def test_objectives_without_a_control_are_compared():
     """A table of the catalogue that has none knows the models behind its rows."""
-    rows = {row["id"]: row for row in table_plan(load_plan(), "pooling")["rows"]}
+    rows = {row["id"]: row for row in table_plan(load_plan(), "pooling").dumped()["rows"]}
     assert all(row["role"] != "control" for row in rows.values())
     (mlm,), (none,) = (rows[name]["models"].values() for name in ("mlm", "none"))
     assert [len(mlm[kind]) for kind in ("pretrain", "finetune")] == [1, 1]

@@ -48,7 +48,7 @@ table = {"title": "T", "rows": [{"id": "all", "label": "All"}], "columns": [colu
 catalogue = load_catalogue()
 catalogue.tables["t"] = checked(Table, table, "tables.yaml: t")
 nano = yaml.safe_load(Path("config/nano.yaml").read_text()) | {"tables": {"t": "all"}}
-content = table_plan(Plan(RunConfig.model_validate(nano), catalogue), "t")
+content = table_plan(Plan(RunConfig.model_validate(nano), catalogue), "t").dumped()
 [read] = content["rows"][0]["cells"]["e"]["reads"]
 assert read["folder"].startswith("results/collections/")
 read["folder"] = sys.argv[1]

@@ -85,18 +85,18 @@ def make(catalogue: Any, **fields: Any) -> Plan:
 def test_a_slice_has_the_digest_of_its_record_and_needs_no_run(catalogue: Any, at_the_root: None) -> None:
     made = make(catalogue)
     path = made.config.records["pretraining"]
-    found = table_plan(made, "bow/table4")
+    found = table_plan(made, "bow/table4").dumped()
     assert found["records_sha256"] == {path: sha256(Path(path))}
     assert {row["cells"]["speed"]["record"] for row in found["rows"]} == {path}
     assert [read for row in found["rows"] for cell in row["cells"].values() for read in cell["reads"]] == []
-    assert "records_sha256" not in table_plan(made, "table1")
+    assert "records_sha256" not in table_plan(made, "table1").dumped()
 
 
 def test_a_record_that_a_run_does_not_have_is_refused(catalogue: Any, at_the_root: None) -> None:
     with pytest.raises(EncoreError, match=r"the run's `records` have no 'pretraining'; did you mean pretrained"):
-        table_plan(make(catalogue, records={"pretrained": "x.json"}), "bow/table4")
+        table_plan(make(catalogue, records={"pretrained": "x.json"}), "bow/table4").dumped()
     with pytest.raises(EncoreError, match=r"records\.pretraining: x\.json is missing"):
-        table_plan(make(catalogue, records={"pretraining": "x.json"}), "bow/table4")
+        table_plan(make(catalogue, records={"pretraining": "x.json"}), "bow/table4").dumped()
 
 
 def with_stages(tmp_path: Path, asked: str) -> dict[str, Any]:

@@ -21,10 +21,11 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
+from encore.products.kinds import BY_RULE
 from encore.products.record import make_product
 from encore.products.tables import reproduction
 from encore.products.tables.plan import table_plan
-from encore.products.tables.references import reference_folders, refuse_damaged
+from encore.products.tables.references import refuse_damaged
 from encore.products.targets import check_target
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
@@ -53,7 +54,7 @@ def named(path: Path, *entries: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.usefixtures("at_the_root")
 def test_a_released_run_is_in_the_digest_of_its_table_alone(make: Make, released: Path) -> None:
     plain, plan = make(), make(named(released, BASE, ICT | {"over": "none"}))
-    before, content = table_plan(plain, "table1"), table_plan(plan, "table1")
+    before, content = table_plan(plain, "table1").dumped(), table_plan(plan, "table1").dumped()
     assert plain.made.keys() == plan.made.keys()
     assert "references" not in before
     assert content.keys() - before.keys() == {"references", "references_sha256", "depth"}
@@ -63,11 +64,11 @@ def test_a_released_run_is_in_the_digest_of_its_table_alone(make: Make, released
     cells = {(row["setting"], row["id"]): row["cells"] for row in content["rows"]}
     judged = plan.find(cells["BM25 negatives", "ict"]["rr10"]["reads"][0]["folder"])
     assert ict["ours"] == [{"seed": 0, "folder": judged.inputs["run"].folder}]
-    folders = set(reference_folders(content))
+    folders = {str(folder) for folder in BY_RULE["reproduce"].slice(plan, "table1").reads()}
     assert folders >= {judged.folder, judged.inputs["run"].folder, judged.inputs["collection"].folder}
     assert len(folders) == 5
     released.write_text(released.read_text().replace("2.5", "3.5"))
-    assert table_plan(plan, "table1")["references_sha256"] != content["references_sha256"]
+    assert table_plan(plan, "table1").dumped()["references_sha256"] != content["references_sha256"]
     check_target(plan, "results/tables/table1.reproduction.csv")
     assert [each.folder for each in table_reads(plan, "table1")] == [
         each.folder for each in table_reads(plain, "table1")
@@ -87,7 +88,7 @@ def test_a_released_run_is_in_the_digest_of_its_table_alone(make: Make, released
 )
 def test_what_names_nothing_is_refused(make: Make, released: Path, entry: dict[str, str], words: str) -> None:
     with pytest.raises(EncoreError) as refused:
-        table_plan(make(named(released, entry)), "table1")
+        table_plan(make(named(released, entry)), "table1").dumped()
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -41,7 +41,7 @@ def make(catalogue, monkeypatch):
 
 
 def cells(plan: Plan) -> dict[tuple[str, str], dict[str, Any]]:
-    rows = table_plan(plan, "t")["rows"]
+    rows = table_plan(plan, "t").dumped()["rows"]
     return {(row["id"], column): cell for row in rows for column, cell in row["cells"].items()}
 
 
@@ -63,7 +63,7 @@ def test_columns_that_share_queries_share_a_run_and_others_have_their_own(make):
     assert folders(found["ict", "doc"])[1].startswith("results/scores/tiny+ict+marco-bm25-s1-")
     assert "/pydocs-documents.test-" in folders(found["ict", "doc"])[1]
     assert [artifact.stage for artifact in table_reads(plan, "t")] == ["evaluate"] * 6
-    assert table_plan(plan, "t")["dataset_labels"] == {
+    assert table_plan(plan, "t").dumped()["dataset_labels"] == {
         "msmarco-passage": "pydocs-stdlib",
         "msmarco-document": "pydocs-documents",
     }
@@ -86,7 +86,7 @@ def test_a_row_may_have_another_model_in_each_column(make):
         ("mlm", "first"): "tiny+mlm+marco-bm25",
         ("mlm", "second"): "tiny+mlm+marco-bm25",
     }
-    steps = [(step["label"], step["lineage"]) for step in curves_plan(plan)["rows"]]
+    steps = [(step["label"], step["lineage"]) for step in curves_plan(plan).dumped()["rows"]]
     assert steps == [("ICT", "tiny+ict"), ("MLM", "tiny+mlm")]
 
 
@@ -112,12 +112,12 @@ def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path
         "dataset": "msmarco-passage",
         "metric": "MRR@10",
     }
-    notes = table_plan(plan, "t")["notes"]
+    notes = table_plan(plan, "t").dumped()["notes"]
     assert notes == ["Copied, not run: ANCE from Xiong et al. 2021.", "ICT has no R@100: its run is 10 deep."]
     for wrong, says in ((printed.replace("ANCE", "ANCE2"), "no number for it under 'ANCE'"), ("a;b\n", "no column")):
         (tmp_path / "encore/t.csv").write_text(wrong)
         with pytest.raises(EncoreError, match=says):
-            table_plan(plan, "t")
+            table_plan(plan, "t").dumped()
 
 
 def test_a_row_says_how_it_comes_about(make, tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_a_row_says_how_it_comes_about(make, tmp_path, monkeypatch):
     plan = make([*rows, {"id": "r", "label": "R", "system": "reranked"}], [RR], reported="t.csv")
     reranked = Rerank(kind="rerank", first="tct-released", ranker="bert-base+cross-encoder", depth=10)
     plan.catalogue.systems["reranked"] = reranked
-    slice_ = table_plan(plan, "t")
+    slice_ = table_plan(plan, "t").dumped()
     assert {row["id"]: row.get("origin", "run") for row in slice_["rows"]} == {
         "bm25": "run",
         "ict": "run",
@@ -143,9 +143,9 @@ def test_a_row_says_how_it_comes_about(make, tmp_path, monkeypatch):
 
 def test_a_mistake_names_table_row_and_column(make):
     with pytest.raises(EncoreError, match=r"^table 't', row 'ict', column 'rr': .*did you mean RR@10"):
-        table_plan(make([ICT], [RR | {"measure": "RR@1"}]), "t")
+        table_plan(make([ICT], [RR | {"measure": "RR@1"}]), "t").dumped()
     with pytest.raises(EncoreError, match=r"^table 't', row 'x', column 'rr': .*unknown step 'itc'"):
-        table_plan(make([ICT | {"id": "x", "system": "bert-base+itc"}], [RR]), "t")
+        table_plan(make([ICT | {"id": "x", "system": "bert-base+itc"}], [RR]), "t").dumped()
 
 
 def test_rows_that_answer_different_queries_are_compared_with_nothing(make):
@@ -153,7 +153,7 @@ def test_rows_that_answer_different_queries_are_compared_with_nothing(make):
     columns = [RR | {"split": "{split}"}]
     assert len(table_scores(make(rows, columns), "t")) == 2
     with pytest.raises(EncoreError, match="'ict' and 'bm25' of one setting are compared and answer different queries"):
-        table_plan(make(rows, columns, significance={"comparators": ["bm25"]}), "t")
+        table_plan(make(rows, columns, significance={"comparators": ["bm25"]}), "t").dumped()
 
 
 def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collection(make):
@@ -186,16 +186,16 @@ def test_a_measure_that_counts_further_than_runs_go_is_told(make):
         plan = make([ICT, BM25], columns)
         plan.config = plan.config.model_copy(update={"depth": depth})
         said = [f"Runs have {depth} ranks (`depth`), which is as far as {names} can count." for names in told]
-        assert table_plan(plan, "t")["notes"] == said
+        assert table_plan(plan, "t").dumped()["notes"] == said
 
 
 def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plan = make([ICT], [RR])
-    plain = table_plan(plan, "t")["notes"]
+    plain = table_plan(plan, "t").dumped()["notes"]
     substitute = plan.resolve.dataset("pydocs-stdlib").fields.model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
     plan.resolve.datasets["pydocs-stdlib"] = replace(plan.resolve.dataset("pydocs-stdlib"), fields=substitute)
-    assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])
+    assert (plain, table_plan(plan, "t").dumped()["notes"]) == ([], ["Books stand for books."])
     assert plan.collection("pydocs-stdlib") == make([ICT], [RR]).collection("pydocs-stdlib")
 
 
@@ -208,7 +208,7 @@ def test_a_large_table_is_planned_once(make, monkeypatch):
     plan = make(rows, columns, seeds=(0, 1, 2))
     asked, reads = [], SOURCES["measure"].reads
     monkeypatch.setattr(SOURCES["measure"], "reads", lambda *request: (asked.append(request), reads(*request))[1])
-    table_plan(plan, "t")
+    table_plan(plan, "t").dumped()
     assert len(asked) == 40 * 30
     assert len(table_reads(plan, "t")) == 40 * 30 * 3
     assert len(asked) == 40 * 30, "what a table reads is known from its plan"

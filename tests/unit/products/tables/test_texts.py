@@ -64,19 +64,19 @@ def test_what_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 def test_a_table_reads_the_texts_of_its_datasets_but_not_of_encores_own() -> None:
     plan = load_plan(CONFIG / "paper.yaml")
-    content = table_plan(plan, "table1")
+    content = table_plan(plan, "table1").dumped()
     (own,) = content["texts"]
     assert own["dataset"] == "msmarco-passage-titles"
     assert all(length > 64 for _, length in own["tokens"])
-    assert f"{own['collection']}/manifest.json" in BY_RULE["table"].reads(content)
-    assert "texts" not in table_plan(load_plan(CONFIG / "nano.yaml"), "table1")
+    assert f"{own['collection']}/manifest.json" in BY_RULE["table"].reads(table_plan(plan, "table1"), "table1")
+    assert "texts" not in table_plan(load_plan(CONFIG / "nano.yaml"), "table1").dumped()
 
 
 def test_the_least_relevant_grade_is_named_for_every_measure_that_has_one() -> None:
     plan = load_plan(CONFIG / "paper.yaml")
 
     def said(table: str) -> list[str]:
-        return list(_thresholds(Layout.model_validate(table_plan(plan, table))))
+        return list(_thresholds(Layout.model_validate(table_plan(plan, table).dumped())))
 
     assert said("tct_colbert/table1") == [], "of no measure with rel"
     graded = "R@1000 (DL19): relevant are grades from 2 on of msmarco-passage-titles."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,7 @@ class PairCounts(CountSource):
         """A number of ``pairs.json``."""
         return number_in(folder / "pairs.json", name)
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """Which pairs are counted, and what counts as a word piece."""
         labels = ", ".join(dict.fromkeys(column.label for column in own))
         about = "of one epoch of the step, whose chance is that of seed 0; word pieces as the model reads them, titles "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ class Efficiency(CellSource):
         digits = 2 if value < 10 else 1 if value < 100 else 0
         return f"{value:,.{digits}f}"
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """How and on what costs were measured: one sentence for all, with each machine."""
         cells = grid.cells(own)
         records = [_record(Path(folder)) for folder in {one.folder for cell in cells for one in cell.reads}]

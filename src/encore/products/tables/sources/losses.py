@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ class HeldOutLoss(base.CellSource):
         """The last recorded value of a loss term, for each seed's model."""
         return base.by_seed(request, lambda folder: _last(folder / HELD_OUT, request.value))
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """When and on which texts the losses of each column were measured."""
         return [f"{one.label}: at the end of the last pre-training step, on its own held-out texts." for one in own]
 
@@ -67,7 +68,7 @@ class MaskedLoss(base.CellSource):
         losses = [json.loads(Path(read.folder, MASKED).read_text())["loss"] for read in request.reads]
         return base.CellValues([read.seed for read in request.reads], losses) if losses and None not in losses else None
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """How the losses were measured, and which rows have none because their models have no vocabulary head."""
         where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
         notes = dict.fromkeys(f"{column.label}: {where}; lower is better." for column in own)

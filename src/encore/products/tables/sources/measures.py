@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -87,7 +87,7 @@ class MeanSource(ShareSource):
         """The mean with the ids of its columns."""
         return f"mean of {' '.join(column.mean_of)}"
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """What each mean is over."""
         labels = {column.id: column.label for column in grid.columns}
         return [

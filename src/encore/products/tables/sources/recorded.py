@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ class Recorded(CellSource):
         """Four significant digits."""
         return f"{value:.4g}".replace("-", "−")
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """Each record with its machine and its setting."""
         files: dict[str, dict[str, None]] = {}
         for column in own:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from encore.products.tables.grid import CellRequest, Column, Grid
@@ -44,7 +45,7 @@ class Vectors(base.CellSource):
         """The number of each seed's model."""
         return base.by_seed(request, lambda folder: base.number_in(folder / FILE, request.value))
 
-    def notes(self, own: list[Column], grid: Grid) -> list[str]:
+    def notes(self, own: Sequence[Column], grid: Grid) -> list[str]:
         """What each column is, and when it was measured."""
         if not own:
             return []
