@@ -5,7 +5,6 @@ Only the command that was typed is imported.
 """
 
 import argparse
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from encore.storage.program import run
 
 from encore.errors import EncoreError
+from encore.storage import environment
 from encore.storage.release import __version__
 
 COMMANDS = {
@@ -39,7 +39,7 @@ OF_NO_RUN = ("compare", "convert", "clean", "export", "schema")  # commands that
 
 def main() -> None:
     """Parse the command line and answer; ``ENCORE_TRACEBACK=1`` shows where an unexpected error came from."""
-    run(lambda: _answer(sys.argv[1:]), traceback=bool(os.environ.get("ENCORE_TRACEBACK")))
+    run(lambda: _answer(sys.argv[1:]), traceback=bool(environment.text(environment.TRACEBACK)))
 
 
 def _answer(words: list[str]) -> int:

@@ -5,6 +5,7 @@ import os
 from encore.errors import EncoreError, quoted
 
 RANK, SIZE, LOCAL_RANK, LOCAL_SIZE = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"
+TRACEBACK = "ENCORE_TRACEBACK"  # not empty: a command shows where an unexpected error came from
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # 1: jobs that SLURM gave a GPU, and that see none, compute on the processor
 LEASE_GPUS = "ENCORE_LEASE_GPUS"  # 1: jobs of one machine, each of which takes GPUs that no other has
 KEEP_VECTORS = "ENCORE_KEEP_VECTORS"  # 0: vectors that are no longer needed are removed
