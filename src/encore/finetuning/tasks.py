@@ -2,9 +2,8 @@
 
 from encore.config.finetuning import FinetuneStep
 from encore.finetuning import distillation
-from encore.finetuning.contrastive import Contrastive, Pairwise, PairwiseInBatch
+from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
-from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.whole_index import WholeIndex
 

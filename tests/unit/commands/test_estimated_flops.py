@@ -12,9 +12,8 @@ from encore.commands.preflight import shapes, sizes, trainings
 from encore.commands.preflight.sizes import CollectionSize, TextLengths
 from encore.config.entries import Backbone
 from encore.config.finetuning import FinetuneStep
-from encore.finetuning.contrastive import Contrastive, Pairwise
+from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise
 from encore.finetuning.cross_encoder import CrossEncoder
-from encore.finetuning.late_interaction import LateInteraction
 from encore.models import flops, towers
 from encore.models.config import EncoderConfig
 from encore.objectives.parts.chunks import PackingFields, text_chunks
