@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encore.data.words import word_starts
+from encore.data.tokens import word_starts
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "of", ".", *(f"word{i}" for i in range(72))]
 PIECES += [f"##piece{i}" for i in range(20)]

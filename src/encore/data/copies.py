@@ -1,5 +1,7 @@
 """Texts that a collection has more than once, under other ids: counted, and listed for training to leave them alone.
 
+And what tested queries share with training: the text of a training query, or a document that answers one.
+
 Texts are equal if their normal forms are. Only 64 bits of a digest are kept of each text: one collection of ten million
 texts in 300,000 has two different texts that are taken for equal. Texts are read once, and twice if there are copies:
 12 µs of a processor and at most 40 bytes per passage, measured on 50,000 and 200,000 passages of 55 words, a fifth of
@@ -8,8 +10,10 @@ them copies.
 
 import hashlib
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -18,11 +22,12 @@ import numpy as np
 
 from encore.config.datasets import role_of, same_draw
 from encore.data.collection import Collection
-from encore.data.overlap import normal_form
+from encore.data.judgments import highest_graded
 from encore.storage.files import open_text, open_text_writer, write_json
 
 COPIES = "copies.tsv.gz"  # a passage that repeats another's text, and the first that has it
 STATISTICS = "statistics.json"
+_ENDS = " .?!:;"  # which change no question
 
 
 def count_copies(folder: Path) -> dict[str, Any]:
@@ -114,3 +119,60 @@ def _digests(texts: Iterable[str]) -> np.ndarray:
     """64 bits of a digest of each text's normal form, or of the text where that is empty, uint64 [n]."""
     forms = ((normal_form(text) or text).encode() for text in texts)
     return np.fromiter((int.from_bytes(hashlib.blake2b(form, digest_size=8).digest()) for form in forms), np.uint64)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Tested queries that training has met.
+
+    ``texts`` are those with the text of a training query. ``grades`` has, for those that judge a document relevant
+    which is an answer to a training query, the highest grade that they give such a document.
+    """
+
+    texts: frozenset[str]
+    grades: dict[str, int]
+
+    def relevant(self, least: int = 1) -> set[str]:
+        """Queries with such a document of that grade or a higher one."""
+        return {query for query, grade in self.grades.items() if grade >= least}
+
+
+def overlap_with_training(collection: Collection, split: str, held_out: Container[str] = ()) -> Overlap:
+    """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
+
+    The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
+    their ``normal_form``. Queries ``held_out`` from training do not count as training queries.
+    """
+    texts = {query: normal_form(text) for query, text in collection.queries().items()}
+    answers, asked = set[str](), set[str]()
+    for training in collection.splits():
+        if role_of(training) != "train" or not same_draw(training, split):
+            continue
+        for query, judged in collection.qrels(training).items():
+            if query not in held_out:
+                asked.add(texts[query])
+                answers |= highest_graded(judged)
+    queries = collection.query_ids(split)
+    grades = collection.qrels(split) if collection.is_judged(split) else {}
+    shared = {
+        query: max((grade for name, grade in grades.get(query, {}).items() if name in answers), default=0)
+        for query in queries
+    }
+    return Overlap(
+        frozenset(query for query in queries if texts[query] in asked),
+        {query: grade for query, grade in shared.items() if grade > 0},
+    )
+
+
+def own_documents(collection: Collection) -> int:
+    """How many queries are documents, too: of the same id, and with the document's text or title and text."""
+    queries = collection.queries()
+    return sum(
+        normal_form(queries[row["_id"]]) in {normal_form(row["text"]), normal_form(f"{row['title']} {row['text']}")}
+        for row in collection.documents(queries)
+    )
+
+
+def normal_form(text: str) -> str:
+    """A text in Unicode's form NFKC, without case, with one blank between words and without what ends a sentence."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)

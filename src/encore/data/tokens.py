@@ -9,10 +9,10 @@ without titles and articles, both names are one file.
 
 import filecmp
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -20,9 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from encore.config.languages import SEGMENTED, UNKNOWN_SHARE
-from encore.data import vocabulary, words
+from encore.data import vocabulary
 from encore.data.article_texts import articles, titles
 from encore.data.collection import LANGUAGE, Collection
+from encore.data.vocabulary import CONTINUES
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array, write_json
@@ -115,10 +116,10 @@ class TokenStore:
         return _load(self.folder / "links.npy")
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
-        """First positions of the words of a text of this store, given by its pieces [n] (``words.py``)."""
+        """First positions of the words of a text of this store, given by its pieces [n]."""
         if self._is_segmented:
-            return words.segmented_word_starts(ids, self.continues, self.pieces)
-        return words.word_starts(ids, self.continues)
+            return segmented_word_starts(ids, self.continues, self.pieces)
+        return word_starts(ids, self.continues)
 
     @cached_property
     def continues(self) -> np.ndarray:
@@ -292,3 +293,42 @@ def _ids(path: Path, expected: int) -> Any:
         raise EncoreError(f"{path} does not hold the {expected} tokens of its offsets; make the store again")
     # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
     return np.memmap(path, dtype=kind, mode="r").view(np.ndarray) if size else np.empty(0, dtype=kind)
+
+
+def word_starts(ids: np.ndarray, continues: np.ndarray) -> np.ndarray:
+    """First positions of the words of a text; a text that begins inside a word begins with a (cut) word.
+
+    A piece of the vocabulary says whether it continues the word before it.
+
+    Args:
+        ids: [n] pieces.
+        continues: [vocabulary] bool, whether a piece continues the word before it.
+    """
+    return np.flatnonzero(~(continues[ids] & (np.arange(len(ids)) > 0)))
+
+
+def segmented_word_starts(ids: np.ndarray, continues: np.ndarray, pieces: Sequence[str]) -> np.ndarray:
+    """The same for Chinese, where each character is a piece, and a segmenter finds the words for masks of whole words.
+
+    BERT-wwm (Cui et al. 2019) takes LTP's; here it is jieba's, without a model to fetch.
+
+    Args:
+        pieces: [vocabulary], the strings of the pieces.
+    """
+    import rjieba
+
+    starts, text, follows = word_starts(ids, continues), "", False
+    begins: list[int] = []
+    for part in np.split(ids, starts[1:]):
+        word = "".join(pieces[piece].removeprefix(CONTINUES) for piece in part)
+        is_one = len(word) == 1 and _is_ideograph(word)
+        text += "" if follows and is_one else " "  # a blank, which the segmenter joins with nothing
+        begins.append(len(text))
+        text, follows = text + word, is_one
+    found = {*accumulate(map(len, rjieba.cut(text)))}
+    return starts[[begin in found for begin in begins[: len(starts)]]]
+
+
+def _is_ideograph(character: str) -> bool:
+    """Of the blocks that BERT's tokenizer parts into characters and Chinese is written in."""
+    return "\u4e00" <= character <= "\u9fff" or "\u3400" <= character <= "\u4dbf" or character >= "\U00020000"

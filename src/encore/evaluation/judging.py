@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from encore.config.datasets import Measure, parse_measure
 from encore.data import answer_matching
 from encore.data.collection import Collection, topics
-from encore.data.overlap import Overlap, overlap_with_training
+from encore.data.copies import Overlap, overlap_with_training
 from encore.data.rankings import Ranking, Run, RunMatrices, whole_id
 from encore.errors import EncoreError
 from encore.evaluation import measures

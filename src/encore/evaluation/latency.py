@@ -141,8 +141,8 @@ def dense(given: LatencyInputs) -> Measurement:
     from encore.data import vocabulary
     from encore.data.tokens import TokenStore
     from encore.models import embed
-    from encore.retrieval import approximate
     from encore.retrieval import dense as retrieval
+    from encore.retrieval import indexing
     from encore.storage.document_ids import DocIds
     from encore.training import machine as computing
 
@@ -153,7 +153,7 @@ def dense(given: LatencyInputs) -> Measurement:
     shards = retrieval.open_shards(folders, store.passages.names, encoder.dimension)
     if "search" in run:
         (held,) = shards
-        approximate.set_up(held.index, run["search"])
+        indexing.set_up(held.index, run["search"])
     else:
         several: Any = faiss.IndexShards
         together = several(encoder.dimension, False, True)  # on one thread, rows counted through
@@ -169,7 +169,7 @@ def dense(given: LatencyInputs) -> Measurement:
 
     with computing.precision(run["numerics"], next(encoder.parameters()).device):
         encoding = given.timed(encode)
-    searching = given.timed(lambda number: approximate.one(held, queries[number : number + 1], run["depth"]))
+    searching = given.timed(lambda number: indexing.one(held, queries[number : number + 1], run["depth"]))
     size = sum((folder / "index").stat().st_size for folder in folders)
     parts = {"encoder": encoding, "search": searching}
     return Measurement(parts, encoding + searching, size, len(store.passages), run["numerics"]["threads"])

@@ -32,9 +32,8 @@ from encore.models.heads import projector
 from encore.training import launch
 from encore.training.checkpoint import Resume
 from encore.training.loop import train
-from encore.training.progress import write_curve
 from encore.training.randomness import number
-from encore.training.record import Trained
+from encore.training.record import Trained, write_curve
 
 PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 

@@ -1,5 +1,6 @@
 """Reading checkpoints of BERT's architecture as others keep them: today's, those of 2018, and SEED-Encoder's."""
 
+import re
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import NamedTuple
@@ -10,7 +11,6 @@ from torch import Tensor
 from encore.config.checkpoints import CONFIG, PADDING, WEIGHTS, is_seed_encoder
 from encore.config.published import read_json
 from encore.errors import EncoreError
-from encore.models import seed_encoder
 from encore.models.checkpoint import OUR_NAME, USUAL_NAME, read_tensors
 
 WORDS = "embeddings.word_embeddings.weight"
@@ -18,6 +18,29 @@ ENCODER = ("embeddings.", "encoder.")  # how names of an encoder's own parameter
 DECODER = "cls.predictions.decoder."  # of the head: the word embeddings once more, and the head's bias
 REPEATED = (DECODER, "embeddings.position_ids")  # stored elsewhere too, or not a weight
 PER_PIECE = {WORDS, "cls.predictions.bias"}
+SEED_ENCODER = "sentence_encoder."  # in SEED-Encoder's parameters' names, after a prefix
+SEED_HEAD = "lm_head."
+SEED_PADDING = 1  # the id of its [PAD], where its configuration does not say it
+SEED_PARTS = {
+    "embed_tokens.": "embeddings.word_embeddings.",
+    "embed_positions.": "embeddings.position_embeddings.",
+    "emb_layer_norm.": "embeddings.LayerNorm.",
+}
+SEED_LAYER = {
+    "self_attn.q_proj": "attention.self.query",
+    "self_attn.k_proj": "attention.self.key",
+    "self_attn.v_proj": "attention.self.value",
+    "self_attn.out_proj": "attention.output.dense",
+    "self_attn_layer_norm": "attention.output.LayerNorm",
+    "fc1": "intermediate.dense",
+    "fc2": "output.dense",
+    "final_layer_norm": "output.LayerNorm",
+}
+SEED_HEADS = {
+    "lm_head.dense.": "cls.predictions.transform.dense.",
+    "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "lm_head.bias": "cls.predictions.bias",
+}
 
 
 class Weights(NamedTuple):
@@ -35,7 +58,7 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     """
     stored, stored_config = _stored(folder), read_json(folder / CONFIG)
     if is_seed_encoder(stored_config):
-        stored = seed_encoder.renamed(stored, stored_config.get("pad_token_id", seed_encoder.PADDING))
+        stored = in_berts_terms(stored, stored_config.get("pad_token_id", SEED_PADDING))
     prefix = _prefix(stored, folder)
     found = {_our_name(name, prefix): tensor for name, tensor in stored.items()}
     if DECODER + "bias" in found:
@@ -124,3 +147,38 @@ def _our_name(name: str, prefix: str) -> str:
 
 def _shape(tensor: Tensor) -> str:
     return " × ".join(map(str, tensor.shape))
+
+
+def in_berts_terms(tensors: dict[str, Tensor], padding: int) -> dict[str, Tensor]:
+    """SEED-Encoder's tensors under the names of BERT's (Lu et al. 2021; microsoft/SEED-Encoder, model/SEED_Encoder).
+
+    It is fairseq's encoder: the same layers under other names, except that there are no segments, positions begin after
+    the padding's id, and LayerNorm's epsilon is PyTorch's. Segments are added that add nothing, its decoder is left
+    out, and tensors of no part keep their own name.
+    """
+    found = {_seed_name(name): tensor for name, tensor in tensors.items()}
+    positions = "embeddings.position_embeddings.weight"
+    if positions in found:
+        found[positions] = found[positions][padding + 1 :]
+    words = found.get("embeddings.word_embeddings.weight")
+    if words is not None:
+        found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, words.shape[1])
+    return found
+
+
+def _seed_name(name: str) -> str:
+    inside, head = name.find(SEED_ENCODER), name.find(SEED_HEAD)
+    if head >= 0:
+        return _begun(name[head:], SEED_HEADS) or name
+    if inside < 0:
+        return name
+    own = name[inside + len(SEED_ENCODER) :]
+    layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.(weight|bias)", own)
+    if layer and layer[2] in SEED_LAYER:
+        return f"encoder.layer.{layer[1]}.{SEED_LAYER[layer[2]]}.{layer[3]}"
+    return _begun(own, SEED_PARTS) or name
+
+
+def _begun(name: str, beginnings: dict[str, str]) -> str | None:
+    """The name with another beginning, if it has a known one."""
+    return next((new + name.removeprefix(old) for old, new in beginnings.items() if name.startswith(old)), None)

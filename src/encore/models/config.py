@@ -21,7 +21,7 @@ READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # 
 @dataclass(frozen=True)
 class EncoderConfig:
     """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; by ``architecture`` also another
-    encoder by Transformers' code (``transformers_encoder.py``), or a bag of words (``bow_mlp.py``).
+    encoder by Transformers' code (``transformers_encoder.py``), or a bag of words (``towers.py``).
 
     ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
     a map of the pooled vector that keeps its size. ``projection_dim``: the dimension of a linear map behind these,

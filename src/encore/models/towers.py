@@ -1,15 +1,73 @@
-"""Two encoders of one shape: one for passages, one for queries (Chang et al., ICLR'20; DPR)."""
+"""New encoders: BERT's or a bag of words, of one tower or two (Chang et al., ICLR'20; DPR)."""
 
+import math
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from encore.models.bow_mlp import BowMlp
+from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
-from encore.models.encoder import Encoder
+from encore.models.encoder import Encoder, content
 
 QUERY = "query_encoder."  # how the parameters of the query tower begin
+
+
+class BowMlp(Encoder):
+    """BoW-MLP: an encoder that knows a text's words but not their order (Chang et al., ICLR'20, section 4.2).
+
+    The vector of a text is ``W2 tanh(W1 m + b1) + b2``, m being the mean of its word pieces' embeddings; special tokens
+    are no words. The paper gives the parts and 128M parameters; 30,522 embeddings of 4,096, 512 inner and 512 outer
+    dimensions are our reading of that (127.4M a tower). It makes and compares vectors as other encoders do, and has no
+    states of tokens.
+
+    ``hidden`` of its shape is the width of an embedding, ``intermediate`` that of the inner layer, ``head`` that of a
+    vector.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        nn.Module.__init__(self)  # none of a transformer's parts
+        self.config = config
+        self.query_encoder = None
+        self.words = nn.Embedding.from_pretrained(torch.randn(config.vocabulary, config.hidden), freeze=False)
+        self.projector = nn.Identity()
+        self.inner = nn.Linear(config.hidden, config.intermediate)
+        self.head = nn.Linear(config.intermediate, config.dimension)
+
+    @property
+    def word_embeddings(self) -> Tensor:
+        """The embeddings of all word pieces, [V, H]."""
+        return self.words.weight
+
+    @property
+    def row_length(self) -> float:
+        """Entries of deviation 1, as the random start has them: a mean of many would be nearly 0 otherwise."""
+        return math.sqrt(self.config.hidden)
+
+    def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Refuse: a bag of words has no states of tokens."""
+        raise EncoreError(
+            "a bag of words (architecture bow-mlp) has no states of tokens, which this step learns from; "
+            "pre-train it with ict, bfs, wlp or ict-bfs-wlp"
+        )
+
+    def representations(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """The means [B, H] of the texts' pieces (Chang et al. 2020, section 4.2).
+
+        Args:
+            ids: int64 [B, L].
+            mask, segments: not read; padding is known by its id.
+        """
+        counted = content(ids, self.config).to(self.words.weight.dtype)
+        total = F.embedding_bag(ids, self.words.weight, mode="sum", per_sample_weights=counted)
+        return total / counted.sum(1, keepdim=True).clamp(min=1)
+
+    def vectors(self, pooled: Tensor) -> Tensor:
+        """[B, H] -> [B, D]: the layers behind the mean; length 1 for cosine."""
+        assert self.head is not None
+        found: Tensor = self.head(torch.tanh(self.inner(pooled)))
+        return F.normalize(found, dim=-1) if self.config.similarity == "cosine" else found
 
 
 def build_encoder(config: EncoderConfig) -> Encoder:

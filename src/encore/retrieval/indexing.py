@@ -1,14 +1,22 @@
-"""Indexes of named types, built from a collection's exact shards, with the same bytes for any number of shards.
+"""Indexes of named types, built from a collection's exact shards, searched, and compared with exact search.
 
-Vectors are added in the collection's order and on one thread; FAISS draws from fixed seeds.
+An index has the same bytes for any number of shards: vectors are added in the collection's order and on one thread, and
+FAISS draws from fixed seeds.
 
 - A graph (HNSW) grows by pieces, so that its vectors are in memory once; the levels of each piece have a seed.
-- K-means (IVF-PQ) depends on the order of sums, so it gets one copy of all vectors, on a GPU where FAISS has one.
+- K-means (IVF-PQ) depends on the order of sums, so it gets one copy of all vectors.
 - Numbers of 16 bits are rounded one by one, some vectors at a time.
+
+IVF-PQ is trained, filled and searched on a GPU where the installed FAISS computes on one (``faiss-gpu``). Graphs stay
+on the processor, as FAISS has no kernels for them, and so do codes of other than 8 bits. Seeds are the same on both;
+sums round differently on a GPU, as a model's do.
+
+A search completes ties and orders them as exact search does. Each query is asked for by itself: how far it searches,
+and so what it finds, must not depend on its neighbours in a batch.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +24,23 @@ import faiss
 import numpy as np
 
 from encore.config.systems import Hnsw, IndexType, IvfPq, read_index_type
+from encore.data.rankings import Ranking, Run, rank
+from encore.data.runs import describe, read_run, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.retrieval import lists_on_gpu
-from encore.retrieval.dense import Shard, faiss_speed, open_shard
+from encore.retrieval.dense import MOST, SPARE, Shard, embedded, faiss_speed, open_shard, open_shards, opened
 from encore.retrieval.encode import CollectionShard, write_index
+from encore.storage import gpu_leases
 from encore.storage.document_ids import DocIds
 from encore.storage.progress import Progress
 
 PIECE = 2**15  # vectors that are added together
 SEED = 12345  # of the levels of a graph's first piece: FAISS's own
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
+GPU_RESULTS = 2048  # of a query on a GPU, at most
+WHOLE_TABLES = 48  # parts of a vector whose tables fit in a block's memory as float32; more are kept as float16
+FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
+CUTS = (10, 100, 1000)  # of the exact answer
 
 
 def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -70,9 +85,9 @@ def build_index(fields: IndexType, parts: Sequence[np.ndarray]) -> tuple[faiss.I
         case Hnsw():
             return _hnsw(fields, parts), "cpu"
         case IvfPq():
-            return lists_on_gpu.filled(_ivfpq(fields, count, dimension), _pieces(parts, count))
+            return filled(_ivfpq(fields, count, dimension), _pieces(parts, count))
         case _:
-            return lists_on_gpu.filled(_fp16(count, dimension), _pieces(parts, PIECE))
+            return filled(_fp16(count, dimension), _pieces(parts, PIECE))
 
 
 def _pieces(parts: Sequence[np.ndarray], size: int) -> Iterator[np.ndarray]:
@@ -124,3 +139,133 @@ def _fp16(count: int, dimension: int) -> faiss.Index:
     index = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
     _reserve(index.codes, count * index.code_size)
     return index
+
+
+class OnGpu:
+    """An index that its copy on a GPU answers for, up to ``GPU_RESULTS`` results of a query."""
+
+    def __init__(self, index: faiss.Index, copy: faiss.Index) -> None:
+        self.index, self.copy = index, copy
+
+    def search(self, queries: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows [queries, wanted], as FAISS gives them."""
+        answering: Any = self.copy if wanted <= GPU_RESULTS else self.index
+        scores, rows = answering.search(queries, wanted)
+        return scores, rows
+
+
+def filled(index: faiss.Index, pieces: Iterable[np.ndarray]) -> tuple[faiss.Index, str]:
+    """An empty index, filled with vectors, float32 [passages, dimension] each; and the device that did it.
+
+    One that learns from vectors does so from the first piece. The index ends on the processor.
+    """
+    copy = _copied(index)
+    there: Any = index if copy is None else copy
+    for piece in pieces:
+        if not there.is_trained:
+            there.train(piece)
+        there.add(piece)
+    return (index, "cpu") if copy is None else (faiss.index_gpu_to_cpu(copy), "cuda")
+
+
+def searched(index: faiss.Index) -> Any:
+    """The searcher of an index that is set up: the index itself, or ``OnGpu``."""
+    copy = _copied(index)
+    return index if copy is None else OnGpu(index, copy)
+
+
+def _copied(index: faiss.Index) -> Any:
+    """A copy of an IVF-PQ index on the first GPU; None for other types, without a GPU, and without kernels for it."""
+    if not hasattr(faiss, "StandardGpuResources") or not isinstance(index, faiss.IndexIVFPQ):
+        return None
+    gpu_leases.lease()
+    if not faiss.get_num_gpus():
+        return None
+    options = faiss.GpuClonerOptions()
+    options.use_cuvs = False  # whose k-means has no seed
+    options.useFloat16 = index.pq.M > WHOLE_TABLES
+    try:
+        copy: Any = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index, options)
+    except RuntimeError as error:
+        print(f"FAISS computes on the processor: {str(error).splitlines()[-1][:200]}", flush=True)
+        return None
+    copy.cp.seed = index.cp.seed  # which FAISS does not copy
+    print("FAISS computes on a GPU", flush=True)
+    return copy
+
+
+def answer_from_index(
+    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Answer the queries of a split from one index, write the run, and return counts and recall, and how fast it was.
+
+    Args:
+        spec: as for exact search, and ``search``, how the index is searched.
+        exact: the folder of the exact run over the same queries.
+    """
+    store = TokenStore(tokens)
+    encoder = opened(spec, model, store)
+    (held,) = open_shards([index], store.passages.names, encoder.dimension)
+    names, queries = embedded(spec, encoder, store, collection)
+    searched, started = ready(held, spec["search"]), time.monotonic()
+    run = search_approximate(searched, names, queries, spec["depth"])
+    device = "cuda" if isinstance(searched.index, OnGpu) else "cpu"
+    speed = faiss_speed(device, "queries", len(names), time.monotonic() - started)
+    method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
+    header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
+    write_run(output, run, header)
+    found = recall(run, read_run(exact), spec["depth"])
+    print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
+    return {"queries": len(names), "passages": len(held.documents), "recall": found}, speed
+
+
+def ready(held: Shard, how: dict[str, Any]) -> Shard:
+    """An index set up to be searched as ``how`` says, on a GPU where FAISS can."""
+    set_up(held.index, how)
+    return Shard(searched(held.index), held.documents)
+
+
+def set_up(index: faiss.Index, how: dict[str, Any]) -> None:
+    """Set how far an index searches: ``ef_search`` of a graph, ``nprobe`` of inverted lists."""
+    for name, value in how.items():
+        faiss.ParameterSpace().set_index_parameter(index, FAISS_NAMES[name], value)
+
+
+def search_approximate(held: Shard, names: Sequence[str], queries: np.ndarray, depth: int) -> Run:
+    """The best ``depth`` documents of each query that the index finds, by score, then by descending document id.
+
+    Args:
+        names: query ids.
+        queries: float32 [queries, dimension], in the order of ``names``.
+    """
+    rows = np.ascontiguousarray(queries)
+    return {name: one(held, rows[place : place + 1], depth) for place, name in enumerate(names)}
+
+
+def one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
+    """The ranking that the index finds for one query, float32 [1, dimension]."""
+    wanted = depth + SPARE
+    while True:
+        scores, rows = (found[0] for found in held.index.search(query, min(wanted, len(held.documents))))
+        found = rows >= 0  # an index may find fewer than it is asked for
+        ranking = rank(held.documents.take(rows[found]), scores[found], depth)
+        # FAISS keeps any members of a tie at its last rank; if that tie reaches into the answer, ask further.
+        cut = len(rows) == wanted and found.all() and scores[-1] == ranking.scores[-1]
+        if not cut or wanted > MOST * depth:
+            return ranking
+        wanted *= 4
+
+
+def recall(run: Run, exact: Run, depth: int) -> dict[str, float]:
+    """Share of the exact answer's first documents that are among as many of the run's, in the mean over queries.
+
+    By ``recall@<cut>``: at 10, 100 and 1,000, as far as the runs are that deep.
+    """
+    found = {}
+    for cut in (cut for cut in CUTS if cut <= depth):
+        shares = [
+            len({*answered.documents[:cut]} & {*run[query].documents[:cut]}) / len(answered.documents[:cut])
+            for query, answered in exact.items()
+        ]
+        found[f"recall@{cut}"] = round(float(np.mean(shares)), 6)
+    return found

@@ -22,7 +22,7 @@ class LuceneIndex(Stage[Spec, Inputs]):
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection
-        from encore.retrieval.doc2query.form import expanded
+        from encore.retrieval.doc2query.predictions import expanded
         from encore.retrieval.lucene import build_lucene_index
 
         started, collection, predicted = time.time(), Collection(self.inputs.collection), self.inputs.predicted_queries

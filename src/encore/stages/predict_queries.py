@@ -48,13 +48,13 @@ class PredictQueries(Stage[Spec, Inputs]):
         return self.spec.kind == "t5"
 
     def make(self, job: Job) -> Facts:
-        from encore.retrieval.doc2query import form
+        from encore.retrieval.doc2query import predictions
         from encore.training import launch
 
         queries = self._predicted(job)
         if not launch.leads():
             return {}
-        counts = form.write_predicted_queries(job.output, queries)
+        counts = predictions.write_predicted_queries(job.output, queries)
         print(f"predict_queries: {counts['queries']} queries for {counts['passages']} passages")
         return {"results": counts}
 
@@ -65,14 +65,14 @@ class PredictQueries(Stage[Spec, Inputs]):
             assert self.inputs.doc2query_model is not None
             return sample(self.spec.dumped(), self.inputs.doc2query_model, self.inputs.collection, job.state)
         from encore.data.collection import Collection
-        from encore.retrieval.doc2query import published
+        from encore.retrieval.doc2query import predictions
 
         place = self.inputs.fetched or job.source
         assert place is not None
         if not self.inputs.fetched and content(place) != self.spec.content:
             raise EncoreError(f"{place} has changed since it was planned with; run snakemake again")
         names = (row["_id"] for row in Collection(self.inputs.collection).corpus())
-        return published.predicted(place, names, self.spec.samples)
+        return predictions.predicted(place, names, self.spec.samples)
 
 
 STAGE = PredictQueries

@@ -36,13 +36,11 @@ class Rerank(Stage[Spec, Inputs]):
     resumes = True
 
     def make(self, job: Job) -> Facts:
+        from encore.retrieval.rerank import answer_by_tokens, answer_reranked
+
         spec, given = self.spec.dumped(), self.inputs
         if given.first:
-            from encore.retrieval.rerank import answer_reranked
-
             return {"results": answer_reranked(spec, given.model, given.tokens, given.first, job.output, job.state)}
-        from encore.retrieval.token_search import answer_by_tokens
-
         assert given.collection is not None
         spec["collection"] = given.collection.name
         return {"results": answer_by_tokens(spec, given.model, given.tokens, given.collection, job.output)}

@@ -35,7 +35,7 @@ class SearchIndex(Stage[Spec, Inputs]):
     impl = 3
 
     def make(self, job: Job) -> Facts:
-        from encore.retrieval.approximate import answer_from_index
+        from encore.retrieval.indexing import answer_from_index
 
         given = self.inputs
         places = (given.model, given.tokens, given.collection, given.index, given.exact, job.output)

@@ -21,8 +21,7 @@ from encore.training.batches import Batch, BatchMaker, pinned, prefetched
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
 from encore.training.optimiser import AdamW
-from encore.training.progress import CurvePoint, TrainingProgress, format_terms
-from encore.training.record import Trained
+from encore.training.record import CurvePoint, Trained, TrainingProgress, format_terms
 from encore.training.schedule import learning_rate, total_steps
 from encore.training.task import Task
 

@@ -9,7 +9,7 @@ import yaml
 
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.data.collection import Collection
-from encore.data.overlap import overlap_with_training
+from encore.data.copies import overlap_with_training
 from encore.datasets.kinds import build_collection
 from encore.products.targets import everything_declared
 from tests.support.own_folder import folder, judged, new, planned, refused

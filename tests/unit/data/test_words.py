@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encore.data.words import segmented_word_starts, word_starts
+from encore.data.tokens import segmented_word_starts, word_starts
 
 CONTINUES = np.arange(100) >= 50
 

@@ -25,7 +25,7 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.tables.entries import ColumnEntry
 from encore.products.tables.plan import table_plan
-from encore.retrieval import approximate, dense, indexing, lucene
+from encore.retrieval import dense, indexing, lucene
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record
 from tests.support import inside
@@ -170,7 +170,7 @@ def test_an_index_of_half_precision_is_measured_and_smaller(home, measured, tmp_
 
 def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measured, tmp_path):
     names = [f"q{i}" for i in range(12, 24)]
-    run = {name: approximate.Ranking(["d1", "d2"], np.array([2, 1], dtype=np.float32)) for name in names}
+    run = {name: indexing.Ranking(["d1", "d2"], np.array([2, 1], dtype=np.float32)) for name in names}
     for side in ("sparse", "dense"):
         header = dense.describe(side, collection="c", split="test", retrieval=[])
         dense.write_run(tmp_path / side, run, header)
@@ -186,7 +186,7 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
 
 def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     names = [f"q{i}" for i in range(12, 24)]
-    ranking = approximate.Ranking([f"d{i}" for i in range(9, 0, -1)], np.arange(9, 0, -1, dtype=np.float32))
+    ranking = indexing.Ranking([f"d{i}" for i in range(9, 0, -1)], np.arange(9, 0, -1, dtype=np.float32))
     header = dense.describe("first", collection="c", split="test", retrieval=[])
     dense.write_run(tmp_path / "first", dict.fromkeys(names[1:], ranking), header)
     paths = {role: [home / role] for role in ("collection", "model", "tokens")} | {"first": [tmp_path / "first"]}

@@ -17,7 +17,7 @@ from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.systems_file import PublishedScores, from_systems
 from encore.finetuning.negatives.triples import NegativesRequest, from_triples, repaired
-from encore.retrieval.doc2query import published
+from encore.retrieval.doc2query import predictions
 from encore.storage import tsv
 from encore.storage.document_ids import DocIds
 from encore.storage.tsv import read_tsv
@@ -233,15 +233,15 @@ def samples(folder: Path, parts: Iterable[int], count: int) -> Path:
 def test_samples_are_joined_part_by_part_in_the_corpus_order(tmp_path: Path) -> None:
     folder = samples(tmp_path / "source", (5, 5, 2), 8)
     names = [str(i) for i in range(12)]
-    found = list(published.predicted(folder, names, samples=4))
+    found = list(predictions.predicted(folder, names, samples=4))
     assert found == [(name, [f"query {sample} of {name}" for sample in range(4)]) for name in names]
-    assert [len(queries) for _, queries in published.predicted(folder, names)] == [8] * 12
+    assert [len(queries) for _, queries in predictions.predicted(folder, names)] == [8] * 12
     with pytest.raises(EncoreError, match="lacks sample 8 of part 0"):
-        list(published.predicted(folder, names, samples=9))
+        list(predictions.predicted(folder, names, samples=9))
     with pytest.raises(EncoreError, match="ends after line 12, and passage 12 has no predictions"):
-        list(published.predicted(folder, [*names, "12"], samples=4))
+        list(predictions.predicted(folder, [*names, "12"], samples=4))
     with pytest.raises(EncoreError, match="line 12: the corpus has 11 passages"):
-        list(published.predicted(folder, names[:-1], samples=4))
+        list(predictions.predicted(folder, names[:-1], samples=4))
 
 
 def test_parts_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
@@ -249,18 +249,18 @@ def test_parts_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
     short = folder / "predicted_queries_topk_sample001.txt001-1004000"
     short.write_text("query\n" * 4)
     with pytest.raises(EncoreError, match=r"sample001.txt001-1004000 ends before .*sample000.txt001"):
-        list(published.predicted(folder, map(str, range(10))))
+        list(predictions.predicted(folder, map(str, range(10))))
     short.unlink()
     with pytest.raises(EncoreError, match="lacks sample 1 of part 1"):
-        list(published.predicted(folder, map(str, range(10))))
+        list(predictions.predicted(folder, map(str, range(10))))
 
 
 def test_one_file_of_a_source_is_read_as_ever(tmp_path: Path) -> None:
     write(tmp_path / "predictions.txt.gz", "one two\nthree\n")
-    assert list(published.predicted(tmp_path, ["a", "b"])) == [("a", ["one two"]), ("b", ["three"])]
+    assert list(predictions.predicted(tmp_path, ["a", "b"])) == [("a", ["one two"]), ("b", ["three"])]
     write(tmp_path / "more.txt", "x\n")
     with pytest.raises(EncoreError, match=r"needs one file .* and has more.txt, predictions.txt.gz"):
-        list(published.predicted(tmp_path, ["a", "b"]))
+        list(predictions.predicted(tmp_path, ["a", "b"]))
 
 
 # Titles

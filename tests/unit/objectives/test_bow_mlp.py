@@ -17,10 +17,10 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, flops, lsa, towers
-from encore.models.bow_mlp import BowMlp
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
+from encore.models.towers import BowMlp
 from encore.training.checkpoint import Resume
 from tests.support.small_decoding import assert_gradient, draw
 from tests.support.small_models import TEXTS, random_batch, tokenizer_folder

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from encore.data.words import word_starts
+from encore.data.tokens import word_starts
 from encore.objectives.parts import masked_texts
 from encore.training.randomness import generator
 

@@ -18,7 +18,7 @@ from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment
 from encore.data.runs import read_run
 from encore.errors import EncoreError
-from encore.retrieval.doc2query import form, model, sampling, training
+from encore.retrieval.doc2query import model, predictions, sampling, training
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.retrieval.doc2query.training import training_pairs
 from encore.storage import sealed
@@ -274,7 +274,7 @@ def test_two_processes_predict_what_one_does(trained: Path) -> None:
         command = [sys.executable, *words, "--processes", str(processes)]
         subprocess.run(command, check=True, timeout=600, env=os.environ | {"OMP_NUM_THREADS": "1"})
     one, two = ({path.name: path.read_bytes() for path in Path(f"by-{n}").iterdir()} for n in (1, 2))
-    assert one[form.NAME] == two[form.NAME]
+    assert one[predictions.NAME] == two[predictions.NAME]
     assert one["manifest.json"] == two["manifest.json"]
     assert not list(Path("results/state").iterdir())
 
@@ -318,7 +318,7 @@ def test_words_are_cut_ended_and_read_back(trained: Path) -> None:
 
 
 def test_empty_queries_are_left_out_and_counted() -> None:
-    assert form.write_predicted_queries(Path("e"), [("a", ["x", ""]), ("b", [])]) == {
+    assert predictions.write_predicted_queries(Path("e"), [("a", ["x", ""]), ("b", [])]) == {
         "passages": 2,
         "queries": 1,
         "empty": 1,
@@ -328,11 +328,11 @@ def test_empty_queries_are_left_out_and_counted() -> None:
 def test_expansions_of_another_corpus_are_refused() -> None:
     collection = Collection(write_collection(Path("c")))
     for names in (range(9), range(11), reversed(range(10))):
-        form.write_predicted_queries(Path("e"), [(f"d{i}", ["x"]) for i in names])
+        predictions.write_predicted_queries(Path("e"), [(f"d{i}", ["x"]) for i in names])
         with pytest.raises(EncoreError, match="other passages"):
-            list(form.expanded(collection, Path("e")))
-    form.write_predicted_queries(Path("e"), [(f"d{i}", [f"query {i}", "x"]) for i in range(10)])
-    assert list(form.expanded(collection, Path("e")))[3] == ("d3", "the function closes a file query 3 x")
+            list(predictions.expanded(collection, Path("e")))
+    predictions.write_predicted_queries(Path("e"), [(f"d{i}", [f"query {i}", "x"]) for i in range(10)])
+    assert list(predictions.expanded(collection, Path("e")))[3] == ("d3", "the function closes a file query 3 x")
 
 
 # The stages, from training to a run

@@ -10,7 +10,7 @@ import pytest
 
 from encore.config.systems import read_expansion
 from encore.errors import EncoreError
-from encore.retrieval.doc2query import published
+from encore.retrieval.doc2query import predictions
 
 NAMES = ["a", "b", "c"]
 PUBLISHED = {
@@ -25,7 +25,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def predictions(name: str, text: str) -> Path:
+def written(name: str, text: str) -> Path:
     path = Path(name)
     if name.endswith(".gz"):
         path.write_bytes(gzip.compress(text.encode()))
@@ -36,7 +36,7 @@ def predictions(name: str, text: str) -> Path:
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *(f"{name}.gz" for name in PUBLISHED)])
 def test_published_predictions_are_read(name: str) -> None:
-    found = list(published.predicted(predictions(name, PUBLISHED[name.removesuffix(".gz")]), NAMES))
+    found = list(predictions.predicted(written(name, PUBLISHED[name.removesuffix(".gz")]), NAMES))
     assert [passage for passage, _ in found] == NAMES
     assert [" ".join(queries) for _, queries in found] == [f"{n} one {n} two" for n in NAMES]
 
@@ -53,7 +53,7 @@ def test_published_predictions_are_read(name: str) -> None:
 def test_another_number_of_lines_is_refused_with_its_line(name: str, change, says: str) -> None:
     text = "".join(change(PUBLISHED[name].splitlines(keepends=True)))
     with pytest.raises(EncoreError, match=says) as refused:
-        list(published.predicted(predictions(name, text), NAMES))
+        list(predictions.predicted(written(name, text), NAMES))
     assert "\n" not in str(refused.value)
 
 
@@ -71,15 +71,15 @@ def test_another_number_of_lines_is_refused_with_its_line(name: str, change, say
 )
 def test_a_bad_line_is_refused_with_its_number(name: str, text: str, says: str) -> None:
     with pytest.raises(EncoreError, match=says) as refused:
-        list(published.predicted(predictions(name, text), NAMES))
+        list(predictions.predicted(written(name, text), NAMES))
     assert "\n" not in str(refused.value)
 
 
 def test_damaged_packing_is_said() -> None:
-    path = predictions("p.txt.gz", "".join(PUBLISHED["p.txt"]))
+    path = written("p.txt.gz", "".join(PUBLISHED["p.txt"]))
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(EncoreError, match=r"p\.txt\.gz, after line \d+: cannot be read"):
-        list(published.predicted(path, NAMES))
+        list(predictions.predicted(path, NAMES))
 
 
 def test_a_missing_file_of_predictions_is_said_when_planning() -> None:
@@ -102,7 +102,7 @@ def test_a_wrong_entry_is_refused(fields: dict, says: str) -> None:
 def test_reading_predictions_is_cheap() -> None:
     """Neither indexing nor reading what others predicted loads torch or transformers."""
     heavy = "('torch', 'transformers')"
-    code = "import sys, encore.retrieval.doc2query.form, encore.retrieval.doc2query.published; "
+    code = "import sys, encore.retrieval.doc2query.predictions; "
     code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -12,8 +12,8 @@ from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, inputs
-from encore.retrieval import token_search
-from encore.retrieval.token_search import answer_by_tokens, best
+from encore.retrieval import rerank
+from encore.retrieval.rerank import answer_by_tokens, best
 from encore.training.checkpoint import Resume
 from tests.support.small_home import NUMERICS, STEP
 
@@ -45,8 +45,8 @@ def every_score(model, store, queries):
 
 @pytest.mark.parametrize(("block", "together"), [(2048, 64), (7, 3)])
 def test_the_best_of_all_blocks_are_the_best_of_all_pairs(home, model, monkeypatch, block, together):
-    monkeypatch.setattr(token_search, "BLOCK", block)
-    monkeypatch.setattr(token_search, "TOGETHER", together)
+    monkeypatch.setattr(rerank, "BLOCK", block)
+    monkeypatch.setattr(rerank, "TOGETHER", together)
     store, queries = TokenStore(home / "tokens"), np.arange(0, 20, 2)
     expected = every_score(model, store, queries)
     scores, rows = best(open_scorer(model, store), queries, len(store.passages), 9)
@@ -91,8 +91,8 @@ def test_a_tie_at_the_cut_is_complete(home, model, tmp_path, monkeypatch):
         rows = np.tile(np.arange(min(wanted, passages)), (len(queries), 1))
         return np.ones(rows.shape, np.float32), rows
 
-    monkeypatch.setattr(token_search, "best", all_equal)
-    monkeypatch.setattr(token_search, "SPARE", 1)
+    monkeypatch.setattr(rerank, "best", all_equal)
+    monkeypatch.setattr(rerank, "SPARE", 1)
     answer_by_tokens(SPEC, model, home / "tokens", home / "collection", tmp_path)
     best_ids = sorted(TokenStore(home / "tokens").passages.names, reverse=True)[:5]
     assert all(list(found.documents) == best_ids for found in read_run(tmp_path).values())

@@ -12,7 +12,7 @@ from encore.datasets import nq_reqa
 from encore.errors import EncoreError
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import NegativesRequest
-from encore.retrieval.doc2query import published
+from encore.retrieval.doc2query import predictions
 from encore.storage import text_files, tsv
 
 WANTED = NegativesRequest({"q"}, {"q": {"d": 1}}, {"d", "n"})
@@ -32,7 +32,7 @@ READERS: dict[str, tuple[dict[str, Any], Callable[[Path], Any]]] = {
     ),
     "predicted queries": (
         {"id": "p", "predicted_queries": ["one"]},
-        lambda path: list(published.predicted(path, ["p", "p"])),
+        lambda path: list(predictions.predicted(path, ["p", "p"])),
     ),
 }
 BROKEN = {

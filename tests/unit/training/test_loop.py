@@ -18,8 +18,7 @@ from encore.training import machine
 from encore.training.batches import BatchMaker
 from encore.training.loop import train
 from encore.training.optimiser import AdamW
-from encore.training.progress import CurvePoint, write_curve
-from encore.training.record import Trained
+from encore.training.record import CurvePoint, Trained, write_curve
 from encore.training.task import ForwardOutput, Task
 from tests.support import small_objective, small_store
 from tests.support.small_training import (

@@ -176,14 +176,14 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
 
 def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.data.tokens import TokenStore
-    from encore.retrieval import approximate, dense
+    from encore.retrieval import dense, indexing
 
     store = TokenStore(inputs["tokens"][0])
     encoder = dense.opened(spec, inputs["models"][0], store)
     (held,) = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     vectors = dense.embed_queries(spec, encoder, store, chosen)
-    ready = approximate.ready(held, spec["search"])
-    return approximate.search_approximate(ready, chosen, vectors, spec["depth"])
+    ready = indexing.ready(held, spec["search"])
+    return indexing.search_approximate(ready, chosen, vectors, spec["depth"])
 
 
 def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:

@@ -16,7 +16,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from encore.config.languages import ENGLISH
 from encore.data.collection import NEGATIVES, Collection, left_out
-from encore.data.overlap import Overlap, overlap_with_training, own_documents
+from encore.data.copies import Overlap, overlap_with_training, own_documents
 from encore.data.sentences import split
 from encore.data.vocabulary import fewest_pieces, unknown_share
 from encore.datasets.foreign.conversion import SHOWN, naming_drop

@@ -18,8 +18,7 @@ from typing import Any
 
 from encore.data import answer_matching
 from encore.data.collection import Collection, smallest
-from encore.data.copies import copies_of
-from encore.data.overlap import normal_form
+from encore.data.copies import copies_of, normal_form
 from encore.data.rankings import Run
 from encore.errors import EncoreError
 from encore.storage.files import open_text, open_text_writer, write_json

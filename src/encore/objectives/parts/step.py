@@ -19,9 +19,8 @@ from encore.models.encoder import Encoder
 from encore.training import held_out, launch
 from encore.training.checkpoint import Resume
 from encore.training.loop import train
-from encore.training.progress import write_curve
 from encore.training.randomness import number
-from encore.training.record import Trained
+from encore.training.record import Trained, write_curve
 
 CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 

@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.training import loop
-from encore.training.progress import write_curve
+from encore.training.record import write_curve
 from encore.training.task import Arrays, ForwardOutput, Task
 
 IGNORED = -100  # left out by torch's losses

@@ -7,7 +7,7 @@ import pytest
 
 from encore.commands import chain
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.overlap import overlap_with_training
+from encore.data.copies import overlap_with_training
 from encore.data.rankings import Ranking
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encore.config.systems import read_index_type
-from encore.retrieval import approximate, indexing, lists_on_gpu
+from encore.retrieval import indexing
 from encore.retrieval.dense import Shard
 from encore.storage.document_ids import DocIds
 
@@ -88,7 +88,7 @@ def built(vectors, **fields):
 
 def answered(index, vectors, depth=DEPTH):
     held = Shard(index, DocIds.of([f"d{number}" for number in range(len(vectors))]))
-    return approximate.search_approximate(approximate.ready(held, {"nprobe": 4}), ["q", "r"], vectors[:2] + 0.1, depth)
+    return indexing.search_approximate(indexing.ready(held, {"nprobe": 4}), ["q", "r"], vectors[:2] + 0.1, depth)
 
 
 @pytest.fixture(scope="module")
@@ -122,14 +122,14 @@ def test_it_is_searched_there_as_far_as_a_gpu_gives_results(made, vectors, on_cp
 
 def test_tables_that_are_too_large_are_halved(made, vectors):
     lists = faiss.IndexIVFPQ(faiss.IndexFlatIP(96), 96, 4, 96, 8, faiss.METRIC_INNER_PRODUCT)
-    assert lists_on_gpu.searched(lists).copy.options.useFloat16
+    assert indexing.searched(lists).copy.options.useFloat16
 
 
 @pytest.mark.parametrize("fields", [{"kind": "hnsw"}, {"kind": "fp16"}, {**IVFPQ, "bits": 6}])
 def test_what_faiss_has_no_kernels_for_stays_on_the_processor(made, vectors, fields, capsys):
     index, device = indexing.build_index(read_index_type(fields), [vectors[:3000]])
     assert device == "cpu"
-    assert lists_on_gpu.searched(index) is index
+    assert indexing.searched(index) is index
     assert made == []
     said = "FAISS computes on the processor: Bits per code must be 8 (passed 6)\n"
     assert capsys.readouterr().out.count(said) == (2 if "bits" in fields else 0)
@@ -140,6 +140,6 @@ def test_without_a_gpu_nothing_is_copied(made, vectors, on_cpu, gpus, monkeypatc
     if gpus is None:
         monkeypatch.delattr(faiss, "StandardGpuResources")
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
-    assert lists_on_gpu.searched(on_cpu) is on_cpu
+    assert indexing.searched(on_cpu) is on_cpu
     assert len(answered(on_cpu, vectors)["q"].documents) == DEPTH
     assert made == []

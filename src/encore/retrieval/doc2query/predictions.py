@@ -1,9 +1,13 @@
-"""Predicted queries as they are published, read next to the corpus that they are of.
+"""Predicted queries: as they are published, and in the common form.
 
-Three forms, by the file's ending, each with one line a passage in the corpus' order and perhaps packed (``.gz``):
-``.jsonl`` has objects ``{"id", "predicted_queries": [...]}``, ``.tsv`` an id, a tab and the predictions in one text,
-and ``.txt`` that text alone. docTTTTTquery publishes a folder instead, in which each file holds one sample of the
-passages of one part of the corpus (``predicted_queries_topk_sample012.txt003-1004000``: sample 12, part 3).
+Published ones are read next to the corpus that they are of, in three forms, by the file's ending, each with one line a
+passage in the corpus' order and perhaps packed (``.gz``): ``.jsonl`` has objects ``{"id", "predicted_queries":
+[...]}``, ``.tsv`` an id, a tab and the predictions in one text, and ``.txt`` that text alone. docTTTTTquery publishes a
+folder instead, in which each file holds one sample of the passages of one part of the corpus
+(``predicted_queries_topk_sample012.txt003-1004000``: sample 12, part 3).
+
+The common form is ``predicted_queries.jsonl.gz``, a line ``{"_id", "queries"}`` for each passage in the corpus' order,
+so that texts and queries are read together and neither is kept in memory.
 """
 
 import re
@@ -13,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from encore.data import unpacked
+from encore.data.collection import Collection
 from encore.errors import EncoreError
+from encore.storage.files import read_jsonl, write_jsonl
 from encore.storage.text_files import numbered_lines, numbered_objects
 
+NAME = "predicted_queries.jsonl.gz"
 PART = re.compile(r".*sample(?P<sample>\d+)\.txt(?P<part>\d+)(?:-\d+)?(?:\.gz)?")
 
 Line = tuple[str | None, list[str]]  # the passage's id, if the line says it, and its queries
@@ -113,3 +120,27 @@ def _of_text(line: str) -> Line:
 
 _FORMS: dict[str, Callable[[Any], Line]] = {".jsonl": _of_object, ".tsv": _of_columns, ".txt": _of_text}
 ENDINGS = [ending + packed for ending in _FORMS for packed in ("", ".gz")]
+
+
+def write_predicted_queries(folder: Path, predicted: Iterable[tuple[str, list[str]]]) -> dict[str, int]:
+    """Write the queries of each passage, by id, and give their counts."""
+    counts = {"passages": 0, "queries": 0, "empty": 0}
+
+    def counted() -> Iterator[dict[str, object]]:
+        for name, queries in predicted:
+            kept = [query for query in queries if query]
+            counts["passages"] += 1
+            counts["queries"] += len(kept)
+            counts["empty"] += len(queries) - len(kept)
+            yield {"_id": name, "queries": kept}
+
+    write_jsonl(folder / NAME, counted())
+    return counts
+
+
+def expanded(collection: Collection, folder: Path) -> Iterator[tuple[str, str]]:
+    """Each passage's id, and its text with its predicted queries behind it."""
+    for text, row in zip_longest(collection.texts(), read_jsonl(folder / NAME)):
+        if text is None or row is None or text[0] != row["_id"]:
+            raise EncoreError(f"{folder / NAME} has other passages than {collection.folder}; predict the queries again")
+        yield text[0], " ".join([*text[1], *row["queries"]])

@@ -15,7 +15,7 @@ from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
-from encore.retrieval import approximate, indexing
+from encore.retrieval import indexing
 from encore.retrieval.dense import Searcher, Shard
 from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
@@ -90,10 +90,10 @@ def test_a_graph_of_pieces_finds_as_much_as_faiss_s_own(data, monkeypatch):
     in_pieces = built(systems.read_index_type(TYPES["hnsw"]), data[0])
     assert faiss.serialize_index(in_pieces).tobytes() != faiss.serialize_index(own).tobytes()
     for index in (own, in_pieces):
-        approximate.set_up(index, {"ef_search": 128})
+        indexing.set_up(index, {"ef_search": 128})
         held = Shard(index, DocIds.of(data[1]))
-        run = approximate.search_approximate(held, [f"q{n}" for n in range(40)], data[2], 20)
-        assert approximate.recall(run, truth, 20)["recall@10"] > 0.97
+        run = indexing.search_approximate(held, [f"q{n}" for n in range(40)], data[2], 20)
+        assert indexing.recall(run, truth, 20)["recall@10"] > 0.97
 
 
 @pytest.mark.parametrize(("kind", "copies"), [("hnsw", 0.3), ("ivfpq", 1.2), ("fp16", 0.3)])
@@ -128,8 +128,8 @@ def answered(data, kind, depth=20, **how):
     vectors, documents, queries = data
     fields = systems.read_index_type({**TYPES[kind], **how})
     index = built(fields, vectors)
-    approximate.set_up(index, fields.searching())
-    return approximate.search_approximate(
+    indexing.set_up(index, fields.searching())
+    return indexing.search_approximate(
         Shard(index, DocIds.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth
     )
 
@@ -145,7 +145,7 @@ def test_searching_further_finds_more_of_the_exact_answer(data):
     """Every list: only quantisation is left. A wide graph: nearly everything. Half precision: nearly everything."""
     truth = exact(data)
     found = {
-        name: approximate.recall(run, truth, 20)["recall@10"]
+        name: indexing.recall(run, truth, 20)["recall@10"]
         for name, run in {
             "one list": answered(data, "ivfpq", nprobe=1),
             "8 lists": answered(data, "ivfpq"),
@@ -170,9 +170,9 @@ def test_recall_is_the_share_of_the_exact_top_k_found_in_the_top_k():
     pad = [f"x{n}" for n in range(8)]
     truth = {"p": ranking("a", "b", *pad), "q": ranking("c", "d", *pad)}
     run = {"p": ranking("a", *(f"y{n}" for n in range(9)), "b"), "q": ranking("d", *pad, "c")}
-    assert approximate.recall(run, truth, 10) == {"recall@10": pytest.approx((1 / 10 + 10 / 10) / 2)}
-    assert list(approximate.recall(truth, truth, 1000)) == ["recall@10", "recall@100", "recall@1000"]
-    assert set(approximate.recall(truth, truth, 1000).values()) == {1.0}
+    assert indexing.recall(run, truth, 10) == {"recall@10": pytest.approx((1 / 10 + 10 / 10) / 2)}
+    assert list(indexing.recall(truth, truth, 1000)) == ["recall@10", "recall@100", "recall@1000"]
+    assert set(indexing.recall(truth, truth, 1000).values()) == {1.0}
 
 
 def test_recall_agrees_with_a_count_by_sets(data):
@@ -180,15 +180,15 @@ def test_recall_agrees_with_a_count_by_sets(data):
     truth, run = exact(data, 100), answered(data, "ivfpq", 100)
     for cut in (10, 100):
         counts = [len(set(truth[q].documents[:cut]) & set(run[q].documents[:cut])) for q in truth]
-        assert approximate.recall(run, truth, 100)[f"recall@{cut}"] == pytest.approx(sum(counts) / cut / 40, abs=1e-6)
+        assert indexing.recall(run, truth, 100)[f"recall@{cut}"] == pytest.approx(sum(counts) / cut / 40, abs=1e-6)
 
 
 def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
     fields = systems.read_index_type(TYPES["hnsw"])
     held = Shard(built(fields, vectors), DocIds.of(documents))
-    together = approximate.search_approximate(held, ["a", "b"], queries[:2], 10)
-    alone = approximate.search_approximate(held, ["b"], queries[1:2], 10)
+    together = indexing.search_approximate(held, ["a", "b"], queries[:2], 10)
+    alone = indexing.search_approximate(held, ["b"], queries[1:2], 10)
     assert together["b"].documents == alone["b"].documents
 
 
@@ -198,7 +198,7 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     vectors[:5, 0], vectors[5:105, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
     index = built(systems.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors)
-    run = approximate.search_approximate(
+    run = indexing.search_approximate(
         Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10
     )
     assert run["q"].documents[:5] == ["d004", "d003", "d002", "d001", "d000"]
