@@ -1,4 +1,4 @@
-"""Which documents of a collection contain an answer to the questions that they were retrieved for, as DPR decides it.
+"""Documents that contain an answer to the questions that they were retrieved for, as DPR decides it.
 
 Texts are normalised to NFD and split into tokens: runs of letters, digits and marks, and every other visible sign by
 itself; case does not count. A passage contains an answer if the answer's tokens are in it next to each other
@@ -16,7 +16,7 @@ WORD, NOTHING = frozenset("LNM"), frozenset("ZC")  # general categories: letters
 
 
 class _Separated(dict[int, str]):
-    """What a character becomes so that blanks separate the tokens, by its number; filled as characters are met."""
+    """The text that replaces a character, by its number, so that blanks separate tokens; filled as characters come."""
 
     def __missing__(self, number: int) -> str:
         sign = chr(number)
@@ -39,7 +39,7 @@ def contains(passage: str, answers: Iterable[str]) -> bool:
 
 
 def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) -> dict[str, set[str]]:
-    """Of each question's documents those whose text (not title) has an answer to it."""
+    """The documents of each question whose text (not title) has an answer to it."""
     known = collection.answers()
     if unanswered := sorted(query for query in retrieved if query not in known):
         raise EncoreError(f"{len(unanswered)} questions have no answers, such as {unanswered[0]!r}; give them some")

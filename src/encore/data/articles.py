@@ -50,7 +50,7 @@ def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
 def write_article_collection(
     folder: Path, articles: Iterable[Row], statistics: Mapping[str, Any], processes: int = 1
 ) -> dict[str, Any]:
-    """Write a collection to pre-train on, articles alone, and return its counts (also in ``statistics.json``).
+    """Write a collection to pre-train on, of articles only, and return its counts (also in ``statistics.json``).
 
     The files of passages and queries are there and empty. ``statistics`` is read when all articles are written.
 
@@ -62,7 +62,9 @@ def write_article_collection(
     try:
         _write_packed(path, _checked(articles, counts), processes)
     except UnicodeEncodeError as error:
-        raise EncoreError(f"an article holds half of a surrogate pair, which no UTF-8 can say: {error}") from error
+        raise EncoreError(
+            f"an article holds half of a surrogate pair, which UTF-8 cannot represent: {error}"
+        ) from error
     if not counts["articles"]:
         path.unlink()
         raise EncoreError("the source holds no article; name another one")

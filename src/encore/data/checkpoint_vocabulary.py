@@ -1,4 +1,4 @@
-"""A checkpoint's own vocabulary: a ``tokenizer.json``, a ``vocab.txt`` alone, as older checkpoints have it, or any
+"""A checkpoint's own vocabulary: a ``tokenizer.json``, only a ``vocab.txt``, as older checkpoints have it, or any
 other files that Transformers can make a tokenizer of, such as SentencePiece's.
 """
 
@@ -35,7 +35,7 @@ def save_checkpoint_tokenizer(checkpoint: Path, folder: Path) -> Tokenizer:
 def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a checkpoint's folder.
 
-    Of a ``vocab.txt`` alone ``tokenizer_config.json`` says whether texts are lower-cased; they are without it, as in
+    With only a ``vocab.txt``, ``tokenizer_config.json`` says whether texts are lower-cased; they are without it, as in
     BERT's own tokenizer.
     """
     config = read_object(folder / CONFIG, FETCH_AGAIN)

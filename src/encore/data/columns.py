@@ -64,9 +64,9 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """What rows are, the column of theirs behind each name of ours, and the columns that are not read.
+    """The kind of rows, the column of theirs behind each name of ours, and the columns that are not read.
 
-    Its methods take a row, and raise an EncoreError without a place where an id, a text or a grade is none.
+    Its methods take a row, and raise an EncoreError without a place for a wrong id, text or grade.
     """
 
     what: What
@@ -101,13 +101,13 @@ class Meaning:
         return str(found)
 
     def _value(self, row: Row, name: str) -> Any:
-        """What a row has of a field; one that need not be there may begin in a later row than the first."""
+        """The value of a field in a row; an optional field may first occur in a later row."""
         column = self.columns.get(name)
         column = column if column in row else _optional(self.what, tuple(row)).get(name)
         return None if column is None else row.get(column)
 
     def _answers(self, row: Row) -> list[str]:
-        """Of one text, or of a list of texts, those that say something."""
+        """The answers, given as one text or as a list of texts; empty ones are left out."""
         found = self._value(row, "answers")
         listed = [found] if isinstance(found, str) else found or []
         if not isinstance(listed, list) or not all(isinstance(each, str | None) for each in listed):
@@ -128,7 +128,7 @@ class Meaning:
 
 
 def meaning(columns: Iterable[str], path: str = "") -> Meaning | None:
-    """What rows with these columns are; None if that is not known.
+    """The kind of rows with these columns; None if that is not known.
 
     Args:
         columns: their names, in any case; 1, 2, … where a file has no header.
@@ -142,14 +142,14 @@ def meaning(columns: Iterable[str], path: str = "") -> Meaning | None:
         what for what, each in found.items() if _CERTAIN & {name for name in there if there[name] in each.values()}
     )
     what = hint if hint in found else next(certain, None)
-    if what is None or (what == "judgments" and "rank" in there):  # a run, whose scores are no grades
+    if what is None or (what == "judgments" and "rank" in there):  # a run, whose scores are not grades
         return None
     taken = found[what] | _chosen(OPTIONAL.get(what, {}), there)
     return Meaning(what, taken, [name for name in theirs if name not in taken.values()])
 
 
 def taken(rows: Iterable[tuple[int, Row]], take: Callable[[Row], Taken], place: str) -> Iterator[tuple[int, Taken]]:
-    """What is taken of numbered rows, with their numbers; what is refused of one gets its place."""
+    """The results of ``take`` for numbered rows, with their numbers; an error names the row's place."""
     for number, row in rows:
         try:
             found = take(row)
@@ -159,7 +159,7 @@ def taken(rows: Iterable[tuple[int, Row]], take: Callable[[Row], Taken], place: 
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """True if a first line names columns, and is no row: two at least are known."""
+    """True if a first line names columns and is not a row: two at least are known."""
     return sum(name.strip().lower() in _KNOWN for name in names) > 1
 
 
@@ -176,7 +176,7 @@ def expected(what: What) -> str:
 
 
 def hinted(path: str) -> What | None:
-    """What a file's name, or else a folder's, says of it."""
+    """The kind of rows that a file's name, or else a folder's, suggests."""
     parts = (part.lower() for part in reversed(PurePath(path).parts))
     return next((what for part in parts for what, pattern in HINTS.items() if re.search(pattern, part)), None)
 

@@ -1,4 +1,4 @@
-"""Texts that a collection has more than once, under other ids: counted, and listed for training to leave them alone.
+"""Texts that a collection has more than once, under other ids: counted, and listed, so that training leaves them out.
 
 And what tested queries share with training: the text of a training query, or a document that answers one.
 
@@ -138,7 +138,7 @@ class Overlap:
 
 
 def overlap_with_training(collection: Collection, split: str, held_out: Container[str] = ()) -> Overlap:
-    """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
+    """The overlap of a split's queries with the training of its draw (``config.datasets.same_draw``), if there is any.
 
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
     their ``normal_form``. Queries ``held_out`` from training do not count as training queries.
@@ -165,7 +165,7 @@ def overlap_with_training(collection: Collection, split: str, held_out: Containe
 
 
 def own_documents(collection: Collection) -> int:
-    """How many queries are documents, too: of the same id, and with the document's text or title and text."""
+    """The number of queries that are documents, too: of the same id, and with the document's text or title and text."""
     queries = collection.queries()
     return sum(
         normal_form(queries[row["_id"]]) in {normal_form(row["text"]), normal_form(f"{row['title']} {row['text']}")}

@@ -42,17 +42,17 @@ class JudgedFields(FormFields):
 
     @property
     def listed_negatives_used(self) -> Literal["never", "always"]:
-        """In all steps, where it lists them."""
+        """Whether steps use listed negatives: all do, where the collection lists them."""
         return "always" if self.listed_negatives else "never"
 
     def to_spec(self) -> dict[str, Any]:
-        """Its part of a collection's spec, without defaults, so that folders keep their names."""
+        """The fields that a collection's spec gets, without defaults, so that folders keep their names."""
         unknown = {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
         return unknown | ({"listed_negatives": True} if self.listed_negatives else {})
 
 
 class Judging:
-    """What judgments are held against."""
+    """The queries and documents that judgments are checked against."""
 
     def __init__(
         self, queries: Container[str], documents: Container[str], empty: Container[str] = (), unknown: str | None = None

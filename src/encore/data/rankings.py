@@ -187,7 +187,7 @@ class RunMatrices(Mapping[str, Ranking]):
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """How many documents each query found, at least 1 [queries]."""
+        """The number of documents that each query found, at least 1 [queries]."""
         lengths: NDArray[np.int64] = (self.rows >= 0).sum(axis=1)
         return lengths
 
@@ -217,7 +217,7 @@ class RunMatrices(Mapping[str, Ranking]):
         return RunMatrices.arranged(self.queries, names.tolist(), query, documents, self.scores[query, column])
 
     def check(self) -> None:
-        """What a damaged file would break."""
+        """Refuse matrices that a damaged file could give."""
         rows, scores = self.rows, self.scores
         if rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(self.queries):
             raise EncoreError(

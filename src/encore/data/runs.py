@@ -64,7 +64,7 @@ def read_run(folder: Path) -> RunMatrices:
     try:
         run = RunMatrices(list(DocIds(found["queries"])), DocIds(found["documents"]), found["rows"], found["scores"])
         run.check()
-    except (EncoreError, ValueError) as error:  # an id that is no UTF-8 is a ValueError
+    except (EncoreError, ValueError) as error:  # an id that is not UTF-8 is a ValueError
         raise _damaged(folder, error) from error
     return run
 

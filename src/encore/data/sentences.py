@@ -58,7 +58,7 @@ def split(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence of ``split`` begins and ends in the text, white space around it left out."""
+    """The begin and end of each sentence of ``split`` in the text, white space around it left out."""
     places, found = [place for place, sign in enumerate(text) if not sign.isspace()], []
     first = 0
     for sentence in split(text):

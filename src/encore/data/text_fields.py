@@ -1,4 +1,4 @@
-"""What of a document a model reads: which of its fields, in which order, as one text or as a pair of texts.
+"""The fields of a document that a model reads, their order, and whether they are one text or a pair of texts.
 
 Most collections search `title text`. A web document has an address too, and a ReQA candidate is a pair, a sentence and
 the passage around it. A collection that differs from the usual says so in ``form.json``, so whatever reads it
@@ -38,7 +38,7 @@ class Form:
         return {name for names in self.segments for name in names}
 
     def to_spec(self) -> dict[str, Any]:
-        """Its part of a collection's spec: nothing if it is the usual one, so folders keep their names."""
+        """The field that a collection's spec gets: none if the form is the usual one, so folders keep their names."""
         return {} if self.segments == USUAL else {"segments": [list(names) for names in self.segments]}
 
     @classmethod
@@ -80,7 +80,7 @@ class FormFields(CollectionFields):
 
     @property
     def form(self) -> Form:
-        """Which fields of a document are read, in which segments."""
+        """The fields of a document that are read, by segment."""
         return Form(self.segments)
 
 

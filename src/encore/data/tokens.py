@@ -128,7 +128,7 @@ class TokenStore:
 
 
 def id_type(vocabulary_size: int) -> np.dtype:
-    """How ids of a vocabulary are stored: in 16 bits where they fit, else in 32."""
+    """The type of a vocabulary's ids on the disk: 16 bits where they fit, else 32."""
     return TYPES[vocabulary_size > 2**16]
 
 
@@ -239,7 +239,7 @@ def _keep_once(first: Path, other: Path) -> None:
 
 
 class _Structure:
-    """Which sentences are a section, and which sections an article, counted while the sentences go by."""
+    """The sentences of each section and the sections of each article, counted while the sentences go by."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -330,5 +330,5 @@ def segmented_word_starts(ids: np.ndarray, continues: np.ndarray, pieces: Sequen
 
 
 def _is_ideograph(character: str) -> bool:
-    """Of the blocks that BERT's tokenizer parts into characters and Chinese is written in."""
+    """True for a character of Chinese, each of which is a piece for BERT's tokenizer."""
     return "\u4e00" <= character <= "\u9fff" or "\u3400" <= character <= "\u4dbf" or character >= "\U00020000"

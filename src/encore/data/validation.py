@@ -33,7 +33,7 @@ class Located:
         self._line = 0
 
     def place_of(self, row: int) -> str:
-        """Of a row that was given, counted from 1."""
+        """The place of a row that was given, counted from 1."""
         jump, line = self._jumps[bisect_right(self._jumps, row, key=lambda each: each[0]) - 1]
         return f"{self.path}, {self._unit} {line + row - jump}"
 
@@ -54,7 +54,7 @@ class LocatedFiles(Located):
         self._files = files
 
     def place_of(self, row: int) -> str:
-        """Of a row that was given, counted from 1 over all files."""
+        """The place of a row that was given, counted from 1 over all files."""
         for file in self._files:
             if row <= file.given:
                 break
@@ -138,9 +138,9 @@ def _fault(row: Row, what: str) -> str | None:
     name, texts = row["_id"], [value for key, value in row.items() if key != "_id" and isinstance(value, str)]
     searched = texts if what == "corpus" else [row["text"]]  # a query's title is not
     if name.split() != [name]:
-        return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
+        return f"id {quoted(name)} is empty or holds white space, which a TREC run cannot contain; rename it"
     if _CONTROL.search(name):
-        return f"id {quoted(name)} holds a control character, which no TREC run can say; rename it"
+        return f"id {quoted(name)} holds a control character, which a TREC run cannot contain; rename it"
     if what == "queries" and name.startswith("#"):
         return f"id {quoted(name)} starts like a comment of a TREC run; rename it"
     if not any(map(says_something, searched)):
@@ -150,7 +150,7 @@ def _fault(row: Row, what: str) -> str | None:
         for text in (name, *texts):
             text.encode()
     except UnicodeEncodeError:
-        return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; fix its text"
+        return f"{quoted(name)} holds half of a surrogate pair, which UTF-8 cannot represent; fix its text"
     if len(name) > LONGEST_ID // 4 and len(name.encode()) > LONGEST_ID:
         return f"id {quoted(name)} has more than {LONGEST_ID:,} bytes, which no Lucene index can hold; shorten it"
     return None

@@ -157,7 +157,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def is_wordpiece(tokenizer: Tokenizer) -> bool:
-    """Whether a tokenizer is of BERT's kind, which the fast encoder and pre-training read."""
+    """True for a tokenizer of BERT's kind, which the fast encoder and pre-training read."""
     return isinstance(tokenizer.model, models.WordPiece)
 
 

@@ -95,9 +95,9 @@ def finetune(spec: dict[str, Any], inputs: FinetuneInputs, output: Path, resume:
         spec["seed"],
         resume.state,
         spec["numerics"],
-        validation,
-        step.validate_every,
-        resume.seconds,
+        validate=validation,
+        validate_every=step.validate_every,
+        checkpoint_seconds=resume.seconds,
         workers=resume.workers,
     )
     done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)

@@ -119,7 +119,7 @@ def _description(folder: Path) -> dict[str, Any]:
 
 
 def without_head(model: Path) -> dict[str, float]:
-    """What manifests say of a model, and of those made from it, while no vocabulary head came with it or learned."""
+    """The entry in the manifests of a model without a trained vocabulary head, and of models made from it."""
     made = (model / manifest.MANIFEST).is_file()
     return {NO_HEAD: 1} if made and NO_HEAD in manifest.read_results(str(model)) else {}
 
@@ -216,7 +216,7 @@ def _dense(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
 
 
 def _hugging_face(encoder: Encoder) -> dict[str, Any]:
-    """What ``config.json`` says of a tower."""
+    """The content of ``config.json`` for a tower."""
     if isinstance(encoder, TransformersEncoder):
         return model_config(encoder)
     return bert_config(encoder.config) if encoder.config.architecture == "bert" else BAG

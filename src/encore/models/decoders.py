@@ -199,7 +199,7 @@ class SeedDecoder(nn.Module):
 
 
 class EnhancedDecoder(nn.Module):
-    """RetroMAE's decoder: one layer; each position asks for its token by h and its place alone (Eq. 8 and 9)."""
+    """RetroMAE's decoder: one layer; each position asks for its token by only h and its place (Eq. 8 and 9)."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()

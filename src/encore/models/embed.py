@@ -1,4 +1,4 @@
-"""Vectors of many texts: length-sorted batches, whose bounds are a function of the given texts alone.
+"""Vectors of many texts: length-sorted batches, whose bounds are a function of only the given texts.
 
 A GPU is given the texts of the next block before the vectors of the last one are waited for, and nothing else waits.
 """

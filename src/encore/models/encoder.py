@@ -144,7 +144,7 @@ class Stack(nn.Module):
         return hidden
 
     def first(self, hidden: Tensor, texts: Layout) -> Tensor:
-        """The last layer's states of the first tokens alone, [B, H]; no other is computed there."""
+        """The last layer's states of only the first tokens, [B, H]; no other is computed there."""
         hidden = self.before_last(hidden, texts.visible)
         states: Tensor = self.layer[-1](texts.first(hidden), hidden, texts.visible_to_first)
         return states.flatten(0, -2)
@@ -260,7 +260,7 @@ class Encoder(nn.Module):
         return F.normalize(found, dim=-1) if self.config.similarity == "cosine" else found
 
     def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """The pooling alone, without projector, head and normalisation.
+        """Only the pooling, without projector, head and normalisation.
 
         Args:
             hidden: [B, L, H], the states of ``forward``.

@@ -47,7 +47,7 @@ def embedding(config: EncoderConfig, batch: int, length: int) -> float:
     """
     if config.pooling != "cls" or config.architecture == "bow-mlp":
         return forward(config, batch, length)
-    others = float(batch * (length - 1))  # tokens that are keys and values alone
+    others = float(batch * (length - 1))  # tokens that are only keys and values
     projections = 2 * product(others, config.hidden, config.hidden)
     scores_and_mixing = 2 * product(others, config.hidden, length)
     feed_forward = 2 * product(others, config.hidden, config.intermediate)

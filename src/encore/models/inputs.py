@@ -1,4 +1,4 @@
-"""From id sequences to the rectangular arrays that an encoder reads, without torch."""
+"""Id sequences as the rectangular arrays that an encoder reads, without torch."""
 
 from collections.abc import Iterable, Sequence
 

@@ -74,7 +74,7 @@ class MicroBatch:
             self._halve(sizes)
 
     def each(self, work: Callable[[range], T], sizes: np.ndarray) -> list[T]:
-        """What ``work`` gives of each part, of which it gets the numbers of the examples; the rest as in ``fit``."""
+        """The results of ``work`` for each part, given the numbers of its examples; ``fit`` says the rest."""
         return self.fit(lambda size: [work(part) for part in size.split(sizes)], sizes)
 
     def _halve(self, sizes: np.ndarray) -> None:

@@ -48,7 +48,7 @@ class Rectangle:
         return states
 
     def first(self, states: Tensor) -> Tensor:
-        """Of states [B, L, H] those of the first tokens, [B, 1, H]."""
+        """States of the first tokens [B, 1, H], of all states [B, L, H]."""
         return states[:, :1]
 
 
@@ -86,7 +86,7 @@ class Packing:
         return empty.index_copy(0, self.places, states).unflatten(0, self.shape)
 
     def first(self, states: Tensor) -> Tensor:
-        """Of states [T, H] those of the first tokens, [B, H]."""
+        """States of the first tokens [B, H], of all states [T, H]."""
         return states.index_select(0, self.bounds.ends[:-1])
 
 
@@ -190,9 +190,9 @@ def layout(mask: Tensor | None, device: torch.device) -> Layout:
 
 
 def in_parts(run: Callable[..., Tensor], ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
-    """What an encoder makes of texts of unlike length.
+    """The output of an encoder for texts of unlike length.
 
-    On a CPU in parts of texts of like length, each padded to its own longest; elsewhere at once, since none is padded.
+    A CPU reads them in parts of like length, each padded to its own longest; others at once, since none is padded.
 
     Args:
         run: ``Encoder.forward`` or ``Encoder.embed``; the other arguments are theirs.

@@ -98,7 +98,7 @@ def follow(encoder: Encoder, parent: Encoder) -> None:
 
 
 def passage_weights(encoder: Encoder) -> dict[str, Tensor]:
-    """The weights of the passage tower alone."""
+    """The weights of the passage tower."""
     return {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(QUERY)}
 
 

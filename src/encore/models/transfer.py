@@ -29,7 +29,7 @@ class ToHost:
             self._copied.record()
 
     def numpy(self) -> np.ndarray:
-        """Its numbers; waits for them."""
+        """The numbers of the tensor, once they have arrived."""
         if self._copied is not None:
             self._copied.synchronize()
         return self._tensor.numpy()

@@ -84,7 +84,7 @@ def open_published(folder: Path, config: EncoderConfig) -> TransformersEncoder:
 
 
 def model_config(encoder: TransformersEncoder) -> dict[str, Any]:
-    """What ``config.json`` says of the published model, without where it came from."""
+    """The content of the published model's ``config.json``, without where it came from."""
     said: dict[str, Any] = cast(Any, encoder.published).config.to_diff_dict()
     said |= {"architectures": [type(encoder.published).__name__], "dtype": "float32"}
     return {name: value for name, value in said.items() if name not in ("_name_or_path", "transformers_version")}

@@ -1,7 +1,7 @@
 """Many whole-word masks of each text of a batch, drawn on the device that reads them (RetroMAE, section 3.3).
 
 All chance is a hash of one number for each text and of what it is for (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
-It is integers alone, so a GPU draws the masks that a CPU draws, and a text has the same ones in every batch.
+It computes with integers, so a GPU draws the masks that a CPU draws, and a text has the same ones in every batch.
 """
 
 import torch
@@ -71,7 +71,7 @@ def word_masks(words: Tensor, numbers: Tensor, budgets: Tensor, masks: int) -> T
 def orders(numbers: Tensor, masks: int, words: int) -> Tensor:
     """The random orders of each text's words for its masks, int64 [B, masks, words]; ``numbers`` [B].
 
-    A text with fewer words reads its own alone, in the same order.
+    A text with fewer words reads only its own, in the same order.
     """
     of_masks, of_words = (torch.arange(count, device=numbers.device) for count in (masks, words))
     return _chance(numbers[:, None, None], PER_MASK * of_masks[:, None] + of_words).argsort(2)

@@ -199,7 +199,7 @@ class Searcher:
         return run
 
     def speed(self) -> dict[str, Any]:
-        """Its speed, for ``run.json``: ``way``, ``threads`` of a CPU, ``gflops`` (10^9 operations a second)."""
+        """Speed, for ``run.json``: ``way``, ``threads`` of a CPU, and ``gflops`` (10^9 operations a second)."""
         threads = {"threads": torch.get_num_threads()} if self.device.type == "cpu" else {}
         rate = self.operations / max(self.seconds, 1e-9) / 1e9
         return {"way": f"torch on {self.device.type}", **threads, "gflops": float(f"{rate:.3g}")}

@@ -101,7 +101,7 @@ def search_bm25(
 
 
 def _answered(topics: Mapping[str, str], arguments: Sequence[str], memory_mb: int) -> RunMatrices:
-    """What one Java process finds for queries that are not empty."""
+    """The answers of one Java process to queries that are not empty."""
     try:
         with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as file:
             file.writelines(f"{query}\t{text}\n" for query, text in topics.items())
@@ -132,7 +132,7 @@ def _options(values: Mapping[str, object]) -> list[str]:
 
 
 def _write_corpus(path: Path, documents: Iterable[tuple[str, str]]) -> int:
-    """Write the documents by descending id, and return their number; in memory are their ids alone."""
+    """Write the documents by descending id, and return their number; only their ids are in memory."""
     starts, unsorted = array("q", [0]), path.with_suffix(".unsorted")
 
     def written(file: BinaryIO) -> Iterator[str]:

@@ -101,7 +101,7 @@ class Tiles:
     def _copied(self) -> Iterator[Stretch]:
         """The same on a GPU. The copy of a tile begins before the one before it is given out.
 
-        Events order what shares memory, and the processor waits for copies alone. A slot is filled when its last copy
+        Events order what shares memory, and the processor waits only for copies. A slot is filled when its last copy
         has left it, and copied when the last work on what it gave, which is recorded before the next tile is taken, is
         done.
         """

@@ -55,7 +55,7 @@ def contents(paths: Mapping[str, Path], digest_of: Callable[[Path], str] = sha25
 
 
 def remembered_contents(paths: Mapping[str, Path]) -> dict[str, str]:
-    """As ``contents``, for whenever the workflow is parsed.
+    """The same digests, cheaply, for whenever the workflow is parsed.
 
     A file above 64 MiB is read again only if its size or its time of change is another than when it was read last,
     which ``results/plan/digests.json`` remembers.

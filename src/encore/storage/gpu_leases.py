@@ -1,4 +1,4 @@
-"""Which GPUs of this machine a job has, where no scheduler says so: each is one job's, by a lock that ends with it.
+"""GPUs of this machine for jobs that no scheduler gives any: each has one job, by a lock that ends with the job.
 
 Snakemake counts the GPUs of its jobs on one machine, but does not say which they are. All users' jobs take turns.
 """

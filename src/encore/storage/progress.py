@@ -1,4 +1,4 @@
-"""What a long job says of itself."""
+"""Progress of long jobs, in the log."""
 
 import time
 

@@ -60,11 +60,11 @@ def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Numbered rows of a file of JSON lines, each an object; what is none is refused."""
+    """Numbered rows of a file of JSON lines, each an object; other rows are refused."""
     for number, line in numbered_records(path):
         try:
             row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
-            if _HALF.search(line):  # only an escape can say half of a pair
+            if _HALF.search(line):  # only an escape can contain half of a pair
                 json.dumps(row, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at character {error.pos + 1}"
@@ -111,7 +111,7 @@ def opened(path: Path) -> io.BufferedReader:
 
 
 def unpacked(file: io.BufferedReader, packing: str) -> io.BufferedReader:
-    """What a file holds that is packed as its name ends, ``.gz``, ``.xz`` or ``.zst``, or not."""
+    """The content of a file, unpacked if ``packing``, the end of its name, is ``.gz``, ``.xz`` or ``.zst``."""
     if packing == ".zst":
         import pyarrow as pa  # planning imports this module and does without
 

@@ -1,6 +1,6 @@
 """The batches of a training: which examples each step reads, and the arrays of this process's share of them.
 
-Both are functions of the seed and the step alone. So batches may be made ahead, by any number of processes, and no
+Both are functions of only the seed and the step. So batches may be made ahead, by any number of processes, and no
 training waits for a text that is read, masked and padded by a single core.
 """
 

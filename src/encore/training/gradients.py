@@ -89,7 +89,7 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
 
 @torch.no_grad()
 def measure_losses(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float]) -> Terms:
-    """The loss of a batch and its terms, on this process alone and without gradients.
+    """The loss of a batch and its terms, on this process only and without gradients.
 
     Args:
         batch: the whole batch in parts.

@@ -21,7 +21,7 @@ POINTS = 10  # times that losses are measured, about, besides before the first s
 def hold_out(task: Task, share: float) -> tuple[np.ndarray, np.ndarray | None]:
     """The numbers of a task's training and of its held-out examples, ascending (None for these if it has 50 or fewer).
 
-    Which examples are held out depends on their numbers alone, so it is the same for every seed.
+    Which examples are held out depends only on their numbers, so it is the same for every seed.
     """
     count = min(max(1, round(share * len(task))), MOST)
     indices = np.arange(len(task))
@@ -44,7 +44,7 @@ def held_out_losses(
     """The loss and its terms over examples of the models' task by number, by name.
 
     They are means over batches, of which each counts by its examples. The same chance is drawn at every call, whatever
-    the seed, so that losses differ by the weights alone. A contrast is within random batches of ``batch`` examples, as
+    the seed, so that losses differ only by the weights. A contrast is within random batches of ``batch`` examples, as
     in training; the last one may be smaller.
     """
     task, chance = models.task, partial(generator, 0, "held out")

@@ -38,6 +38,7 @@ def train(
     seed: int,
     state: Path,
     numerics: dict[str, Any],
+    *,
     validate: Validate | None = None,
     validate_every: int | None = None,
     checkpoint_seconds: float = 120.0,
@@ -47,7 +48,7 @@ def train(
 ) -> Trained:
     """Minimise the task's loss; an interrupted training resumes from ``state`` and, on CPU, ends with the same bytes.
 
-    Under torchrun all processes train together, and the first alone prints, validates and saves. The weights are then
+    Under torchrun all processes train together, and only the first prints, validates and saves. The weights are then
     those of one process but for rounding: in other bytes.
 
     Args:

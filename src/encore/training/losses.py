@@ -86,7 +86,7 @@ def pairwise_over_pool(scores: Tensor, positive: Tensor, ignored: Tensor) -> Ten
     Args:
         scores: [B, P], already divided by the temperature.
         positive: [B] int64, which passage answers the query.
-        ignored: [B, P] bool, passages that are no negatives of the query.
+        ignored: [B, P] bool, passages that are not negatives of the query.
 
     Returns:
         A scalar; 0 if no query has a negative.
@@ -245,8 +245,9 @@ def jensen_shannon(distributions: Tensor) -> Tensor:
 
 
 class _JensenShannon(torch.autograd.Function):
-    """With ``s = p + q``: ``JS = sum_v (p ln p + q ln q - s ln s + s ln 2) / 2`` and
-    ``dJS/dp = (ln p - ln s + ln 2) / 2``. One logarithm a pair and piece each way, one row of pairs at a time.
+    """``JS = sum_v (p ln p + q ln q - s ln s + s ln 2) / 2`` and ``dJS/dp = (ln p - ln s + ln 2) / 2``, ``s = p + q``.
+
+    One logarithm a pair and piece each way, one row of pairs at a time.
     """
 
     @staticmethod
@@ -321,7 +322,7 @@ def kl_over_pool(student: Tensor, teacher: Tensor, temperature: float) -> Tensor
     """Divergence of the student's distribution over passages from the teacher's (TCT-ColBERT, Eq. 2 to 4).
 
     ``loss = mean_i KL(p_i || q_i) = mean_i sum_j p_ij (ln p_ij - ln q_ij)`` with ``p_i = softmax(teacher_i / t)`` and
-    ``q_i = softmax(student_i)``: the temperature is the teacher's alone. 0 where the student's scores are the teacher's
+    ``q_i = softmax(student_i)``: the temperature is only the teacher's. 0 where the student's scores are the teacher's
     over t, but for a constant of each query.
 
     Args:

@@ -59,7 +59,7 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
 
 
 def _threads(numerics: dict[str, Any], device: torch.device) -> int:
-    """Those of ``numerics``, which decide how sums are rounded on a CPU; with a GPU at most what its job was given."""
+    """The threads of ``numerics``, which decide how sums round on a CPU; with a GPU at most those of its job."""
     threads, there = int(numerics.get("threads", 1)), cores() or 1
     if device.type == "cpu":
         return threads

@@ -49,13 +49,13 @@ class Task(ABC):
 
     @abstractmethod
     def example(self, index: int, rng: np.random.Generator) -> Any:
-        """One example; all chance comes from ``rng``, which depends on (seed, epoch, index) alone."""
+        """One example; all chance comes from ``rng``, which depends only on (seed, epoch, index)."""
 
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """Tokens of the longest text of each example: those of like size share a batch, so that little is padding.
 
         Where examples are contrasted, sizes only order those of a batch. All processes that train together ask for
-        those of a whole batch, and then make their own examples alone; so this should need no text where lengths are
+        those of a whole batch, and then make only their own examples; so this should need no text where lengths are
         known. The default is 0: sizes do not matter.
 
         Args:

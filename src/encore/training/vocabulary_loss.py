@@ -75,7 +75,7 @@ def _products(tensor: Tensor) -> torch.dtype:
 
 
 def _gradient(log_shares: Tensor, places: Tensor) -> Tensor:
-    """Of logits [n, V] by their log-softmax, in whose memory it is; ``places`` [n, 1] are the true pieces."""
+    """Gradient w.r.t. the logits [n, V], written over their log-softmax; ``places`` [n, 1] are the true pieces."""
     shares = log_shares.exp_()
     return shares.scatter_(1, places, shares.gather(1, places) - 1)
 
