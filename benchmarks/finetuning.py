@@ -21,6 +21,7 @@ from torch import nn
 
 from encore.models import embed
 from encore.products.catalogue import DEFAULT_RUN
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 
 Found = list[dict[str, float]]  # of each seed: the measure, and seconds
@@ -92,7 +93,9 @@ def _ours(recipe: Recipe, seed: int) -> dict[str, float]:
     encoder = embed.load_for_tokens(recipe.start, recipe.store)
     with tempfile.TemporaryDirectory() as state, contextlib.redirect_stdout(io.StringIO()):
         training = time_of(
-            lambda: train(recipe.task, encoder, nn.ModuleDict(), recipe.step, seed, Path(state), recipe.numerics)
+            lambda: train(
+                recipe.task, encoder, nn.ModuleDict(), recipe.step, seed, Resume(Path(state)), recipe.numerics
+            )
         )
     data = time_of(lambda: [recipe.task.collate(batch) for batch in recipe.batches(seed)])
     return _found(recipe, encoder, training, data)

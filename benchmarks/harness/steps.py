@@ -17,6 +17,7 @@ from torch import nn
 from encore.config.entries import Step
 from encore.models.encoder import Encoder
 from encore.training import loop
+from encore.training.checkpoint import Resume
 from encore.training.task import Arrays, Task
 from harness import timing
 from harness.figures import rounded
@@ -114,7 +115,8 @@ def measured(
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as state, _noting_waits(waits), noted.of(task):
-        done = loop.train(task, encoder, heads, longer, 0, Path(state), numerics, train_on=train_on, workers=workers)
+        resume = Resume(Path(state), workers=workers)
+        done = loop.train(task, encoder, heads, longer, 0, resume, numerics, train_on=train_on)
     spent = [launched - came.wall for came, launched in zip(noted.came, noted.launched, strict=True)]
     return Steps(
         seconds=(noted.came[-1] - noted.came[warm]) / count,

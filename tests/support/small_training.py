@@ -13,6 +13,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.training import checkpoint
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from tests.support import small_objective, small_store
 
@@ -38,16 +39,15 @@ def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
 
 def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
     """Train an objective; gives the record and all weights."""
-    arguments = {
-        key: fields.pop(key) for key in ("validate", "validate_every", "checkpoint_seconds", "workers") if key in fields
-    }
+    resume = Resume(state, fields.pop("seconds", 120.0), fields.pop("workers", 0))
+    arguments = {key: fields.pop(key) for key in ("validate", "validate_every") if key in fields}
     step = objectives.fields({**STEP, "objective": name, **fields})
     store = small_store.random_store(articles)
     task = objectives.load(name)(step, store, small_objective.prepared(name, step, store))
     model = model or encoder()
     torch.manual_seed(1)
     heads = task.heads(model)
-    trained = train(task, model, heads, step, 0, state, NUMERICS, **arguments)
+    trained = train(task, model, heads, step, 0, resume, NUMERICS, **arguments)
     return trained, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
 
 

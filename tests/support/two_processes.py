@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from encore import objectives
 from encore.training import launch
+from encore.training.checkpoint import Resume
 from encore.training.distributed import ProcessGroup
 from encore.training.loop import train
 from encore.training.record import Trained
@@ -36,7 +37,7 @@ CASES: dict[str, dict[str, Any]] = {  # one a mechanism
 ON_GPUS: dict[str, dict[str, Any]] = {"mlm": {}, "ict in parts": CASES["ict in parts"]}  # their waits are counted
 
 
-def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 0) -> tuple[Trained, dict[str, Tensor]]:
+def trained(case: str, state: Path, steps: int = 2, seconds: float = 0) -> tuple[Trained, dict[str, Tensor]]:
     """Steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
     torch.set_default_dtype(torch.float64)
     options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **(CASES | ON_GPUS)[case]}
@@ -53,7 +54,7 @@ def trained(case: str, state: Path, steps: int = 2, checkpoint_seconds: float = 
     if not options["joins"] and launch.rank() == 1:
         _join_only_once_more()
     numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}
-    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_seconds=checkpoint_seconds)
+    done = train(task, model, heads, step, 0, Resume(state / case, seconds), numerics)
     both = nn.ModuleDict({"encoder": model, "heads": heads})
     grads = {f"{name}.grad": value.grad for name, value in both.named_parameters() if value.grad is not None}
     torch.set_default_dtype(torch.float32)
@@ -94,7 +95,7 @@ def waits_of_a_step(case: str, state: Path, gpu: SimulatedGpu) -> Counter[str]:
     for steps in (2, 3):
         gpu.waits.clear()
         with redirect_stdout(None):
-            trained(case, state / str(steps), steps, checkpoint_seconds=math.inf)
+            trained(case, state / str(steps), steps, seconds=math.inf)
         found.append(Counter(gpu.waits))
     return found[1] - found[0]
 

@@ -93,12 +93,10 @@ def finetune(spec: dict[str, Any], inputs: FinetuneInputs, output: Path, resume:
         own,
         step,
         spec["seed"],
-        resume.state,
+        resume,
         spec["numerics"],
         validate=validation,
         validate_every=step.validate_every,
-        checkpoint_seconds=resume.seconds,
-        workers=resume.workers,
     )
     done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
     if not launch.leads():

@@ -126,9 +126,7 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
         return found
     except Exception as error:  # a damaged pickle can raise anything
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        reason = (
-            "it is not only weights" if isinstance(error, UnpicklingError) else said
-        )  # PyTorch says how to run it
+        reason = "it is not only weights" if isinstance(error, UnpicklingError) else said  # PyTorch says how to run it
         raise EncoreError(f"{path} is damaged or holds no weights ({reason}); fetch the checkpoint again") from error
 
 

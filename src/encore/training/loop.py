@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from encore.models.memory import MicroBatch, PartSize
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
+from encore.training.checkpoint import Resume
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
 from encore.training.optimiser import AdamW
@@ -36,17 +36,15 @@ def train(
     heads: nn.ModuleDict,
     step: Step,
     seed: int,
-    state: Path,
+    resume: Resume,
     numerics: dict[str, Any],
     *,
     validate: Validate | None = None,
     validate_every: int | None = None,
-    checkpoint_seconds: float = 120.0,
     train_on: np.ndarray | None = None,
     watched: np.ndarray | None = None,
-    workers: int = 0,
 ) -> Trained:
-    """Minimise the task's loss; an interrupted training resumes from ``state`` and, on CPU, ends with the same bytes.
+    """Minimise the task's loss; an interrupted training resumes and, on CPU, ends with the same bytes.
 
     Under torchrun all processes train together, and only the first prints, validates and saves. The weights are then
     those of one process but for rounding: in other bytes.
@@ -57,16 +55,14 @@ def train(
         heads: the modules that are trained with it, changed in place too.
         step: the batch, the learning rate and how long to train.
         seed: of all chance: order, masks, dropout.
-        state: the folder of checkpoints; left for the caller to remove once the result is safe.
+        resume: its folder of checkpoints is left for the caller to remove once the result is safe.
         numerics: ``precision`` (fp32, tf32 or bf16), ``deterministic`` on a GPU, ``threads``, and ``micro_batch``, the
             examples that go through the models at once (without it, a process's share of the batch); fewer if memory
             runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
-        checkpoint_seconds: a checkpoint is due after so much time.
         train_on: the numbers of the examples to train on, ascending; None for all.
         watched: the numbers of those that are held out: their losses are measured about ten times and change nothing.
-        workers: processes that make batches ahead; they change nothing but time.
     """
     device = machine.prepare(numerics)
     machine.leave_room(device)
@@ -75,20 +71,20 @@ def train(
     count = len(task) if train_on is None else len(train_on)
     total = total_steps(step, count)
     run = digest([type(task).__name__, step.model_dump(), count, seed, numerics])
-    done, best = _restore(checkpoint.load_checkpoint(state, run), model, optimiser)
+    done, best = _restore(checkpoint.load_checkpoint(resume.state, run), model, optimiser)
 
     with process_group(device) as group, ExitStack() as until_done:
         size = _part_size(done, step, count, numerics, group)
         micro_batch, watched_at_once = MicroBatch(size, group.largest, group.lead), MicroBatch(size)
         progress = TrainingProgress(done.steps, total, says=group.lead)
-        due = checkpoint.Due(checkpoint_seconds if group.lead else math.inf)
+        due = checkpoint.Due(resume.seconds if group.lead else math.inf)
         if not group.lead:
             watched = validate = None
         if watched is not None and not done.held_out:
             _watch(watched, models, step, watched_at_once, done)
 
         maker = BatchMaker(task, step.batch, seed, group, train_on)
-        coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, workers, device)))
+        coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, resume.workers, device)))
         for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.loss_weights(now / total)
             terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
@@ -107,7 +103,7 @@ def train(
                 # All that a later process needs to resume; chance needs nothing, being a function of the step.
                 content = {"done": done.packed(), "best": best, "model": model.state_dict()}
                 content["optimiser"] = optimiser.state_dict()
-                checkpoint.save_checkpoint(state, run, done.steps, content)
+                checkpoint.save_checkpoint(resume.state, run, done.steps, content)
 
     if best is not None:
         model.load_state_dict(best)

@@ -23,6 +23,7 @@ from encore.models.transfer import to_device
 from encore.objectives.mlm import Mlm
 from encore.training import machine, vocabulary_loss
 from encore.training.batches import BatchPart
+from encore.training.checkpoint import Resume
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
 from encore.training.randomness import generator
@@ -77,8 +78,9 @@ def trained(
     """The weights after a few steps on sixteen texts, on the device that there is."""
     task = task_of(name, steps, 8)
     encoder, heads = models_of(name, **(shape or {}))
+    resume = Resume(folder, given.pop("seconds", 120.0), given.pop("workers", 0))
     given = {"train_on": np.arange(min(len(task), 16)), **given}
-    train(task, encoder, heads, task.fields, 0, folder, {"precision": "fp32", "threads": 1} | (numerics or {}), **given)
+    train(task, encoder, heads, task.fields, 0, resume, {"precision": "fp32", "threads": 1} | (numerics or {}), **given)
     return weights_of(encoder, heads)
 
 
@@ -174,7 +176,7 @@ def test_an_interrupted_training_ends_as_a_whole_one(
     whole = trained("costa", tmp_path / "whole", steps, shape=shape)
     interrupt_after(steps // 2, monkeypatch)
     with pytest.raises(InterruptionError):
-        trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_seconds=0)
+        trained("costa", tmp_path / "cut", steps, shape=shape, seconds=0)
     resumed = trained("costa", tmp_path / "cut", steps, shape=shape)
     assert f"resuming after step {steps // 2}" in capsys.readouterr().out
     assert apart("costa", whole, resumed, shape) < SAME
@@ -213,7 +215,7 @@ def large_batch(gpu: str, folder: Path) -> tuple[Trained, Weights, int]:
     task = task_of("mlm", 2, 512 if gpu == "real" else 16)
     encoder, heads = models_of("mlm", **LARGER)
     numerics, again = {"precision": "fp32", "threads": 1}, np.resize(np.arange(len(task)), 512)  # more than there are
-    done = train(task, encoder, heads, task.fields, 0, folder, numerics, train_on=again)
+    done = train(task, encoder, heads, task.fields, 0, Resume(folder), numerics, train_on=again)
     taken = torch.cuda.max_memory_allocated() if gpu == "real" else 0
     return done, weights_of(encoder, heads), taken
 

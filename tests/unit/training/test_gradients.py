@@ -17,6 +17,7 @@ from encore.errors import EncoreError
 from encore.models.memory import MicroBatch, PartSize
 from encore.training import gradients, losses
 from encore.training.batches import BatchPart
+from encore.training.checkpoint import Resume
 from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
@@ -136,7 +137,7 @@ def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> t
     task, model = make(name, min_tokens=8), encoder()
     heads = heads_of(task, model)
     Narrow(task, **narrow)
-    done = train(task, model, heads, step, 0, state, {**NUMERICS, "micro_batch": micro_batch})
+    done = train(task, model, heads, step, 0, Resume(state), {**NUMERICS, "micro_batch": micro_batch})
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
 
 
@@ -240,7 +241,7 @@ def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkey
 
     monkeypatch.setattr(losses, "sup_con", scored)
     monkeypatch.setattr(task, "batch_loss", contrasted)
-    done = train(task, model, heads_of(task, model), step, 0, tmp_path, {**NUMERICS, "precision": "bf16"})
+    done = train(task, model, heads_of(task, model), step, 0, Resume(tmp_path), {**NUMERICS, "precision": "bf16"})
     assert seen["rows"] == {torch.float32, torch.bool}
     assert seen["scores"] == {torch.float32}
     assert done.losses[-1].terms["loss"] < done.losses[0].terms["loss"]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from encore import objectives
 from encore.models.memory import MicroBatch, PartSize
 from encore.training import held_out
+from encore.training.checkpoint import Resume
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
 from encore.training.randomness import generator
@@ -74,7 +75,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
     given = {"train_on": train_on, "watched": watched if points else None}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held_out, "POINTS", points or 1)
-        done = train(task, model, heads, step, 0, state, NUMERICS, checkpoint_seconds=0, **given)
+        done = train(task, model, heads, step, 0, Resume(state, 0), NUMERICS, **given)
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict(), made
 
 

@@ -16,6 +16,7 @@ from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
 from encore.training import machine
 from encore.training.batches import BatchMaker
+from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from encore.training.optimiser import AdamW
 from encore.training.record import CurvePoint, Trained, write_curve
@@ -134,8 +135,8 @@ def test_the_best_weights_survive_an_interruption(tmp_path: Path, monkeypatch: p
     whole, weights = run(tmp_path / "whole", **options)
     interrupt_after(13, monkeypatch)
     with pytest.raises(InterruptionError):
-        run(tmp_path / "cut", checkpoint_seconds=0, **options)
-    resumed, again = run(tmp_path / "cut", checkpoint_seconds=0, **options)
+        run(tmp_path / "cut", seconds=0, **options)
+    resumed, again = run(tmp_path / "cut", seconds=0, **options)
     assert whole.best_step == resumed.best_step == 6
     assert resumed == whole
     assert equal(weights, again)
@@ -171,16 +172,7 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_last_checkpo
         r"broke down at step 6 \(loss inf, part [0-9.]+, gradient norm (inf|nan)\) on examples ([0-9], ){8}\.\.\. \(9 "
     )
     with pytest.raises(EncoreError, match=message) as raised:
-        train(
-            Explodes(),
-            encoder(),
-            nn.ModuleDict(),
-            step_of(steps=10, batch=9),
-            0,
-            tmp_path,
-            NUMERICS,
-            checkpoint_seconds=0,
-        )
+        train(Explodes(), encoder(), nn.ModuleDict(), step_of(steps=10, batch=9), 0, Resume(tmp_path, 0), NUMERICS)
     named = str(raised.value).split("on examples ")[1].split(", ...")[0]
     assert len(set(named.split(", "))) == 8
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000005.pt"]

@@ -35,8 +35,8 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
     monkeypatch.setattr(checkpoint, "save_checkpoint", save)
     for _ in range(2):
         with pytest.raises(InterruptionError):
-            run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
-    resumed, again = run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+            run(tmp_path / "cut", name, seconds=0, **fields)
+    resumed, again = run(tmp_path / "cut", name, seconds=0, **fields)
     assert saved == [*range(1, len(saved) + 1)], "no step is taken again"
     assert len(saved) > 20
     assert equal(weights, again)
@@ -53,7 +53,7 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Trained.count = count  # type: ignore[method-assign]
-    save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_seconds=0)[1], output)
+    save_file(run(state, "mlm", min_tokens=8, steps=40, seconds=0)[1], output)
 
 
 def going_on(printed: str) -> list[int]:
@@ -113,9 +113,9 @@ def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.Capt
 def test_checkpoints_of_another_training_are_refused_and_kept_for_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(tmp_path, steps=3, checkpoint_seconds=0)
+    run(tmp_path, steps=3, seconds=0)
     last = max(tmp_path.iterdir())
     with pytest.raises(EncoreError, match="is of another training"):
-        run(tmp_path, steps=4, checkpoint_seconds=0)
-    run(tmp_path, steps=3, checkpoint_seconds=0)
+        run(tmp_path, steps=4, seconds=0)
+    run(tmp_path, steps=3, seconds=0)
     assert going_on(capsys.readouterr().out) == [int(last.stem.removeprefix("step-"))]

@@ -63,11 +63,9 @@ def pretrain(
     train_on, watched = held_out.hold_out(objective, step.held_out)
     kept = _kept(step, heads)
     head = _vocabulary_head(heads, kept, weights)
-    training = partial(
-        train, objective, encoder, heads, seed=seed, numerics=numerics, train_on=train_on, workers=resume.workers
-    )
-    spent = _warm_heads(training, step, encoder, heads, resume.state) if step.head_warmup else 0.0
-    trained = training(step, state=resume.state, checkpoint_seconds=resume.seconds, watched=watched)
+    training = partial(train, objective, encoder, heads, seed=seed, numerics=numerics, train_on=train_on)
+    spent = _warm_heads(training, step, encoder, heads, resume) if step.head_warmup else 0.0
+    trained = training(step, resume=resume, watched=watched)
     trained.flops += spent
     trained.counts = objective.counts() | head
     if encoder.config.encoders == "separate":
@@ -84,17 +82,17 @@ def pretrain(
 
 
 def _warm_heads(
-    training: Callable[..., Trained], step: PretrainStep, encoder: Encoder, heads: nn.ModuleDict, state: Path
+    training: Callable[..., Trained], step: PretrainStep, encoder: Encoder, heads: nn.ModuleDict, resume: Resume
 ) -> float:
     """Train the modules besides the encoder alone for ``head_warmup`` steps; returns the operations of whole steps.
 
-    ``training`` takes a step and the folder of its checkpoints.
+    ``training`` takes a step, and where its checkpoints are.
     """
     if not len(heads):
         raise EncoreError(f"step {step.objective!r} trains no module besides the encoder; leave `head_warmup` out")
     warm = step.model_copy(update={"steps": step.head_warmup, "epochs": None})
     encoder.requires_grad_(False)
-    done = training(warm, state=state / "heads")
+    done = training(warm, resume=resume._replace(state=resume.state / "heads"))
     encoder.requires_grad_(True)
     return done.flops
 

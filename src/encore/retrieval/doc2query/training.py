@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
 from encore.training import loop
+from encore.training.checkpoint import Resume
 from encore.training.record import write_curve
 from encore.training.task import Arrays, ForwardOutput, Task
 
@@ -106,7 +107,7 @@ def train(
         schedule="constant",
         length=fields["length"],
     )
-    done = loop.train(task, model, nn.ModuleDict(), step, seed, state, spec["numerics"], checkpoint_seconds=seconds)
+    done = loop.train(task, model, nn.ModuleDict(), step, seed, Resume(state, seconds), spec["numerics"])
     models.save_model(output, model.cpu(), words)
     write_curve(output / "losses.tsv", done.losses)
     return {"pairs": len(pairs), "steps": done.steps, "loss": round(done.losses[-1].terms["loss"], 6)}
