@@ -277,7 +277,7 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
             assert rule.input.program == program
             assert rule.resources["product"]._value == name
             command = command.replace("{input.program:q} {resources.product}", program)
-        assert command.startswith(f"python {words} "), name
+        assert command.startswith(f"python workflow/job.py {words} "), name
         assert Path(REPOSITORY, program).is_file()
 
 

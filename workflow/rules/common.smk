@@ -50,9 +50,10 @@ if not workflow.configfiles:
     refuse("no config/config.yaml is here; name a run's file: --configfile FILE, or `configfile:` above the module")
 
 # What rules call is stored next to them; a clone's commands are as a user types them. (A module's names are unknown in braces.)
-PROGRAMS = program_folder("workflow", "scripts/make_product.py") / "scripts"
-PROGRAM = f"python {quote(str(PROGRAMS))}/"
-MAKE = f"{PROGRAM}make.py"  # with the name of a stage: src/encore/stages/
+WORKFLOW = program_folder("workflow", "job.py")
+PROGRAMS = WORKFLOW / "scripts"
+JOB = f"python {quote(str(WORKFLOW / 'job.py'))} "  # which runs a program, as a fork where forkserver.smk has begun one
+MAKE = f"{JOB}{quote(str(PROGRAMS))}/make.py"  # with the name of a stage: src/encore/stages/
 refuse_braces(str(PROGRAMS.resolve()))
 # Memory in pages of 2 MB where Linux has them: a graph, whose vectors are read here and there, takes a quarter less time.
 LARGE_PAGES = 'GLIBC_TUNABLES="${{GLIBC_TUNABLES:+$GLIBC_TUNABLES:}}glibc.malloc.hugetlb=1" '

@@ -6,16 +6,21 @@ import shutil
 import subprocess
 import tempfile
 
-FORKSERVER = program_folder("workflow", "forkserver/server.py") / "forkserver"
+SERVER = "ENCORE_FORKSERVER"  # the socket of the process that forks, for workflow/job.py
 THREADS = ("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 THREADS += ("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS")
 FEW = 4  # jobs, whose imports take no longer than the server's
 
 
-def jobs_can_be_forks():
-    """Whether all jobs run here, in this Python, and are enough to pay for the server."""
+def use_forkserver():
+    """Have jobs fork where all run here, in this Python, and are enough to pay for the server."""
     here = workflow.executor_plugin.name == "local" and not workflow.deployment_settings.deployment_method
-    return EXECUTION.fork_jobs and here and sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) > FEW
+    manifests = [*(made.manifest for made in LOOKED_UP.values()), *records()]
+    missing = [manifest for manifest in manifests if not Path(manifest).is_file()]
+    if not here or not EXECUTION.fork_jobs:
+        os.environ.pop(SERVER, None)
+    elif SERVER not in os.environ and sys.platform == "linux" and len(missing) > FEW:
+        start_forkserver()
 
 
 def start_forkserver():
@@ -27,9 +32,7 @@ def start_forkserver():
         return
     atexit.register(shutil.rmtree, address.parent, ignore_errors=True)  # also where the server was killed
     one_thread = dict.fromkeys(THREADS, "1")  # a job that Snakemake gives more starts by itself
-    server = f"{prefix}exec python {quote(str(FORKSERVER / 'server.py'))} {quote(str(address))}"
+    server = f"{prefix}exec python {quote(str(WORKFLOW / 'forkserver.py'))} {quote(str(address))}"
     started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | one_thread)
     atexit.register(started.stdin.close)
-    # A function of the jobs' shells, so that their commands stay as a user types them, and fork from the server here.
-    client = f"python() {{ command python -IS {quote(str(FORKSERVER / 'client.py'))} {quote(str(address))} \"$@\"; }}; "
-    shell.prefix((prefix + client).replace("{", "{{").replace("}", "}}"))
+    os.environ[SERVER] = str(address)

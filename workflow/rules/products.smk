@@ -26,7 +26,7 @@ for product in PRODUCTS:
         params:
             spec=digest_of(product),
         shell:
-            "python {input.program:q}"
+            f"{JOB}{{input.program:q}}"
             " {resources.product}"
             " --plan {input.plan:q}"
             " --spec {params.spec:q}"

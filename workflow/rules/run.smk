@@ -56,8 +56,7 @@ onstart:
     if is_snakemake_s_own(workflow.scheduling_settings.max_jobs_per_timespan):
         # Under a limit every job that finishes makes Snakemake look at all ready jobs once more each second, until the end.
         workflow.scheduler.job_rate_limiter = None
-    if jobs_can_be_forks():
-        start_forkserver()
+    use_forkserver()
 
 
 onsuccess:

@@ -77,26 +77,21 @@ class Server:
 
     def __init__(self, root: Path) -> None:
         self.root, self.address = root, root / "run" / "socket"
-        for folder in ("src/encore", "workflow/forkserver", "workflow/scripts"):
+        for folder in ("src/encore", "workflow"):
             shutil.copytree(ROOT / folder, root / folder)
         self.address.parent.mkdir()
         (root / "programs").mkdir()
         self.environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(root / "src"), "LC_ALL": "C.UTF-8"}
         self.environment |= {"OMP_NUM_THREADS": "1", "ENCORE_RUN": "a run"}
-        command = [sys.executable, str(root / "workflow/forkserver/server.py"), str(self.address)]
+        command = [sys.executable, str(root / "workflow/forkserver.py"), str(self.address)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, env=self.environment)
         while not self.address.exists() and self.process.poll() is None:
             time.sleep(0.05)
 
     def client(self, *arguments: str, address: Path | None = None, **options: Any) -> "subprocess.Popen[str]":
-        command = [
-            sys.executable,
-            "-IS",
-            str(self.root / "workflow/forkserver/client.py"),
-            str(address or self.address),
-        ]
         settings: dict[str, Any] = {"env": self.environment, "cwd": self.root / "programs", "text": True, **options}
-        return subprocess.Popen([*command, *arguments], **settings)
+        settings["env"] = settings["env"] | {"ENCORE_FORKSERVER": str(address or self.address)}
+        return subprocess.Popen([sys.executable, str(self.root / "workflow/job.py"), *arguments], **settings)
 
     def forked(self, text: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """How a program ends that the server forks for."""
@@ -149,6 +144,7 @@ def test_a_job_has_all_that_a_process_of_its_own_has(server: Server) -> None:
     assert forked["umask"] == 0o027
     assert forked["read"] == "typed in"
     assert {*typed.pop("warnings")} <= {*forked.pop("warnings")}, "and those of what else is imported"
+    assert typed["environment"].pop("ENCORE_FORKSERVER") != forked["environment"].pop("ENCORE_FORKSERVER")
     assert forked == typed
     _, (_, *second) = facts(server.forked(text, **options))
     assert not {*first} & {*second}, "two jobs draw other numbers"
@@ -167,7 +163,7 @@ def test_a_server_without_room_for_its_socket_is_one_line_and_leaves_nothing(rea
     place = tmp_path / ("a" * 120 if reason == "path too long" else "none")
     if reason == "path too long":
         place.mkdir()
-    command = [sys.executable, str(ROOT / "workflow/forkserver/server.py"), str(place / "socket")]
+    command = [sys.executable, str(ROOT / "workflow/forkserver.py"), str(place / "socket")]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
@@ -209,11 +205,10 @@ def test_a_job_that_is_done_does_not_take_apart_what_it_shares_with_the_server(s
     assert server.forked(text).stdout == "done\n"
 
 
-@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "ENCORE_RUN", "LC_ALL"])
-def test_a_job_with_another_variable_starts_by_itself(server: Server, name: str) -> None:
-    options = {"env": server.environment | {name: "C"}}
-    assert server.forked(LOADED).stdout == "True\n"
-    assert server.forked(LOADED, **options).stdout == "False\n"
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "HF_HOME", "LC_ALL"])
+def test_a_job_with_another_variable_that_imports_may_read_starts_by_itself(server: Server, name: str) -> None:
+    assert server.forked(LOADED, env=server.environment | {"ENCORE_RUN": "another run"}).stdout == "True\n"
+    assert server.forked(LOADED, env=server.environment | {name: "C"}).stdout == "False\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -259,12 +254,17 @@ def is_blocked(process: int, number: int) -> bool:
     return bool(int(status["SigBlk"], 16) >> (number - 1) & 1)
 
 
+@pytest.mark.parametrize(("stage", "is_fork"), [("encode", True), ("lucene_search", False)])
+def test_a_stage_whose_own_process_is_measured_starts_by_itself(server: Server, stage: str, is_fork: bool) -> None:
+    assert server.client(server.write(LOADED), stage, **PIPES).communicate()[0] == f"{is_fork}\n"
+
+
 def test_what_is_edited_in_a_run_holds_for_the_jobs_after(server: Server) -> None:
     path = server.root / "src/encore/errors.py"
     text = LOADED + "from encore import errors\nprint(hasattr(errors, 'ADDED'))"
     before, about = path.read_text(), path.stat()
     path.write_text(f"{before}\nADDED = 1\n")
-    assert server.forked(text).stdout == "False\nTrue\n"
+    assert server.forked(text).stdout == "True\nTrue\n"
     path.write_text(before)
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
     assert server.forked(text).stdout == "True\nFalse\n"
