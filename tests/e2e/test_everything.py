@@ -16,7 +16,7 @@ from encore.config.run_file import read_run
 from encore.plan.scale import with_single_names
 from encore.products.catalogue import load_catalogue
 from tests.support.clones import REPOSITORY, Clone
-from tests.support.warm import SIMULATED_GPU
+from tests.support.forks import SIMULATED_GPU
 
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
 CLAIMS = "results/claims.csv"
@@ -44,7 +44,6 @@ def test_all_of_it_is_made_on_a_gpu_too(finished: Clone, tmp_path: Path) -> None
     """A simulated one, which refuses what a real one would and computes on the processor."""
     clone = finished.copy(tmp_path / "gpu")
     shutil.rmtree(clone.root / "results")
-    clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
     for target in ([CLAIMS], []):
         clone.snakemake(*target, *RUN, env={SIMULATED_GPU: "1"}, timeout=7200).succeeded()
     runs = [json.loads(path.read_text()) for path in clone.root.glob("results/*/**/run.json")]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.storage.files import sha256
-from tests.support import inside, served
+from tests.support import forks, inside
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -85,11 +85,12 @@ class Clone:
 
     def snakemake(self, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> "Done":
         """Run the environment's Snakemake and its jobs, without the seconds that each of them would import for."""
-        return Done(*served.snakemake(arguments, self.root, environment() | (env or {}), timeout))
+        return self.program(forks.SNAKEMAKE, *arguments, env=env, timeout=timeout)
 
-    def program(self, *command: str, env: dict[str, str] | None = None) -> "Done":
+    def program(self, *command: str, env: dict[str, str] | None = None, timeout: float = 900) -> "Done":
         """Run a program of the clone, as a job of that Snakemake runs it."""
-        return self.run(served.python(), *command, env=env)
+        variables = forks.environment() | {"PYTHONPATH": str(self.root / "src")} | (env or {})
+        return self.run(sys.executable, forks.JOB, *command, env=variables, timeout=timeout)
 
     def nano(self, *arguments: str, **options: Any) -> "Done":
         """Run Snakemake with the nano configuration."""

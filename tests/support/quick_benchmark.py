@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import inside, served
+from tests.support import forks, inside
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,5 +19,5 @@ def quick(program: str, output: Path, *words: str) -> subprocess.CompletedProces
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT / "src"))
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setattr(sys, "executable", served.python())
+        patch.setattr(sys, "executable", forks.python())
         return inside.ended(program, given, ROOT, lambda: runpy.run_path(path, run_name="__main__"))

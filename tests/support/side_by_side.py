@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.warm import SIMULATED_GPU
+from tests.support.forks import SIMULATED_GPU
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,12 +19,12 @@ from encore.training.checkpoint import Resume
 from encore.training.distributed import ProcessGroup
 from encore.training.loop import train
 from encore.training.record import Trained
+from tests.support.forks import SIMULATED_GPU
 from tests.support.simulated_gpu import SimulatedGpu, simulated_gpu
 from tests.support.small_finetuning import made, small_collection, small_store
 from tests.support.small_objective import encoder, heads_of, make
 from tests.support.small_teachers import small_task as taught_task
 from tests.support.small_training import NUMERICS, STEP
-from tests.support.warm import SIMULATED_GPU
 
 CASES: dict[str, dict[str, Any]] = {  # one a mechanism
     "ict in parts": {"micro_batch": 2},

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from encore.storage import manifest
 from encore.storage.environment import CHECKPOINT_SECONDS
 from encore.storage.lock import locked
-from tests.support import served
+from tests.support import forks
 from tests.support.clones import Clone, environment
 
 PATIENCE = 60.0  # seconds until a job must have come to the moment that is waited for
@@ -31,7 +32,7 @@ class Job:
         self.folder.rename(self.before)
         self.command = json.loads((self.before / "run.json").read_text())["command"]
         self.planned = json.loads((clone.root / self.command[self.command.index("--planned") + 1]).read_text())
-        served.server()
+        forks.environment()  # before times are taken
 
     @property
     def trains(self) -> bool:
@@ -47,9 +48,9 @@ class Job:
 
     def start(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [str(served.folder() / "python"), *self.command],
+            [sys.executable, forks.JOB, *self.command],
             cwd=self.clone.root,
-            env=environment() | {CHECKPOINT_SECONDS: "0"},  # one after every step
+            env=environment() | forks.environment() | {CHECKPOINT_SECONDS: "0"},  # one after every step
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

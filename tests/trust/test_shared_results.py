@@ -18,7 +18,7 @@ from trials import Count
 from whole_runs import commands_of
 
 from encore.storage import lock, manifest
-from tests.support import served
+from tests.support import forks
 from tests.support.clones import BIN, NANO, Clone, environment
 from tests.support.other_user import NOBODY, as_nobody
 
@@ -118,7 +118,7 @@ def test_two_clones_may_share_one_folder_of_results(
     for folder in gone:
         shutil.rmtree(nano.root / "results" / folder)
     (nano.root / TABLE).unlink()
-    served.server()  # one for both
+    forks.environment()  # one server for both
     with ThreadPoolExecutor() as pool:
         done = [*pool.map(lambda clone: clone.nano(TABLE), (nano, other))]
     assert 0 in [each.code for each in done], done[0].output + done[1].output

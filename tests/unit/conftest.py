@@ -16,8 +16,8 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import java
 from tests.support import quick_java
+from tests.support.forks import SIMULATED_GPU
 from tests.support.shipped import plan_with, run_file
-from tests.support.warm import SIMULATED_GPU
 
 ROOT = Path(__file__).parents[2]
 

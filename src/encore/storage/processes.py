@@ -35,15 +35,6 @@ def end_with_parent(parent: int | None = None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wake_when_a_child_ends() -> tuple[int, int]:
-    """The two ends of a pipe: the first can be read from when a child has ended, so that ``select`` returns."""
-    wake, woken = os.pipe()
-    os.set_blocking(woken, False)
-    signal.set_wakeup_fd(woken)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    return wake, woken
-
-
 def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
     """``map(work, parts)`` over processes: results in the order of the parts, and no more of them held than needed.
 

@@ -25,7 +25,7 @@ from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
 from encore.products.catalogue import load_catalogue
 from encore.storage.manifest import read_results
-from tests.support import inside, served
+from tests.support import forks, inside
 
 ROOT = Path(__file__).parents[3]
 CATALOGUE = load_catalogue(ROOT / "config")
@@ -72,7 +72,7 @@ def run(*words, **environment):
     """A program in a separate process, a fork, since the library has one home a process."""
     path = [str(ROOT / "src"), *sys.path[1:]]
     return subprocess.run(
-        [served.python(), *map(str, words)],
+        [forks.python(), *map(str, words)],
         capture_output=True,
         text=True,
         cwd=ROOT,

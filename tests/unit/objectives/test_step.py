@@ -25,7 +25,7 @@ from encore.stages import code_digest
 from encore.storage import manifest
 from encore.training.checkpoint import Resume
 from encore.training.loop import train
-from tests.support import inside, served
+from tests.support import forks, inside
 
 STEP = {
     "kind": "pretrain",
@@ -88,7 +88,7 @@ def program(
     store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
 ) -> subprocess.CompletedProcess[str]:
     words = inside.making("pretrain", spec(**fields), {"tokens": store, "weights": start}, output)
-    command = [served.python(), *words, "--processes", str(processes)]
+    command = [forks.python(), *words, "--processes", str(processes)]
     return subprocess.run(command, cwd=output.parent, capture_output=True, text=True, check=False)
 
 

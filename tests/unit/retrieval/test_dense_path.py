@@ -18,7 +18,7 @@ from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record, state_of
 from encore.training.checkpoint import Resume
-from tests.support import inside, served
+from tests.support import forks, inside
 from tests.support.small_home import NUMERICS, STEP
 
 
@@ -27,7 +27,7 @@ def model(home, negatives):
     """By a process of its own."""
     spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
     inputs = {"weights": "start"} | {role: role for role in ("tokens", "collection", "negatives")}
-    command = [served.python(), *inside.making("finetune", spec, inputs, "model")]
+    command = [forks.python(), *inside.making("finetune", spec, inputs, "model")]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
     assert "40 training queries" in done.stdout
     return home / "model"

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from encore.models import packing
 from encore.models.packing import Bounds, RaggedAttention
+from tests.support.forks import SIMULATED_GPU
 from tests.support.simulated_attention import attention as simulated_attention
 from tests.support.simulated_attention import attention_backward
 from tests.support.simulated_gpu import SimulatedGpu, simulated_gpu
-from tests.support.warm import SIMULATED_GPU
 
 TEXTS = Bounds(torch.tensor([0, 3, 4, 9], dtype=torch.int32), 5)
 FIRST = Bounds(torch.arange(4, dtype=torch.int32), 1)  # their first tokens
