@@ -107,6 +107,7 @@ def test_what_is_found_first_scores_one(recipe: Recipe, monkeypatch: pytest.Monk
 needs_peer = pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="the peer is sentence-transformers")
 
 
+@pytest.mark.slow
 @needs_peer
 def test_a_batch_has_one_loss_and_one_gradient(recipe: Recipe) -> None:
     from harness import agreement
@@ -119,6 +120,7 @@ def test_a_batch_has_one_loss_and_one_gradient(recipe: Recipe) -> None:
         agreement.agree(recipe, Peer(recipe, scale=1.0), recipe.batches(0)[0])
 
 
+@pytest.mark.slow
 @needs_peer
 def test_a_batch_without_copies_has_none(recipe: Recipe) -> None:
     from harness import agreement
@@ -131,6 +133,7 @@ def test_a_batch_without_copies_has_none(recipe: Recipe) -> None:
     assert agreement.left_out([kept]) == 0
 
 
+@pytest.mark.slow
 @needs_peer
 @pytest.mark.skipif(find_spec("accelerate") is None, reason="the peer's trainer needs accelerate")
 def test_both_sides_train_and_a_record_is_written(recipe: Recipe, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize("cost", ["calls", "bytes"])
+@pytest.mark.slow
 def test_a_passage_more_costs_no_more_where_there_are_many(rows: list[dict[str, Any]], name: str, cost: str) -> None:
     few, some, many = (row[cost] for row in rows if row["stage"] == name and row["counts"]["passages"] in SIZES)
     assert (many - some) / 2 <= scale.GROWTH * (some - few) + 0.02 * many

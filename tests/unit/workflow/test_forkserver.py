@@ -158,6 +158,7 @@ def test_a_job_ends_as_a_process_of_its_own(server: Server, ending: str) -> None
 
 
 @pytest.mark.parametrize("reason", ["no such folder", "path too long", "Snakemake has ended"])
+@pytest.mark.slow
 def test_a_server_without_room_for_its_socket_is_one_line_and_leaves_nothing(reason: str, tmp_path: Path) -> None:
     """Snakemake takes the folder away when it ends, perhaps before the server has imported all: no line is due then."""
     place = tmp_path / ("a" * 120 if reason == "path too long" else "none")
@@ -271,6 +272,7 @@ def test_what_is_edited_in_a_run_holds_for_the_jobs_after(server: Server) -> Non
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["with Snakemake", "for want of memory"])
+@pytest.mark.slow
 def test_jobs_end_with_the_server(tmp_path: Path, is_killed: bool) -> None:
     server = Server(tmp_path / "copy")
     client, job = server.waiting()
