@@ -16,14 +16,14 @@ from harness import record
 
 @pytest.mark.slow
 def test_a_whole_table_is_made_and_audited(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "benchmarks/audit.py", "--passages", "1000", "--output", tmp_path, "--name", "a"]
+    command = [sys.executable, ROOT / "benchmarks/audit.py", "--passages", "3000", "--output", tmp_path, "--name", "a"]
     done = subprocess.run([*command, "--work", tmp_path / "work"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     quick, deep = json.loads((tmp_path / "a.json").read_text())["rows"]
     assert (quick["command"], deep["command"]) == ("encore audit", "encore audit --deep")
     assert deep["cpu_seconds"] > quick["cpu_seconds"] > 0.1
     assert "audit: 11 artifacts verified, 0 bad" in (tmp_path / "work/audit-deep.log").read_text()
-    vectors = 4 * 768 * 1000
+    vectors = 4 * 768 * 3000
     assert vectors < 1e9 * quick["gigabytes"] < 2 * vectors
 
 
