@@ -25,12 +25,12 @@ from scipy import special
 from encore.evaluation.significance import SIGNIFICANT, holm
 from encore.plan import tuning
 from encore.plan.plan import Plan
-from encore.products import checks, loss_curves
+from encore.products import known_numbers
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims import run_claims
 from encore.products.claims.entries import REAL, number_tests, read_claims
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
-from encore.products.figures import coverage, curves, forest, heat, words
+from encore.products.figures import coverage, curves, forest, heat, learning, words
 from encore.products.figures import map as neighbours
 from encore.products.tables import grid, reproduction, table, tidy
 from encore.storage.files import sha256
@@ -62,7 +62,7 @@ PARTS = {  # of a table as data, as docs/table-data.md names them
     "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
 }
 WRITTEN = (  # modules that write CSV files, for docs/columns.md
-    *(tidy, reproduction, checks, run_claims, tuning, loss_curves),
+    *(tidy, reproduction, known_numbers, run_claims, tuning, learning),
     *(forest, curves, coverage, words, neighbours, heat),
 )
 

@@ -13,8 +13,7 @@ from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.deciding import claim_reads, judged_line
 from encore.products.claims.entries import CLAIMS, read_claims
-from encore.products.figures.claimed import figure_cells
-from encore.products.figures.plan import curves_plan, figure_plan
+from encore.products.figures.plan import curves_plan, figure_cells, figure_plan
 from encore.products.slices import Read
 from encore.products.tables.plan import CURVES
 from encore.products.tables.reported import PAPERS

@@ -15,8 +15,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS
-from encore.products.claims.plan import claims_plan
-from encore.products.claims.slice import ClaimsSlice
+from encore.products.claims.plan import ClaimsSlice, claims_plan
 from encore.products.figures.base import StepsSlice
 from encore.products.figures.kinds import typed_figure
 from encore.products.figures.plan import curves_plan, figure_plan

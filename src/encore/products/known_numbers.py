@@ -1,4 +1,4 @@
-"""Which scores the known numbers of a run are compared with: the slice of the plan of ``results/checks.csv``."""
+"""Scores of ours next to known numbers: whether each is within what its published score allows, above or below."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,10 +7,27 @@ from encore.config.run import KnownNumber
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.products.record import Builder
 from encore.products.slices import Product, SlicePart
+from encore.products.tables.aligned_text import plain
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.files import write_text
 
 CHECKS = "checks"
 SCORES = "scores.parquet"
+COLUMNS = {
+    "system": "The system, or the lineage.",
+    "dataset": "The dataset that it searches.",
+    "split": "The split whose queries it answers.",
+    "measure": "The measure, as the split calls it.",
+    "published": "The published score.",
+    "within": "How far ours may be from it, above or below.",
+    "ours": "Our score, the mean over all judged queries.",
+    "difference": "Ours less the published one.",
+    "verdict": "`agrees` or `differs`.",
+    "source": "Where the score is published.",
+}
+AGREES, DIFFERS = "agrees", "differs"
 
 
 class Check(KnownNumber, SlicePart):
@@ -53,3 +70,35 @@ def _row(plan: Plan, number: int, check: KnownNumber) -> Check:
     seed = plan.config.seeds[0] if plan.resolve.has_chance(check.system) else None
     scores = plan.scores(check.system, seed, check.dataset, check.split)
     return Check(**check.model_dump(), label=f"{check.system} on {check.dataset}", reads=(scores.folder,))
+
+
+def compared(check: Check) -> tuple[float, str]:
+    """Our score, the mean over all judged queries, and whether it agrees with the published one."""
+    from encore.evaluation.scores import read_scores  # which planning does not need
+
+    found = read_scores(Path(check.reads[0]))[check.split, check.measure]
+    ours = float(found.values.mean())
+    return ours, AGREES if abs(ours - check.published) <= check.within else DIFFERS
+
+
+def write_checks(folder: Path, product: ChecksSlice, _: Path) -> str:
+    """Write ``checks.csv`` and ``checks.md``; returns how many agree."""
+    lines, rows, agree = [], [], 0
+    for check in product.rows:
+        ours, verdict = compared(check)
+        agree += verdict == AGREES
+        about = (check.system, check.dataset, check.split, check.measure)
+        apart = ours - check.published
+        lines.append([*about, *map(number, (check.published, check.within, ours, apart)), verdict, check.source])
+        shown = (f"{check.published:.4f} ± {check.within:g}", f"{ours:.4f}", verdict, check.source)
+        rows.append("| " + " | ".join(map(plain, (*about, *shown))) + " |\n")
+    said = f"{agree} of {len(lines)} agree with what is published"
+    head = (
+        f"# Known numbers\n\n{said}.\n\n| system | dataset | split | measure | published | ours | verdict | source |\n"
+    )
+    write_rows(folder / "checks.csv", COLUMNS, lines)
+    write_text(folder / "checks.md", "".join([head, "| --- | --- | --- | --- | --- | ---: | --- | --- |\n", *rows]))
+    return said
+
+
+BUILDER = Builder(ChecksSlice.model_validate, write_checks)

@@ -23,7 +23,7 @@ BUILDERS = {
     "curves": "encore.products.figures.learning",
     "report": "encore.products.report.page",
     "claims": "encore.products.claims.run_claims",
-    "checks": "encore.products.checks",
+    "checks": "encore.products.known_numbers",
 }
 
 

@@ -38,9 +38,9 @@ class CountPairs(Stage[Spec, Inputs]):
         return [cls.__module__, objectives.load(variant).__module__]
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.inspection.pair_counts import count
+        from encore.evaluation.inspection.pretraining import count_pairs
 
-        results = count(self.spec.dumped(), self.inputs.tokens, job.output)
+        results = count_pairs(self.spec.dumped(), self.inputs.tokens, job.output)
         print(f"pairs {results} in {job.output}")
         return {"results": results}
 

@@ -27,9 +27,9 @@ class MaskedLoss(Stage[Spec, Inputs]):
     devices = "one GPU"
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.inspection.masked_loss import measure
+        from encore.evaluation.inspection.pretraining import measure_masked_loss
 
-        results = measure(self.spec.dumped(), self.inputs.tokens, self.inputs.model, job.output)
+        results = measure_masked_loss(self.spec.dumped(), self.inputs.tokens, self.inputs.model, job.output)
         print(f"masked loss {results} in {job.output}")
         return {"results": results}
 

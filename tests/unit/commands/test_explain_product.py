@@ -11,8 +11,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
 from encore.products.claims.contrasts import Address
-from encore.products.figures.claimed import figure_cells
-from encore.products.figures.plan import figure_plan
+from encore.products.figures.plan import figure_cells, figure_plan
 from encore.products.tables.plan import table_plan
 
 FIGURE = "bow/figure2"

@@ -18,8 +18,8 @@ from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import masked_loss as inspected
-from encore.evaluation.inspection.masked_loss import measure
+from encore.evaluation.inspection import pretraining as inspected
+from encore.evaluation.inspection.pretraining import measure_masked_loss
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -99,10 +99,10 @@ def by_hand(store: Path, at: Path) -> float:
 
 def test_the_loss_is_the_mean_over_masked_pieces_without_dropout(store: Path, tmp_path: Path) -> None:
     at = model(store, tmp_path / "model")
-    found = measure(SPEC, store, at, tmp_path)
+    found = measure_masked_loss(SPEC, store, at, tmp_path)
     assert found["texts"] == 8
     assert found["loss"] == pytest.approx(by_hand(store, at), rel=1e-4)
-    assert found["loss"] == measure(SPEC, store, at, tmp_path)["loss"]
+    assert found["loss"] == measure_masked_loss(SPEC, store, at, tmp_path)["loss"]
     assert json.loads((tmp_path / "loss.json").read_text()) == found
 
 
@@ -115,14 +115,14 @@ def test_fewer_texts_are_the_same_for_every_model(store: Path, tmp_path: Path, m
 
     monkeypatch.setattr("encore.training.held_out.held_out_losses", terms)
     for seed in (0, 1):
-        measure(SPEC | {"texts": 3}, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
+        measure_masked_loss(SPEC | {"texts": 3}, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
     assert seen[0] == seen[1] == sorted(seen[0])
     assert len(seen[0]) == 3
 
 
 @pytest.mark.parametrize("head", ["bias", "none"])
 def test_without_a_whole_head_there_is_no_loss(store: Path, tmp_path: Path, head: str) -> None:
-    assert measure(SPEC, store, model(store, tmp_path / "model", head), tmp_path)["loss"] is None
+    assert measure_masked_loss(SPEC, store, model(store, tmp_path / "model", head), tmp_path)["loss"] is None
 
 
 def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, m
     other.vocabulary += 1
     monkeypatch.setattr(inspected, "TokenStore", lambda path: other)
     with pytest.raises(EncoreError, match="have different vocabularies"):
-        measure(SPEC, store, at, tmp_path)
+        measure_masked_loss(SPEC, store, at, tmp_path)
 
 
 def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.evaluation.inspection import pair_counts
-from encore.evaluation.inspection.pair_counts import count
+from encore.evaluation.inspection import pretraining
+from encore.evaluation.inspection.pretraining import count_pairs
 from encore.plan.artifacts.inspections import pairs
 from encore.plan.plan import Plan
 from encore.products.tables import formats
@@ -32,8 +32,8 @@ STEP: dict[str, Any] = {
 
 
 def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Any, **fields: Any) -> dict[str, Any]:
-    monkeypatch.setattr(pair_counts, "TokenStore", lambda path: store)
-    return count({"step": STEP | fields}, tmp_path, tmp_path)
+    monkeypatch.setattr(pretraining, "TokenStore", lambda path: store)
+    return count_pairs({"step": STEP | fields}, tmp_path, tmp_path)
 
 
 def articles(*texts: Any, **fields: Any) -> Any:

@@ -9,9 +9,8 @@ import pytest
 from encore.errors import EncoreError
 from encore.evaluation.scores import Scored, write_scores
 from encore.products.catalogue import load_plan
-from encore.products.checks import BUILDER
 from encore.products.kinds import BY_RULE
-from encore.products.known_numbers import checks_plan
+from encore.products.known_numbers import BUILDER, checks_plan
 from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[3]

@@ -1,6 +1,10 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import field_serializer
 
 from encore.config.systems import Bm25
 from encore.config.validation import explained, nearest, read_yaml
@@ -9,10 +13,10 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.products.claims import entries
 from encore.products.claims.contrasts import Address, Tables, table_of
-from encore.products.claims.slice import Claimed, ClaimedPoint, ClaimsSlice, Gap
 from encore.products.figures.base import FigurePoint
-from encore.products.figures.claimed import figure_cells, figure_shape, gaps, shapes
-from encore.products.slices import NOT_BUILT, Axis, Shape
+from encore.products.figures.inspected import INSPECTION
+from encore.products.figures.plan import figure_cells, figure_shape, gaps, shapes
+from encore.products.slices import NOT_BUILT, Axis, Product, Shape, SlicePart
 from encore.products.tables.entries import ColumnEntry, Table
 from encore.products.tables.grid import CellRequest, PlannedRow
 from encore.products.tables.layout import Layout
@@ -20,6 +24,65 @@ from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import PAPERS
 
 PRINTED_ONLY = "nothing here measures it"
+
+
+class Claimed(SlicePart):
+    """A claim and whose it is."""
+
+    paper: str
+    claim: entries.Claim
+
+    @field_serializer("claim")
+    def _without_defaults(self, claim: entries.Claim) -> dict[str, Any]:
+        return claim.model_dump(exclude_defaults=True)
+
+
+class ClaimedPoint(SlicePart):
+    """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
+
+    panel: str
+    line: str
+    place: str
+    parts: list[CellRequest]
+
+
+class Gap(SlicePart):
+    """A cell or a point that has no value here, and why."""
+
+    table: str
+    setting: str
+    row: str
+    column: str
+    why: str
+
+
+class ClaimsSlice(Product):
+    """Claims, the tables and figures that they are about, and why some of those are unavailable here."""
+
+    claims: dict[str, Claimed]
+    shapes: dict[str, Shape]  # all rows and columns: a claim is about all, whether or not the run builds them
+    tables: dict[str, Layout]
+    figures: dict[str, list[ClaimedPoint]] = {}
+    checkpoints: dict[str, dict[str, str]] = {}  # by table and system, by figure and line
+    unavailable: dict[str, str] = {}
+    missing: list[Gap] = []
+    spread: dict[str, float] = {}
+
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        """The tables and figures that claims are about."""
+        for name, table in self.tables.items():
+            yield f"about {name}", [folder for row in table.rows for folder in row.folders]
+        for name, points in self.figures.items():
+            parts = (part for point in points for part in point.parts)
+            yield f"about {name}", [read.folder for part in parts for read in part.reads]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the tables and figures with claims are computed from."""
+        found = {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
+        parts = (part for points in self.figures.values() for point in points for part in point.parts)
+        return found | {
+            Path(read.folder): None if part.split else (INSPECTION,) for part in parts for read in part.reads
+        }
 
 
 def claims_plan(plan: Plan) -> ClaimsSlice:

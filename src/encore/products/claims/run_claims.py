@@ -7,17 +7,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from encore.products.claims import pages
 from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, named_by
 from encore.products.claims.estimates import Cells, Shares, WeightedValues
 from encore.products.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs, weakness
-from encore.products.claims.slice import Claimed, ClaimedPoint, ClaimsSlice
+from encore.products.claims.plan import Claimed, ClaimedPoint, ClaimsSlice
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.figures.inspected import read_inspection
 from encore.products.record import Builder
 from encore.products.tables import reported
+from encore.products.tables.aligned_text import plain
 from encore.products.tables.comparisons import UNTESTED
 from encore.products.tables.compute import cell_values
 from encore.products.tables.grid import CellRequest
@@ -53,6 +53,25 @@ COLUMNS = {
     "control_estimate": "The weakest difference to that control.",
     "control_p": "Its two-sided p.",
 }
+SHOWN = {
+    "id": "id",
+    "claim": "claim",
+    "place": "where",
+    "verdict": "verdict",
+    "survives_control": "survives control",
+    "held": "hold",
+    "chance": "chance",
+    "weakest": "weakest",
+    "estimate": "estimate",
+    "p": "p",
+    "why": "why",
+}
+ABOUT = """# The claims on the runs
+
+The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
+fine-tuning with the same number of operations. *Chance*: the probability that as many comparisons hold in the estimates
+if all systems are equally good.
+"""
 
 
 def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
@@ -70,8 +89,8 @@ def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
     write_rows(folder / f"{claims.name}.csv", COLUMNS, [[line[column] for column in COLUMNS] for line in ordered])
-    write_text(folder / f"{claims.name}.md", pages.of_runs(ordered))
-    return pages.counted(Counter(verdicts))
+    write_text(folder / f"{claims.name}.md", page(ordered))
+    return counted(Counter(verdicts))
 
 
 def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
@@ -249,6 +268,44 @@ def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
 def _finite(value: float | None) -> str:
     """A number for the CSV; empty for none and for an infinite error, which a single seed has."""
     return number(value if value is not None and math.isfinite(value) else None)
+
+
+def page(lines: Sequence[Mapping[str, str]]) -> str:
+    """The page of ``claims.csv``."""
+    text = ABOUT + agreement(lines)
+    for paper in dict.fromkeys(line["paper"] for line in lines):
+        own = [line for line in lines if line["paper"] == paper]
+        counts = Counter(entry["verdict"] for entry in own)
+        rows = [list(SHOWN.values()), ["---"] * len(SHOWN)]
+        rows += [[_shown(name, each) for name in SHOWN] for each in own]
+        text += f"\n## {paper}\n\n{counted(counts)}\n\n"
+        text += "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return text
+
+
+def agreement(lines: Sequence[Mapping[str, str]]) -> str:
+    """How many claims agree with the estimates, and how many would by chance; nothing without a claim with a chance."""
+    known = [(line["verdict"] in AGREE, float(line["chance"])) for line in lines if line["chance"]]
+    agree, expected = sum(agrees for agrees, _ in known), math.fsum(rate for _, rate in known)
+    text = f"\nOf {len(known)} claims with a chance {agree} agree with the estimates; {expected:.1f} would by chance.\n"
+    return text if known else ""
+
+
+def _shown(name: str, entry: Mapping[str, str]) -> str:
+    text = entry[name]
+    if name == "held" and text:
+        text += f" of {entry['inequalities']}"
+        text += f" ({entry['needed']} needed)" if entry["needed"] != entry["inequalities"] else ""
+        left_out = re.match(r"(\d+) of \d+ comparisons left out", entry.get("why", ""))
+        text += f", {left_out[1]} left out" if left_out else ""
+    elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
+        text = f"{float(text):.3g}"
+    return plain(text)
+
+
+def counted(verdicts: Mapping[str, int]) -> str:
+    """How often each verdict was given, in a line."""
+    return ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
 
 
 BUILDER = Builder(ClaimsSlice.model_validate, write_run_claims)

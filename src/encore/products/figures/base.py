@@ -19,6 +19,7 @@ from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.slices import PROXY_DATA, Product, SlicePart
 from encore.products.tables.grid import CellRequest
+from encore.products.tables.sources.losses import HELD_OUT
 from encore.storage.csv_rows import write_rows
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
 ]
-LOSSES = "held_out.tsv"
 DRAWN = {"label": "The model.", "system": "The system.", "seed": "The seed."}  # columns of several kinds
 
 
@@ -194,4 +194,4 @@ class StepsSlice(Product):
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Folders of the models whose training losses are read, of each the one file that is read."""
-        return {Path(seed.model): (LOSSES,) for row in self.rows for seed in row.seeds}
+        return {Path(seed.model): (HELD_OUT,) for row in self.rows for seed in row.seeds}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from encore.products import loss_curves
+from encore.errors import EncoreError
 from encore.products.figures import style
+from encore.products.figures.base import StepModels, StepsSlice
 from encore.products.figures.style import GRID, INK, SOFT
-from encore.products.loss_curves import LossCurves, LossTerm, StepsSlice
 from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
+from encore.products.tables.sources.losses import HELD_OUT, read_loss_table
+from encore.storage.csv_rows import number, write_rows
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"
 # Told apart by colour-blind eyes too where few meet in a panel; a term has one colour in all panels.
@@ -24,12 +27,84 @@ ACROSS = 4  # panels
 WIDE, TALL, LINE = 3.0, 1.75, 0.17  # inches: a panel, it without the text above, a line of that
 LONGEST = 34  # letters of a title that fit a panel
 HIGHEST = 1.25  # of the start; a loss that rises further leaves the panel
+COLUMNS = {
+    "step": "The pre-training step.",
+    "lineage": "The lineage that ends with it.",
+    "seed": "The seed.",
+    "training_step": "Optimiser steps so far.",
+    "term": "The term of the loss.",
+    "value": "Its value, in nats for cross-entropies.",
+}
+
+
+@dataclass(frozen=True)
+class LossTerm:
+    """A term of a step's loss over the training: ``values`` [seeds, points]."""
+
+    name: str
+    values: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Over seeds [points]."""
+        mean: np.ndarray = self.values.mean(axis=0)
+        return mean
+
+    def starts_above_zero(self) -> bool:
+        """Whether its changes can be given as shares of the start."""
+        return bool((self.values[:, 0] > 0).all())
+
+
+@dataclass(frozen=True)
+class LossCurves:
+    """The learning curves of one step: ``at`` [points] are training steps, from 0 (before the first) to the last.
+
+    A step with too few texts to hold any out has no points and no terms.
+    """
+
+    step: StepModels
+    at: np.ndarray
+    terms: list[LossTerm]
+
+    def drawn(self) -> list[LossTerm]:
+        """The terms that make up the loss; where none is recorded, the loss itself."""
+        parts = [term for term in self.terms if term.name != "loss" and "accuracy" not in term.name]
+        return parts or [term for term in self.terms if term.name == "loss"]
+
+
+def read_loss_curves(steps: StepsSlice) -> list[LossCurves]:
+    """The curves of every step."""
+    return [_curves(step) for step in steps.rows]
+
+
+def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
+    """All numbers as data: one line a value, in the order of the steps, seeds, training steps and terms."""
+    rows = [
+        [one.step.step, one.step.lineage, str(seed.seed), str(at), term.name, number(float(term.values[row, column]))]
+        for one in curves
+        for row, seed in enumerate(one.step.seeds)
+        for column, at in enumerate(one.at)
+        for term in one.terms
+    ]
+    write_rows(path, COLUMNS, rows)
+
+
+def _curves(step: StepModels) -> LossCurves:
+    paths = [Path(seed.model) / HELD_OUT for seed in step.seeds]
+    tables = [read_loss_table(path) for path in paths]
+    names, first = tables[0]
+    for path, (others, points) in zip(paths, tables, strict=True):
+        if others != names or not np.array_equal(points[:, 0], first[:, 0]):
+            raise EncoreError(f"{path} has other columns or steps than {paths[0]}; run snakemake for both models again")
+    values = np.stack([points for _, points in tables])
+    terms = [LossTerm(name, values[:, :, place]) for place, name in enumerate(names) if place > 0]
+    return LossCurves(step, first[:, 0].astype(int), terms)
 
 
 def draw_learning(folder: Path, steps: StepsSlice, _: Path) -> str:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes."""
-    curves = loss_curves.read_loss_curves(steps)
-    loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
+    curves = read_loss_curves(steps)
+    write_loss_curves(folder / f"{steps.name}.csv", curves)
     with style.style():
         style.save(_figure(steps, curves), folder, steps.name)
     return f"figure {steps.name}: {folder / steps.name}.png"
@@ -52,9 +127,9 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     for place, one in enumerate(curves):
         axis, count = axes[place // across, place % across], lines[place // across]
         _frame(axis, one, count, first=place % across == 0, last=place + across >= len(curves))
-        for number, term in enumerate(one.drawn()):
+        for line, term in enumerate(one.drawn()):
             _draw_term(axis, one.at, term, colours[term.name])
-            _write_term(axis, term, colours[term.name], _points(count - 1 - number))
+            _write_term(axis, term, colours[term.name], _points(count - 1 - line))
     for axis in axes.ravel()[len(curves) :]:
         axis.set_visible(False)
     return page.figure

@@ -10,10 +10,10 @@ import jinja2
 
 from encore.errors import EncoreError
 from encore.products.record import Builder
-from encore.products.report import claims, confounds, figures, run_summary, tables
+from encore.products.report import claims, confounds, figures, tables
 from encore.products.report.claims import ShownClaim
 from encore.products.report.figures import ShownFigure
-from encore.products.report.records import ArtifactRecords, Runs, read_run
+from encore.products.report.records import ArtifactRecords, Runs, headline_data, read_run, summarise_run
 from encore.products.report.slice import ReportSlice, slug
 from encore.products.report.tables import ShownTable
 from encore.products.slices import OURS, PROXY_DATA
@@ -80,12 +80,12 @@ def _names(content: PageContent) -> dict[str, Any]:
         "papers": {key: PAPERS.get(key, key) for key in seen},
         "made": made,
         "headline": made[0] if made else None,
-        "data": run_summary.headline_data(made[0], records) if made else None,
+        "data": headline_data(made[0], records) if made else None,
         "printed": tables.count_printed(shown),
         "verdicts": verdicts,
         "meanings": {each.verdict: claims.VERDICTS.get(each.verdict, ("", ""))[1] for each in verdicts},
         "artifacts": records.all(),
-        "run": run_summary.summarise_run(records),
+        "run": summarise_run(records),
         "confounds": confounds.find_confounds(shown, records, content.site),
     }
 

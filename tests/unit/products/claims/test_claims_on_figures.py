@@ -18,7 +18,7 @@ from encore.products.catalogue import load_catalogue, load_plan
 from encore.products.claims import run_claims
 from encore.products.claims.entries import Claim, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, claims_plan
-from encore.products.figures.claimed import NOT_DRAWN, figure_cells, figure_shape
+from encore.products.figures.plan import NOT_DRAWN, figure_cells, figure_shape
 from encore.storage.files import write_json
 from tests.support import small_claims
 from tests.support.shipped import run_file

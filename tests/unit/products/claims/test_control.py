@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from encore.products.claims import pages, run_claims
+from encore.products.claims import run_claims
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.estimates import WeightedValues, estimate
 from encore.products.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
@@ -209,7 +209,7 @@ def test_the_page_counts_what_agrees_by_chance_and_names_what_was_left_out():
     ):
         line = dict.fromkeys(run_claims.COLUMNS, "") | {"verdict": verdict, "chance": chance, "why": why}
         lines.append(line | {"inequalities": "30", "needed": "30", "held": "30"})
-    page = pages.of_runs(lines)
+    page = run_claims.page(lines)
     assert "Of 3 claims with a chance 2 agree with the estimates; 1.2 would by chance." in page
     assert page.count("30 of 30, 60 left out") == 1
 

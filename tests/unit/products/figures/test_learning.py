@@ -11,12 +11,13 @@ import pytest
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products import loss_curves, slices
+from encore.products import slices
 from encore.products.declared import declared, write_plan
 from encore.products.figures import learning
+from encore.products.figures.base import StepsSlice
 from encore.products.figures.plan import curves_plan
-from encore.products.loss_curves import StepsSlice
 from encore.products.tables.entries import Table
+from encore.products.tables.sources.losses import HELD_OUT
 from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.files import write_json
@@ -123,13 +124,13 @@ def write_model(folder, terms, at=(0, 5, 10)):
     rows = [[*at], [sum(values) for values in zip(*terms.values(), strict=True)], *terms.values()]
     lines = [["step", "loss", *terms], *([f"{cell:.6g}" for cell in line] for line in zip(*rows, strict=True))]
     folder.mkdir(parents=True)
-    (folder / loss_curves.LOSSES).write_text("".join("\t".join(line) + "\n" for line in lines))
+    (folder / HELD_OUT).write_text("".join("\t".join(line) + "\n" for line in lines))
     record(folder)
     return str(folder)
 
 
 def record(folder):
-    outputs = {loss_curves.LOSSES: manifest.describe(folder / loss_curves.LOSSES)}
+    outputs = {HELD_OUT: manifest.describe(folder / HELD_OUT)}
     write_json(folder / manifest.MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
 
 
@@ -166,11 +167,11 @@ def caption_of(figure):
 
 def drawn(steps):
     """The figure itself, to be asked what it says."""
-    return learning._figure(steps, loss_curves.read_loss_curves(steps))
+    return learning._figure(steps, learning.read_loss_curves(steps))
 
 
 def test_curves_hold_what_the_files_say(tmp_path):
-    (one,) = loss_curves.read_loss_curves(steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2))
+    (one,) = learning.read_loss_curves(steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2))
     assert one.at.tolist() == [0, 5, 10]
     assert [term.name for term in one.terms] == ["loss", "mlm", "rec", "contrast"]
     assert [term.name for term in one.drawn()] == ["mlm", "rec", "contrast"]
@@ -207,7 +208,7 @@ def test_the_data_beside_the_figure_are_every_number(tmp_path):
 )
 def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     steps = steps_of(tmp_path, {"mlm": MLM}, seeds=2)
-    path = tmp_path / "mlm-s1" / loss_curves.LOSSES
+    path = tmp_path / "mlm-s1" / HELD_OUT
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(EncoreError, match=says) as refused:
         learning.draw_learning(tmp_path, steps, tmp_path)
@@ -254,7 +255,7 @@ def test_accuracies_and_the_sum_have_no_line_unless_the_sum_is_all(tmp_path):
     figure = drawn(steps_of(tmp_path, {"ict": {"contrast": [4, 2, 1], "accuracy": [0.0, 0.5, 1]}}))
     assert texts(figure) == ["ICT", "contrast", "4.00 → 1.00", "−75 %"]
     steps = steps_of(tmp_path / "b", {"mlm": MLM})
-    (tmp_path / "b/mlm-s0" / loss_curves.LOSSES).write_text("step\tloss\n0\t4\n10\t5\n")
+    (tmp_path / "b/mlm-s0" / HELD_OUT).write_text("step\tloss\n0\t4\n10\t5\n")
     assert texts(drawn(steps)) == ["MLM", "loss", "4.00 → 5.00", "+25 %"]
 
 
@@ -267,7 +268,7 @@ def test_a_term_that_starts_at_zero_has_numbers_but_no_line(tmp_path):
 
 def test_a_step_with_too_few_texts_says_so(tmp_path):
     steps = steps_of(tmp_path, {"mlm": MLM, "ict": MLM})
-    (tmp_path / "ict-s0" / loss_curves.LOSSES).write_text("step\n")
+    (tmp_path / "ict-s0" / HELD_OUT).write_text("step\n")
     assert texts(drawn(steps))[-2:] == ["ICT", "too few texts to hold any out"]
 
 
@@ -319,7 +320,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
     assert set(written["outputs"]) == {f"pretraining.{ending}" for ending in ("csv", "png", "svg")}
     assert set(written["inputs"]) == {str(tmp_path / f"{name}-s0/manifest.json") for name in ("mlm", "cpdae")}
 
-    with (tmp_path / "cpdae-s0" / loss_curves.LOSSES).open("a") as file:
+    with (tmp_path / "cpdae-s0" / HELD_OUT).open("a") as file:
         file.write("\n")
     done = inside.product("curves", path, tmp_path / "again")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

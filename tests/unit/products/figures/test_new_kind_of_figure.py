@@ -32,8 +32,7 @@ from encore.products.figures.base import (
     available,
     measured,
 )
-from encore.products.figures.claimed import figure_cells
-from encore.products.figures.plan import figure_plan
+from encore.products.figures.plan import figure_cells, figure_plan
 from encore.products.kinds import kind_of_record
 from encore.products.record import make_product
 from encore.products.slices import Read

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from encore.errors import EncoreError
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources import base
+from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from encore.plan.plan import Plan
 
 HELD_OUT, MASKED = "held_out.tsv", "loss.json"
@@ -79,12 +82,28 @@ class MaskedLoss(base.CellSource):
 
 
 def _last(path: Path, term: str) -> float:
-    from encore.products import loss_curves
-
-    terms, points = loss_curves.read_loss_table(path)
+    terms, points = read_loss_table(path)
     if term not in terms[1:] or not len(points):
         known = ", ".join(terms[1:]) or "nothing"
         raise EncoreError(
             f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
         )
     return float(points[-1, terms.index(term)])
+
+
+def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
+    """Names of the columns and rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out."""
+    import numpy as np
+
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")
+    header, *lines = (line.split("\t") for line in path.read_text().splitlines() or [""])
+    if header == ["step"] and not lines:
+        return header, np.empty((0, 1))
+    try:
+        rows = np.array([[float(cell) for cell in line] for line in lines])
+    except ValueError:
+        rows = np.empty(0)
+    if header[:2] != ["step", "loss"] or rows.shape != (len(lines), len(header)) or not np.isfinite(rows).all():
+        raise EncoreError(f"{path} is no table of the losses at each step; {REMAKE}")
+    return header, rows
