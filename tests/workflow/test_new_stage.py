@@ -30,6 +30,7 @@ def test_the_page_is_short() -> None:
     assert len(PAGE.splitlines()) <= 70
 
 
+@pytest.mark.slow
 def test_a_stage_of_one_file_and_one_rule_makes_its_folder(added: Clone) -> None:
     guess = re.search(r"snakemake (.*results/lengths/\S+)`", PAGE)
     assert guess
