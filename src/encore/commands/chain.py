@@ -1,44 +1,22 @@
-"""From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
+"""Every artifact behind a number, with what made it, of what, how and at what cost."""
 
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from encore.commands.audit.findings import explained, problems
 from encore.config.published_counts import PublishedCount
-from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts
 from encore.products.slices import Read
-from encore.products.tables.grid import PlannedRow
-from encore.products.tables.layout import Layout, of_unseen
-from encore.products.tables.plan import table_plan
 from encore.storage import manifest
-from encore.storage.csv_rows import read_rows
-from encore.storage.files import sha256
 
-TABLES = "results/tables/"
 INDENT = "  "
-SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reported"}  # columns of the CSV
-
-
-@dataclass
-class Explanation:
-    """What a person asked about: its name, what there is to say of it, and what it reads."""
-
-    title: str
-    lines: list[str] = field(default_factory=list)
-    reads: list[Read] = field(default_factory=list)
-    address: dict[str, Any] = field(default_factory=dict)  # of a cell: its table, row, setting, column and records
-
-    def data(self, links: Iterable["ChainLink"]) -> dict[str, Any]:
-        """The same with its chain, for a program."""
-        return (self.address or {"about": self.title, "says": self.lines}) | {"chain": chain_json(links)}
 
 
 @dataclass(frozen=True)
@@ -82,60 +60,6 @@ class ChainLink:
             }
             for each in self.published
         ]
-
-
-def table_named(plan: Plan, table: str) -> str:
-    """The name of a table that a person means by its name or by one of its files."""
-    name = table.removeprefix("./").removeprefix(TABLES)
-    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
-    if name not in plan.catalogue.tables:
-        raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
-    return name
-
-
-def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[Explanation]:
-    """The cells that a person names, by ids or by labels: one for each setting of the row.
-
-    Args:
-        table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
-    """
-    name = table_named(plan, table)
-    layout = table_plan(plan, name)
-    columns = {(each.id, each.label): each.id for each in layout.columns}
-    columns |= {of_unseen(*names): planned for names, planned in columns.items()}  # which read as the planned ones
-    chosen_columns = [names for names in columns if column in names]
-    rows = [each for each in layout.rows if row.lower() in (each.id.lower(), each.label.lower())]
-    for kind, wanted, found, known in (
-        ("column", column, chosen_columns, layout.columns),
-        ("row", row, rows, layout.rows),
-    ):
-        if not found:
-            names = [each for one in known for each in (one.id, one.label)]
-            raise EncoreError(f"table {name!r} has no {kind} {wanted!r}{nearest(wanted, names)}")
-    chosen = [each for each in rows if setting in (None, each.setting)]
-    if not chosen:
-        settings = ", ".join(repr(each.setting) for each in rows)
-        raise EncoreError(f"{row!r} of table {name!r} is under {settings}, not under {setting!r}")
-    shown = chosen_columns[0]
-    return [_cell(layout, name, each, shown, columns[shown]) for each in chosen]
-
-
-def _cell(layout: Layout, table: str, row: PlannedRow, shown: tuple[str, str], planned: str) -> Explanation:
-    """A cell of a table's plan, which reads what those read that it is computed from."""
-    column, label = shown
-    upstream = layout.upstream(row.setting, row.id, planned).values()
-    records = [cell.record for cell in upstream if cell.record]  # of measurements that no job of the run makes
-    reads = [read for cell in upstream for read in cell.reads]
-    numbers = shown_in(table, row.setting, row.id, column)
-    lines = [f"shows {numbers}"] if numbers else []
-    if row.reported_only:
-        lines.append(f"copied from {row.reported_only}: nothing was run")
-    elif not reads and not records:
-        lines.append("the cell has no number of ours")
-    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in records]
-    setting = f" [{row.setting}]" if row.setting else ""
-    address = {"table": table, "row": row.id, "setting": row.setting, "column": column, "records": records}
-    return Explanation(f"{table}: {row.label}{setting}, {label}", lines, reads, address)
 
 
 def of_reads(plan: Plan, reads: Iterable[Read]) -> Iterator[ChainLink]:
@@ -198,14 +122,6 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
         for link in links
         if not link.again
     ]
-
-
-def shown_in(table: str, setting: str, row: str, column: str) -> str:
-    """What the table's CSV has of a cell, reported and reproduced, or nothing if the table is not made."""
-    path = Path(f"{TABLES}{table}.csv")
-    lines = read_rows(path, "setting", "row", "column", *SHOWN.values()) if path.is_file() else []
-    found = [line for line in lines if (line["setting"], line["row"], line["column"]) == (setting, row, column)]
-    return ", ".join(f"{name} {line[each]}" for line in found for name, each in SHOWN.items() if line[each])
 
 
 def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:

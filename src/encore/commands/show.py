@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from encore.commands.chain import table_named
 from encore.commands.plan import plan_of
 from encore.plan.plan import Plan
+from encore.products.explained import table_named
 from encore.products.targets import is_of_another_plan
 from encore.storage import typed
 

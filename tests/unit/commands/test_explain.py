@@ -8,7 +8,9 @@ import pytest
 from encore.commands import chain
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
+from encore.products import explained
 from encore.products.catalogue import load_plan
+from encore.products.explained import explanations
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.layout import Layout
 from encore.storage import manifest
@@ -21,7 +23,7 @@ def plan():
 
 
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
-    (cell,) = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
+    (cell,) = explanations(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
     links = list(chain.of_reads(plan, cell.reads))
     scores = [plan.find(read.folder) for read in cell.reads]
     own = [link.artifact.folder for link in links if not link.again]
@@ -32,7 +34,7 @@ def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
 
 
 def test_a_row_of_several_settings_is_told_under_each(plan):
-    cells = chain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
+    cells = explanations(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
     assert [cell.address["setting"] for cell in cells] == ["BM25 negatives", "Static hard negatives"]
     stages = [{link.artifact.stage for link in chain.of_reads(plan, cell.reads)} for cell in cells]
     assert all({"evaluate", "search", "finetune", "pretrain.costa", "negatives"} <= each for each in stages)
@@ -53,22 +55,22 @@ def test_a_row_of_several_settings_is_told_under_each(plan):
 )
 def test_what_is_named_wrongly_is_refused(plan, asked, message):
     with pytest.raises(EncoreError, match=message):
-        chain.find_cells(plan, *asked)
+        explanations(plan, *asked)
 
 
 def test_a_copied_row_says_whose_it_is(plan):
-    (cell,) = chain.find_cells(plan, "costa/table1", "deepct", "mrr10")
+    (cell,) = explanations(plan, "costa/table1", "deepct", "mrr10")
     assert "copied from Dai and Callan 2019" in "\n".join(cell.lines)
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
     plan = load_plan(Path("config/nano-papers.yaml"))
-    cells = {name: chain.find_cells(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")}
+    cells = {name: explanations(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")}
     read = {
         name: {link.artifact.folder for link in chain.of_reads(plan, cell.reads) if link.depth == 0}
         for name, cell in cells.items()
     }
-    baseline = {one.folder for one in chain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].reads}
+    baseline = {one.folder for one in explanations(plan, "bow/table6", "baseline", "nfcorpus")[0].reads}
     assert read["average"] == read["nfcorpus"] != set()  # of BEIR's sets nano has a stand-in for one
     assert read["gain"] == read["average"] | baseline != read["average"]
 
@@ -76,13 +78,13 @@ def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
 def test_a_recorded_number_names_its_file(plan, monkeypatch):
     recorded = {("bm25", "mrr10"): CellRequest(record="README.md")}
     monkeypatch.setattr(Layout, "upstream", lambda *_: recorded)
-    (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = explanations(plan, "costa/table1", "bm25", "mrr10")
     assert "recorded in README.md, sha256 " in "\n".join(cell.lines)
     assert cell.address["records"] == ["README.md"]
 
 
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
-    (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = explanations(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
     (scores,) = (plan.find(read.folder) for read in cell.reads)
     folder = Path(scores.folder)
@@ -98,12 +100,12 @@ def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tm
     assert "\n  commit " in said
     assert "\n  $ " in said
     assert "not made yet" in said  # the run behind the scores
-    data = cell.data(list(chain.of_reads(plan, cell.reads)))
-    assert json.loads(json.dumps(data))["chain"][0]["manifest_sha256"] == first.digest
+    data = chain.chain_json(chain.of_reads(plan, cell.reads))
+    assert json.loads(json.dumps(data))[0]["manifest_sha256"] == first.digest
 
 
 def test_a_tree_counts_each_artifact_once_and_says_which_are_verified(plan, tmp_path, monkeypatch):
-    (cell,) = chain.find_cells(plan, "costa/table1", "COSTA", "MRR@10", "BM25 negatives")
+    (cell,) = explanations(plan, "costa/table1", "COSTA", "MRR@10", "BM25 negatives")
     links = list(chain.of_reads(plan, cell.reads))
     monkeypatch.chdir(tmp_path)
     lines = chain.chain_tree(chain.of_reads(plan, cell.reads))
@@ -125,18 +127,18 @@ def test_a_tree_counts_each_artifact_once_and_says_which_are_verified(plan, tmp_
 def test_what_the_table_shows_is_read_from_it(tmp_path, monkeypatch):
     address = "costa/table1", "Traditional", "bm25", "mrr10"
     monkeypatch.chdir(tmp_path)
-    assert chain.shown_in(*address) == ""
+    assert explained.shown_in(*address) == ""
     table = Path("results/tables/costa/table1.csv")
     table.parent.mkdir(parents=True)
     header = "row,setting,column,reported,reproduced,sd,seeds"
     table.write_text(f"{header}\nbm25,Traditional,r1000,0.8,0.7,,\nbm25,Traditional,mrr10,0.187,0.43,,\n")
-    assert chain.shown_in(*address) == "ours 0.43, paper's 0.187"
+    assert explained.shown_in(*address) == "ours 0.43, paper's 0.187"
     table.write_text("row,setting\nbm25,Traditional\n")
     with pytest.raises(EncoreError, match=r"table1.csv has no column column, reproduced, sd, seeds, reported"):
-        chain.shown_in(*address)
+        explained.shown_in(*address)
 
 
 def test_a_cell_says_what_its_table_shows(plan, monkeypatch):
-    monkeypatch.setattr(chain, "shown_in", lambda *address: f"ours 0.5 at {'/'.join(address)}")
-    (cell,) = chain.find_cells(plan, "costa/table1", "bm25", "mrr10")
+    monkeypatch.setattr(explained, "shown_in", lambda *address: f"ours 0.5 at {'/'.join(address)}")
+    (cell,) = explanations(plan, "costa/table1", "bm25", "mrr10")
     assert cell.lines == ["shows ours 0.5 at costa/table1/Traditional/bm25/mrr10"]

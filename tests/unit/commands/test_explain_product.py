@@ -11,10 +11,13 @@ from encore.errors import EncoreError
 from encore.plan.artifact import upstream
 from encore.products.catalogue import load_plan
 from encore.products.claims.contrasts import Address
+from encore.products.explained import explanations
 from encore.products.figures.plan import figure_cells, figure_plan
 from encore.products.tables.plan import table_plan
 
 FIGURE = "bow/figure2"
+DRAWN = f"results/figures/{FIGURE}.png"
+CLAIMS = "results/claims.csv"
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +30,7 @@ def chained(plan, reads):
 
 
 def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(plan):
-    told = explain.claim(plan, "c38")
+    (told,) = explanations(plan, CLAIMS, "c38")
     assert told.title.startswith("C38 (costa, section 5.1 and table 1; the table marks no test against PROP")
     assert "): COSTA is significantly above" in told.title
     asked = {str(Address("costa/table1", "BM25 negatives", row, "mrr10")) for row in ("costa", "seed", "prop")}
@@ -40,15 +43,15 @@ def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(pl
 def test_a_claim_shows_its_verdict_once_it_was_judged(plan, tmp_path, monkeypatch):
     (tmp_path / "config").symlink_to(Path("config").resolve())
     monkeypatch.chdir(tmp_path)
-    before = explain.claim(plan, "C38").lines
+    before = explanations(plan, CLAIMS, "C38")[0].lines
     Path("results").mkdir()
     Path("results/claims.csv").write_text("id,verdict,p\nC01,holds,\nC38,too few seeds,0.25\n")
-    assert explain.claim(plan, "C38").lines == ["  claims: verdict too few seeds, p 0.25", *before]
+    assert explanations(plan, CLAIMS, "C38")[0].lines == ["  claims: verdict too few seeds, p 0.25", *before]
 
 
 def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
     row = figure_plan(plan, FIGURE).dumped()["rows"][0]
-    told = explain.line(plan, FIGURE, row["label"])
+    (told,) = explanations(plan, DRAWN, row["label"])
     assert told.title == f"{FIGURE}: {row['label']}, {row['system']}"
     read = [plan.find(folder) for folder in row["reads"]]
     assert chained(plan, told.reads) == {artifact.folder for artifact in upstream(read)}
@@ -56,12 +59,12 @@ def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
 
 def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     point, parts = next(iter(figure_cells(plan, FIGURE).items()))
-    told = explain.line(plan, FIGURE, point.line, point.panel, point.place)
+    (told,) = explanations(plan, DRAWN, point.line, point.place, point.panel)
     assert told.reads == [read for part in parts for read in part.reads]
     with pytest.raises(EncoreError, match="choose one with --setting"):
-        explain.line(plan, FIGURE, point.line, None, point.place)
+        explanations(plan, DRAWN, point.line, point.place)
     with pytest.raises(EncoreError, match="has no point of 'BERT' at '17'"):
-        explain.line(plan, FIGURE, "BERT", None, "17")
+        explanations(plan, DRAWN, "BERT", "17")
 
 
 @pytest.mark.parametrize(
@@ -73,22 +76,19 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     ],
     ids=["claim", "line", "figure"],
 )
-def test_what_is_named_wrongly_is_refused(plan, table, row, message, monkeypatch):
-    monkeypatch.setattr(explain, "plan_of", lambda arguments: plan)
-    asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False, long=False)
-    assert explain.is_product(plan, table)
+def test_what_is_named_wrongly_is_refused(plan, table, row, message):
     with pytest.raises(EncoreError, match=message):
-        explain.answer(asked)
+        explanations(plan, table, row)
 
 
-def test_a_table_is_explained_as_before(plan):
-    assert not explain.is_product(plan, "results/tables/costa/table1.csv")
-    assert not explain.is_product(plan, "results/figures/table1.png"), "its points are the table's cells"
+def test_a_figure_of_a_table_shows_the_tables_cells(plan):
+    (cell,) = explanations(plan, "results/figures/table1.png", "bm25", "rr10")
+    assert cell.address["table"] == "table1"
 
 
 def test_it_is_data_too(plan, capsys, monkeypatch):
-    monkeypatch.setattr(explain, "plan_of", lambda arguments: plan)
-    asked = argparse.Namespace(table="claims.csv", row="C38", setting=None, column=None, json=True)
+    monkeypatch.setattr(explain, "load_plan", lambda config: plan)
+    asked = argparse.Namespace(config=None, table="claims.csv", row="C38", setting=None, column=None, json=True)
     assert explain.answer(asked) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["about"].startswith("C38 ")

@@ -19,6 +19,7 @@ from encore.errors import EncoreError
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue, load_plan
+from encore.products.slices import Read
 from encore.storage.manifest import record
 from tests.support.small_forecast import estimate
 
@@ -183,7 +184,7 @@ def test_a_chain_has_both_next_to_each_other(
     plan = load_plan(run)
     model = plan.model(plan.resolve.lineage("bert-base+bow+marco-bm25"), 0)
     monkeypatch.chdir(tmp_path)
-    reads = [{"folder": model.folder, "seed": 0}]
+    reads = [Read(seed=0, folder=model.folder)]
 
     def told() -> list[str]:
         return chain.chain_text(chain.of_reads(plan, reads))

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.commands import chain
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import overlap_with_training
 from encore.data.rankings import Ranking
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.products.catalogue import load_plan
+from encore.products.explained import explanations
 from encore.products.tables.layout import of_unseen
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
@@ -163,7 +163,7 @@ def test_where_training_has_met_every_query_none_is_left_to_show(tmp_path: Path)
 @pytest.mark.usefixtures("at_the_root")
 def test_such_a_column_is_explained_by_what_it_was_computed_from() -> None:
     plan = load_plan(Path("config/nano.yaml"))
-    (own,), (unseen,) = (chain.find_cells(plan, "table1", "bm25", name) for name in ("rr10", "rr10-unseen"))
+    (own,), (unseen,) = (explanations(plan, "table1", "bm25", name) for name in ("rr10", "rr10-unseen"))
     assert own.reads == unseen.reads != []
     assert unseen.title == own.title.replace("RR@10", "RR@10 (unseen)")
     assert of_unseen("ndcg", "nDCG@10 (graded)") == ("ndcg-unseen", "nDCG@10 (graded, unseen)")
