@@ -1,4 +1,4 @@
-"""From a run and judgments to scores, with the interval over tied scores; ``check_from_files.py`` checks them."""
+"""Score a run by judgments, with the interval over tied scores; ``check_from_files.py`` checks the scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""From files to a plan: the run's configuration over the catalogue in ``config/``."""
+"""Read a plan from files: the run's configuration over the catalogue in ``config/``."""
 
 from pathlib import Path
 from typing import Any

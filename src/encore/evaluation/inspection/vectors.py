@@ -104,7 +104,7 @@ def effective_dimension(vectors: NDArray[np.float64]) -> float:
 
 
 def own_half(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Of texts' first halves [N, D], the share that is nearer to its own second half than to any other, by cosine."""
+    """The share of texts whose first half [N, D] is nearer to its own second half than to any other, by cosine."""
     cosines = _unit(first) @ _unit(second).T
     own = np.diag(cosines).copy()
     np.fill_diagonal(cosines, -np.inf)

@@ -1,4 +1,4 @@
-"""From estimates to a verdict: what the evidence says of a test, and what its tests together say of a claim.
+"""Decide a verdict from estimates: what the evidence says of a test, and what its tests together say of a claim.
 
 A test of n inequalities of which k must hold is shown when the partial-conjunction p value (n - k + 1) p_(k) of the
 one-sided tests is small enough (Benjamini & Heller, Biometrics 64, 2008): with k = n that is the largest p, the

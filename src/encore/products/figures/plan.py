@@ -119,7 +119,7 @@ def shape(drawn: PointAxes, kept: PointAxes | None = None) -> Shape:
 
 
 def shapes(figures: dict[str, FigureEntry]) -> dict[str, Shape]:
-    """Of the catalogue's figures that have points, by name."""
+    """The shapes of the catalogue's figures that have points, by name."""
     return {name: shape(axes) for name, entry in figures.items() if (axes := entry.axes())}
 
 

@@ -106,7 +106,7 @@ def _grouped(cells: list[Address]) -> list[tuple[str, str, str, list[str]]]:
 
 
 def _trials(plan: Plan) -> dict[str, dict[str, int]]:
-    """Of how many tried values each step of a run has its own, by field, as the records of tuning say.
+    """How many values were tried for the one that each step of a run has, by field, as the records of tuning say.
 
     Other runs tried values for the same steps, from other starts and with other data: a record counts for a step where
     the run's value is among those that it tried.

@@ -98,7 +98,7 @@ def _lines(layout: ReproductionSlice, one: Reference) -> Iterator[list[str]]:
 def _closeness(
     layout: ReproductionSlice, one: Reference, base: Reference | None, column: Column, read: Read
 ) -> Closeness:
-    """Of one column and seed; effects where the baseline has runs under that column and something is gained."""
+    """How close one column and seed are; effects where the baseline has runs there too and something is gained."""
     own, other = _of_ours(layout, one, column, read), _of_theirs(layout, one, column)
     if base is not None and column.id in base.columns:
         reads = layout.judged(base)

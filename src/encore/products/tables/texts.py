@@ -68,7 +68,7 @@ class SearchedTexts(SlicePart):
 
 
 def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[SearchedTexts]:
-    """Of each dataset that cells measure, in their order; nothing of those that are shipped with Encore."""
+    """The searched texts of each dataset that cells measure, in their order, without those shipped with Encore."""
     found: dict[str, dict[str, Any]] = {}
     for request in (each for each in requests if each.reads and each.expression):
         fields, name = plan.resolve.dataset(request.dataset).fields, plan.resolve.dataset(request.dataset).name

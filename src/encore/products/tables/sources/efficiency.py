@@ -56,7 +56,7 @@ class Efficiency(CellSource):
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
     def unit(self, request: CellRequest, unit: Unit) -> str:
-        """Of the index MiB, of a query ms."""
+        """MiB for the index, ms for a query."""
         return "MiB" if request.value == SIZE else "ms"
 
     def shown(self, value: float, unit: Unit) -> str:
