@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,16 +18,15 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore import stages
-from encore.commands.preflight import costs, shapes
-from encore.commands.preflight.amounts import HEAP, HITS, built, looked_at, words_in
 from encore.commands.preflight.jobs import SPARE_MEMORY
-from encore.config.datasets import is_reported
 from encore.data.tokens import TokenStore
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.retrieval.dense import USUAL
 from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
+from encore.stages.needs import CollectionSize, Needs, Size, Texts
+from encore.stages.tokenizer import WORD, words_in
 from encore.storage import environment
 from encore.storage.manifest import record as recorded
 from encore.storage.sealed import SealedBlocks
@@ -102,11 +102,11 @@ def measured_stages(threads: int = 1) -> list[Stage]:
         Stage("bm25-train", "lucene_search", words, {**BM25, **trains}, "ranked", trained, threads),
         Stage("negatives", "negatives", {**TEXTS, "run": "bm25-train"}, mined, "lines", "of BM25"),
         Stage("scores", "evaluate", {**TEXTS, "run": "bm25-dev"}, {"splits": {"dev": MEASURES}}, "lines"),
-        Stage("fp16", "build_index", ADDED, {**indexed, "index": {"kind": "fp16"}}, "vectors", "16 bits"),
-        Stage("hnsw", "build_index", ADDED, {**indexed, "index": HNSW}, "vectors", "HNSW"),
-        Stage("exact", "search", SEARCHING, exact, "products", tested),
+        Stage("fp16", "build_index", ADDED, {**indexed, "index": {"kind": "fp16"}}, "passages", "16 bits"),
+        Stage("hnsw", "build_index", ADDED, {**indexed, "index": HNSW}, "passages", "HNSW"),
+        Stage("exact", "search", SEARCHING, exact, "ranked", tested),
         Stage("approximate", "search_index", INDEXED, {**dense, "search": probed}, "queries", "HNSW"),
-        Stage("mining", "search", SEARCHING, {**exact, **trains}, "products", trained),
+        Stage("mining", "search", SEARCHING, {**exact, **trains}, "ranked", trained),
         Stage("mined", "negatives", {**TEXTS, "run": "mining"}, mined, "lines", "of exact search"),
     ]
 
@@ -157,32 +157,35 @@ def counts_of(stage: Stage, found: dict[str, float], folder: Path) -> dict[str, 
     return counts | ({"index": float((folder / index / "index").stat().st_size)} if index else {})
 
 
-def amounts_of(stage: Stage, counts: dict[str, float]) -> costs.Amounts:
-    """How much a stage has to do, as preflight counts it."""
-    passages, queries = counts["passages"], counts["queries"]
-    tokens, lines = counts.get("tokens", 75.0 * passages), queries * DEPTHS.get(_split(stage), 0)
-    found = {"passages": passages, "passage_tokens": tokens, "tokens": tokens, "queries": queries, "lines": lines}
-    found["words"] = min(float(WORDS), words_in(tokens))
-    found |= {"text_lines": lines * is_reported(_split(stage)), "at_once": min(lines, HITS)}
-    found["retrieved"] = min(lines, found["passages"])
-    found |= {"ranked": queries * passages, "java": JAVA_MB * 2.0**20}
-    if stage.program == "lucene_search":
-        found["java"] = min(found["java"], HEAP)
-    if stage.program in ("build_index", "search", "search_index"):
-        found |= {"query_vectors": 4 * queries * DIMENSION}
-        found |= {"vectors": passages * DIMENSION, "parameters": float(shapes.parameters(shape_of_model()))}
-        index = HNSW if stage.program == "search_index" else {"kind": "fp16"}
-        found["products"] = 2.0 * queries * looked_at(index, passages, DIMENSION, DEPTHS.get(_split(stage), 0))
-    if "index" in counts:
-        index = stage.spec["index"] if stage.program == "build_index" else HNSW
-        found |= built(index, passages, DIMENSION) | {"index": counts["index"]}
-    return found
+def units_of(stage: Stage, counts: dict[str, float]) -> float:
+    """How much a stage has to do, in its unit."""
+    lines = counts["queries"] * DEPTHS.get(_split(stage), 0)
+    products = {"ranked": counts["queries"] * counts["passages"], "lines": lines}
+    return max((counts | products).get(stage.unit, 0.0), 1.0)
 
 
-def seconds_of(stage: Stage, amounts: costs.Amounts) -> float:
+def needs_of(stage: Stage, counts: dict[str, float]) -> Needs:
+    """What a stage needs, as preflight forecasts it."""
+    passages, tokens, split = counts["passages"], counts.get("tokens", 75.0 * counts["passages"]), _split(stage)
+    size = Size(
+        collection=CollectionSize(Texts(passages, tokens / passages), queries={split: counts["queries"]}),
+        shape=shape_of_model(),
+        run={"split": split, "queries": None, "depth": DEPTHS.get(split, 0)} if split else {},
+        given={"index": {"index": HNSW}},
+        java=JAVA_MB * 2.0**20,
+    )
+    kind = stages.load(stage.program)
+    spec = {"kind": "beir"} if stage.program == "collection" else stage.spec
+    needs = kind(kind.spec_of(spec, (), stage.name), None).needs(size)
+    if stage.program == "tokenizer":
+        words = words_in(tokens)
+        return replace(needs, memory=needs.memory - WORD * (words - min(words, WORDS)))
+    return needs
+
+
+def seconds_of(stage: Stage, needs: Needs) -> float:
     """Seconds that are forecast; of exact search with its products, which preflight leaves to a GPU."""
-    products = amounts["products"] if stage.program == "search" else 0.0
-    return costs.core_seconds(stage.program, amounts) + products / (USUAL["cpu"] * 1e9)
+    return needs.core_seconds + (needs.operations / (USUAL["cpu"] * 1e9) if stage.program == "search" else 0.0)
 
 
 def _split(stage: Stage) -> str:
@@ -226,16 +229,16 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "stage": stage.told,
             "passages": f"{row['counts']['passages']:,}",
             "CPU s": row["cpu_seconds"],
-            "forecast s": figures.rounded(seconds_of(stage, amounts)),
+            "forecast s": figures.rounded(seconds_of(stage, needs)),
             "memory MB": row["memory_mb"],
-            "forecast MB": round(costs.memory(stage.program, amounts) / 1e6),
-            "request MB": round(SPARE_MEMORY * costs.memory(stage.program, amounts) / 1e6),
+            "forecast MB": round(needs.memory / 1e6),
+            "request MB": round(SPARE_MEMORY * needs.memory / 1e6),
             "disk MB": row["disk_mb"],
-            "forecast of disk MB": round(costs.disk(stage.program, amounts) / 1e6),
+            "forecast of disk MB": round(needs.disk / 1e6),
         }
         for row in rows
         for stage in [STAGES[row["stage"]]]
-        for amounts in [amounts_of(stage, row["counts"])]
+        for needs in [needs_of(stage, row["counts"])]
     ]
 
 
@@ -256,15 +259,13 @@ def grown(rows: Sequence[dict[str, Any]]) -> list[str]:
     """The stages whose unit of work costs more than a third more than at the size before, in words."""
     found = []
     for name in dict.fromkeys(row["stage"] for row in rows):
-        its, unit = [row for row in rows if row["stage"] == name], STAGES[name].unit
+        its = [row for row in rows if row["stage"] == name]
         for small, large in pairwise(its):
-            one, more = (
-                row["cpu_seconds"] / max(amounts_of(STAGES[name], row["counts"])[unit], 1.0) for row in (small, large)
-            )
+            one, more = (row["cpu_seconds"] / units_of(STAGES[name], row["counts"]) for row in (small, large))
             ratio = more / one
             if ratio > GROWTH:
                 sizes = f"from {small['counts']['passages']} to {large['counts']['passages']} passages"
-                found.append(f"{name}: {ratio:.2f} times as long for each of its {unit} {sizes}")
+                found.append(f"{name}: {ratio:.2f} times as long for each of its {STAGES[name].unit} {sizes}")
     return found
 
 

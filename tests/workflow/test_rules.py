@@ -199,13 +199,18 @@ def test_another_form_of_that_line_is_refused_with_the_forms_that_there_are(line
         profile("slurm", gpu=repr(line))
 
 
+def computing(*devices: str) -> set[str]:
+    """The stages that compute on such devices."""
+    return {name for name in stages.names() if stages.load(name).devices in devices}
+
+
 def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
     slurm, local, generic = map(profile, ("slurm", "gpu", "cluster-generic"))
     with_gpu = {name for name, fields in slurm["set-resources"].items() if "gpu:" in fields.get("gres", "")}
-    assert set(local["set-resources"]) == with_gpu > {"pretrain", "finetune", "encode", "search"}
+    assert set(local["set-resources"]) == with_gpu == computing("one GPU", "GPUs")
     assert set(generic["set-resources"]) == with_gpu
     several = {name for name, fields in local["set-resources"].items() if str(fields["gpu"]).startswith("threads")}
-    assert several == {"pretrain", "finetune", "attend", "predict_queries"}
+    assert several == computing("GPUs")
     for name, fields in local["set-resources"].items():
         count, _, condition = str(fields["gpu"]).removesuffix(" else 0").partition(" if ")
         asked = {"slurm_partition": "'gpu'", "gres": f"'gpu:%d' % {count}"}

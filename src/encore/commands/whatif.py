@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 
 from encore.commands.plan import plan_of
-from encore.commands.preflight.costs import find_machine
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.forecast_text import size
+from encore.commands.preflight.machines import find_machine
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError

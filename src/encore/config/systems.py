@@ -6,6 +6,7 @@ searched in besides the exact one: a system named ``<lineage>@<entry>`` is searc
 search is part of every such run. Of ``doc2query.yaml`` are predicted queries that passages are indexed with.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -18,6 +19,7 @@ from encore.errors import EncoreError
 from encore.storage.files import remembered_contents
 
 MOST_WEIGHTS = 10_000
+T5_BASE = 223e6  # parameters
 
 
 class Bm25(System):
@@ -227,6 +229,14 @@ class T5(Expansion):
         if self.revision and self.checkpoint is None:
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
         return self
+
+
+def parameters_of_t5(fields: Mapping[str, Any]) -> float:
+    """Parameters of the T5 that an expansion describes; with a checkpoint those of t5-base, the only one here."""
+    if "checkpoint" not in fields:
+        return T5_BASE
+    hidden, inner, layers = (float(fields[name]) for name in ("hidden", "intermediate", "layers"))
+    return 8192 * hidden + layers * (12 * hidden * hidden + 4 * hidden * inner)
 
 
 def content(path: Path) -> str:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore.finetuning.queries import Example
-from encore.finetuning.retrieval_task import RetrievalTask, padded_parts
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import flops
 from encore.models.inputs import in_parts
-from encore.training.task import Arrays, ForwardOutput, blank, part_numbers, text_parts
+from encore.training.task import Arrays, ForwardOutput, part_numbers, text_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -64,13 +64,6 @@ class CrossEncoder(RetrievalTask):
             )
             batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
         return batch
-
-    def outline(self, query_lengths: np.ndarray, passage_lengths: np.ndarray) -> Arrays:
-        """``places`` [B, P], and ``pair_ids_<i>``: a passage with a query of mean length, one [CLS] for both."""
-        batch, passages = self.step.batch, 1 + self.step.negatives_per_query
-        sizes = [len(part) for part in in_parts(np.arange(batch * passages))]
-        parts = padded_parts(sizes, passage_lengths + query_lengths.mean() - 1)
-        return {"places": blank(batch, passages), **{f"pair_ids_{place}": part for place, part in enumerate(parts)}}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The contrast, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""

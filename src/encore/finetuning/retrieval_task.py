@@ -13,7 +13,7 @@ from encore.finetuning.clusters import order_by_cluster
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
 from encore.models.inputs import Special, in_parts
-from encore.training.task import Arrays, Task, blank, part_numbers, quantiles, text_parts
+from encore.training.task import Arrays, Task, part_numbers, text_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -91,27 +91,6 @@ class RetrievalTask(Task):
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch
 
-    def outline(self, query_lengths: np.ndarray, passage_lengths: np.ndarray) -> Arrays:
-        """The arrays of a full batch without their content, as far as ``flops`` reads their shapes.
-
-        ``flops`` is called with them before there is a query, so this must need ``step`` alone.
-
-        Args:
-            query_lengths: tokens that are read of the queries of a sample, ascending.
-            passage_lengths: as many of passages.
-
-        Returns:
-            ``blank`` arrays by the names that ``collate`` gives them.
-        """
-        batch, passages = self.step.batch, 1 + self.step.negatives_per_query
-        (queries,) = padded_parts([batch], query_lengths)
-        parts = padded_parts([len(part) for part in in_parts(np.arange(batch * passages))], passage_lengths)
-        return {
-            "query_ids": queries,
-            "passages": blank(batch, passages),
-            **{f"passage_ids_{place}": part for place, part in enumerate(parts)},
-        }
-
     def embed(self, encoder: Encoder, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Vectors of a batch's queries [B, D] and passages [B, P, D], each query's positive first."""
         import torch
@@ -137,13 +116,3 @@ class RetrievalTask(Task):
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
         return inputs.read_inputs(sequences, rows, length, self.reading)
-
-
-def padded_parts(sizes: list[int], lengths: np.ndarray) -> list[np.ndarray]:
-    """``blank`` texts in parts of such sizes, from short to long, each as long as its longest is likely to be.
-
-    Args:
-        lengths: of a sample of texts, ascending.
-    """
-    ends = np.minimum(np.cumsum(sizes) / sum(sizes), 1 - 0.5 / sum(sizes))
-    return [blank(size, length) for size, length in zip(sizes, quantiles(lengths, ends), strict=True)]

@@ -14,7 +14,7 @@ import numpy as np
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import RetrievalTask, padded_parts
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import flops
 from encore.training.task import Arrays, ForwardOutput
 
@@ -60,10 +60,6 @@ class WholeIndex(RetrievalTask):
                 own = sorted(getattr(example.query, name))
                 batch[name][row, : len(own)] = own
         return batch
-
-    def outline(self, query_lengths: np.ndarray, passage_lengths: np.ndarray) -> Arrays:
-        """As of any batch of judged queries; no passage is read, and how many are searched is not known."""
-        return {"query_ids": padded_parts([self.step.batch], query_lengths)[0]}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss, a scalar and a mean over queries; scores are in fp32 at least, whatever the encoder ran in."""

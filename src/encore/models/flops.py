@@ -14,7 +14,25 @@ PRODUCTS = {"none": 0, "linear": 1, "nonlinear": 2}  # of a projector
 TRAINING = 3.0  # times the forward pass: a backward pass has two products for each of its products
 
 
-def forward(config: EncoderConfig, batch: int, length: int) -> float:
+def parameters(config: EncoderConfig) -> int:
+    """Parameters of an encoder, both towers counted."""
+    width, inner = config.hidden, config.intermediate
+    if config.architecture == "bow-mlp":
+        own = config.vocabulary * width + _linear(width, inner) + _linear(inner, config.dimension)
+    else:
+        embeddings = (config.vocabulary + config.max_length + config.segments + 2) * width
+        layer = 4 * _linear(width, width) + _linear(width, inner) + _linear(inner, width) + 4 * width
+        head = _linear(width, config.projection_dim) if config.projection_dim else 0
+        own = embeddings + config.layers * layer + PRODUCTS[config.projector] * _linear(width, width) + head
+    return own * (2 if config.encoders == "separate" else 1)
+
+
+def _linear(inner: int, outer: int) -> int:
+    """A matrix and its bias."""
+    return inner * outer + outer
+
+
+def forward(config: EncoderConfig, batch: float, length: float) -> float:
     """One forward pass of ``batch`` rows padded to ``length`` tokens, with projector and head."""
     if config.architecture == "bow-mlp":
         return product(batch, config.hidden, config.intermediate) + product(
@@ -40,7 +58,7 @@ def forward_in_parts(config: EncoderConfig, ids: np.ndarray, mask: np.ndarray | 
     return sum(forward(config, len(rows), longest) for rows, longest in parts_by_length(mask))
 
 
-def embedding(config: EncoderConfig, batch: int, length: int) -> float:
+def embedding(config: EncoderConfig, batch: float, length: float) -> float:
     """The operations of ``forward`` that ``Encoder.embed`` computes: not the states of a last layer that nobody reads.
 
     For estimates of time; budgets count all.
@@ -54,7 +72,7 @@ def embedding(config: EncoderConfig, batch: int, length: int) -> float:
     return forward(config, batch, length) - projections - scores_and_mixing - feed_forward
 
 
-def mlm_head(config: EncoderConfig, positions: int) -> float:
+def mlm_head(config: EncoderConfig, positions: float) -> float:
     """The vocabulary head at so many positions, forward."""
     return product(positions, config.hidden, config.hidden) + product(positions, config.hidden, config.vocabulary)
 

@@ -56,10 +56,6 @@ class Autoencoding(Decoding[AutoencodingFields]):
         again = MaskedTexts.collate(self, [MaskedText(example.ids, example.again) for example in examples])
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
-    def predicted(self, length: int) -> float:
-        """The second masking's share of the tokens between [CLS] and [SEP]."""
-        return self.fields.decoder_mask_ratio * (length - 2)
-
     def decoder(self, shape: EncoderConfig) -> AutoEncodingDecoder:
         """New bidirectional Transformer layers of the encoder's shape."""
         from encore.models.decoders import AutoEncodingDecoder

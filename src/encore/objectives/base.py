@@ -10,11 +10,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-import numpy as np
-
 from encore.config.entries import PretrainStep
 from encore.config.validation import Strict
-from encore.training.task import Arrays, ForwardOutput, Task, blank
+from encore.training.task import Arrays, ForwardOutput, Task
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
 
-__all__ = ["Arrays", "ForwardOutput", "Objective", "Preparation", "blank"]
+__all__ = ["Arrays", "ForwardOutput", "Objective", "Preparation"]
 
 F = TypeVar("F", bound=PretrainStep)
 
@@ -62,6 +60,7 @@ class Objective(Task, Generic[F]):
     impl: ClassVar[int] = 1
     reads_articles: ClassVar[bool] = False  # with sections or links, which passages alone do not have
     pairs_sentences: ClassVar[bool] = False  # of one text, which then needs two
+    views: ClassVar[int] = 1  # texts that are read of an example, for forecasts
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields
@@ -80,29 +79,9 @@ class Objective(Task, Generic[F]):
         """True if a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
         return True
 
-    @classmethod
-    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
-        """Of texts of each length in word pieces, [n], the share that a step with these fields learns from, [n]."""
-        return np.ones(len(lengths))
-
     def counts(self) -> dict[str, float]:
         """Counts of the examples, held-out ones included, for the manifest of a training."""
         return {"pairs": len(self)}
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """The arrays of a full batch without their content, as far as ``flops`` reads their shapes.
-
-        ``flops`` is called with them before there is a text, so this must need ``fields`` alone. Without an array that
-        ``flops`` reads, a forecast counts the encoder alone.
-
-        Args:
-            length: tokens of each text, special ones included.
-            query_length: tokens of each query or word set, where there are such.
-
-        Returns:
-            ``blank`` arrays by the names that ``collate`` gives them.
-        """
-        return {"ids": blank(self.fields.batch, length)}
 
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from encore.errors import EncoreError
 from encore.models import flops
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.condenser import Condenser, CondenserFields
 from encore.objectives.parts.masked_texts import MaskedText
 
@@ -40,6 +40,7 @@ class Cocondenser(Condenser[CocondenserFields]):
     """
 
     Fields = CocondenserFields
+    views = SPANS
     impl = 2  # 2: batches are random samples
 
     def __init__(self, fields: CocondenserFields, store: TokenStore, prepared: Path | None = None) -> None:
@@ -83,11 +84,6 @@ class Cocondenser(Condenser[CocondenserFields]):
     def collate(self, examples: list[list[MaskedText]]) -> Arrays:
         """The arrays of MLM, [2B, L]: the two texts of an article are neighbours."""
         return super().collate([text for example in examples for text in example])
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``ids`` [2B, L] and ``masked``, of both texts."""
-        single = super().outline(length, query_length)
-        return {name: blank(SPANS * len(array), *array.shape[1:]) for name, array in single.items()}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """Condenser's losses, and ``spans`` [B, 2, H], the representations of both texts."""

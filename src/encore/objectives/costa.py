@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from encore.config.validation import Positive
 from encore.models import flops
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.lexicon import content_pieces
 from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, MaskingFields
 
@@ -126,11 +126,6 @@ class Costa(MaskedTexts[CostaFields]):
             spans[row, : len(example.spans)] = example.spans + 1  # 1: [CLS]
             drawn[row, : len(example.spans)] = True
         return {**super().collate(examples), "spans": spans, "drawn": drawn}
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """As for MLM, and ``drawn`` [B, K], K spans of each text."""
-        spans = blank(self.fields.batch, self.fields.spans * len(self.fields.granularities))
-        return {**super().outline(length, query_length), "drawn": spans}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head, and the projector g of whole texts."""

@@ -15,7 +15,7 @@ from pydantic import Field
 from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.models import flops
-from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank
+from encore.objectives.base import Arrays, ForwardOutput, Preparation
 from encore.objectives.parts.chunks import Blocks, PackingFields, text_chunks
 from encore.objectives.parts.masked_texts import Masked, MaskedText, MaskedTexts, MaskingFields, bags
 from encore.storage.files import write_array
@@ -110,6 +110,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
     """
 
     Fields = CpdaeFields
+    views = VIEWS
     Prepares = Idf
     impl = 2  # 2: batches are random samples
 
@@ -135,11 +136,6 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         """The arrays of MLM over 2B views, the two of a text neighbours, and ``bag`` [B, K] as ``bags`` makes it."""
         views = [MaskedText(example.ids, view) for example in examples for view in example.views]
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``ids`` [2B, L] and ``masked`` [M] of both views."""
-        rows = VIEWS * self.fields.batch
-        return {"ids": blank(rows, length), "masked": blank(rows * self.fields.mask_ratio * (length - 2))}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head, and the decoder with its output matrix [V, H]."""

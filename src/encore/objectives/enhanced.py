@@ -90,10 +90,6 @@ class Enhanced(Decoding[EnhancedFields]):
             "budgets": np.array([count_to_mask(len(one.ids), ratio) for one in examples]),
         }
 
-    def predicted(self, length: int) -> float:
-        """Every token but [CLS] and [SEP]."""
-        return length - 2
-
     def decoder(self, shape: EncoderConfig) -> EnhancedDecoder:
         """A new decoder of one layer of the encoder's shape."""
         from encore.models.decoders import EnhancedDecoder

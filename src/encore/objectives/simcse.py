@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.chunks import TextFields, Texts
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Simcse(Texts[SimcseFields]):
     """
 
     Fields = SimcseFields
+    views = VIEWS
     impl = 2  # 2: batches are random samples
 
     def example(self, index: int, rng: np.random.Generator) -> np.ndarray:
@@ -55,10 +56,6 @@ class Simcse(Texts[SimcseFields]):
         twice = [ids for ids in examples for _ in range(VIEWS)]
         ids, mask = inputs.pad(twice, self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask}
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``ids`` [2B, L]: both readings of each text."""
-        return {"ids": blank(VIEWS * self.fields.batch, length)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The layer behind the pooling, a linear map [H, H] and tanh."""

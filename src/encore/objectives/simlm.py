@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.validation import MaskedShare, Positive, Share
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.decoding import layer_flops
 from encore.objectives.parts.masked_texts import (
     Masked,
@@ -57,6 +57,7 @@ class Simlm(MaskedTexts[SimlmFields]):
     """
 
     Fields = SimlmFields
+    views = 2  # its generator, which does not learn, reads two
 
     def example(self, index: int, rng: np.random.Generator) -> Replaced:
         """A text, whole words of it for the encoder, and further ones for the decoder, each with a number in [0, 1)."""
@@ -86,12 +87,6 @@ class Simlm(MaskedTexts[SimlmFields]):
             arrays[f"replaced_{reader}"] = places(chosen, ids.shape[1])["masked"]
             arrays[f"chance_{reader}"] = np.concatenate([text.chances[reader] for text in examples])
         return arrays
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``ids`` [B, L], ``decoded`` [N] of all pieces, ``replaced_0`` and ``replaced_1``."""
-        ratios, pieces = (self.fields.mask_ratio, self.fields.decoder_mask_ratio), self.fields.batch * (length - 2)
-        replaced = {f"replaced_{reader}": blank(pieces * ratio) for reader, ratio in enumerate(ratios)}
-        return {"ids": blank(self.fields.batch, length), "decoded": blank(pieces), **replaced}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head, the decoder and the generator; the last two are copies of the encoder's layers."""

@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from encore import stages
 from encore.config.datasets import draw_of
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
-from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
 from encore.products.declared import declared_figures
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at
@@ -150,7 +150,7 @@ def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
 def downloads(plan: Plan) -> list[str]:
     """The manifests of all that the configuration needs from the network."""
     needed = needed_by(plan, [])
-    return [artifact.manifest for artifact in needed if artifact.stage in FETCHED]
+    return [artifact.manifest for artifact in needed if artifact.stage in stages.that("fetches")]
 
 
 def reads_of(plan: Plan, target: str) -> list[Artifact]:

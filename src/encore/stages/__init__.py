@@ -25,6 +25,12 @@ def names() -> list[str]:
     return sorted(name for name in _modules() if _class(name) is not None)
 
 
+@cache
+def that(does: str) -> frozenset[str]:
+    """The stages that do something: ``fetches``, ``trains`` or ``indexes``."""
+    return frozenset(name for name in names() if load(name).does == does)
+
+
 def load(name: str) -> type[Stage]:
     """The class of a stage.
 

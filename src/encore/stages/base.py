@@ -4,13 +4,14 @@ Planning imports all stages, so a stage's file imports neither torch nor pandas;
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from encore.config.validation import Strict, checked
+from encore.stages.needs import PLAIN, PROCESS, Needs, Size
 
 Facts = dict[str, Any]  # of run.json; under the key ``results`` those of the manifest, which are deterministic
 
@@ -133,12 +134,14 @@ class Stage(Generic[SpecT, InputsT]):
     Attributes:
         devices: what computes: processors alone, one GPU where there is one, or several that train together.
         resumes: whether a job that was interrupted continues from where it was.
+        does: what reports and forecasts say of it: it fetches from the network, trains a model, or makes an index.
         unnamed: fields of ``Inputs`` that the spec identifies otherwise, such as shards, whose number decides nothing.
     """
 
     impl: ClassVar[int] = 1
     devices: ClassVar[Literal["processors", "one GPU", "GPUs"]] = "processors"
     resumes: ClassVar[bool] = False
+    does: ClassVar[Literal["fetches", "trains", "indexes", ""]] = ""
     unnamed: ClassVar[frozenset[str]] = frozenset()
     name: ClassVar[str]  # of its file
     fields: ClassVar[type[Fields]]  # ``Spec`` of its file
@@ -157,6 +160,10 @@ class Stage(Generic[SpecT, InputsT]):
         Where several processes share the work, each calls it, and what the first returns is recorded.
         """
         raise NotImplementedError
+
+    def needs(self, size: Size) -> Needs:
+        """What the job takes, by formulas; by default next to nothing."""
+        return Needs(memory=PLAIN if self.devices == "processors" else PROCESS)
 
     @property
     def is_shared(self) -> bool:
@@ -197,7 +204,12 @@ class Stage(Generic[SpecT, InputsT]):
         Args:
             place: the folder, for messages.
         """
-        known = {each.alias or name for name, each in cls.fields.model_fields.items()}
-        fields = {key: spec[key] for key in spec if key in known or key not in {"impl", *inputs}}
-        typed: Any = checked(cls.fields, fields, place), cls.roles.of(inputs, place)
+        typed: Any = cls.spec_of(spec, inputs, place), cls.roles.of(inputs, place)
         return cls(*typed)
+
+    @classmethod
+    def spec_of(cls, spec: Mapping[str, Any], roles: Iterable[str], place: str) -> Any:
+        """The stage's ``Spec`` of a folder, by its full spec and the roles of what it is made from."""
+        known = {each.alias or name for name, each in cls.fields.model_fields.items()}
+        fields = {key: spec[key] for key in spec if key in known or key not in {"impl", *roles}}
+        return checked(cls.fields, fields, place)

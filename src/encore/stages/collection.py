@@ -8,6 +8,7 @@ from pydantic import ConfigDict
 from encore.datasets import kinds
 from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -44,6 +45,14 @@ class Collection(Stage[Spec, Inputs]):
     def modules(cls, variant: str) -> list[str]:
         """The stage's, and that of the kind."""
         return [cls.__module__, kinds.modules()[variant]]
+
+    def needs(self, size: Size) -> Needs:
+        texts, articles = size.collection, size.collection.article_tokens
+        if kinds.load_kind(self.spec.kind).parallel:  # 116,000 tokens in each process, of small extracts of a dump
+            memory = PLAIN + 120e6 * size.cores + 1.1 * articles
+            return Needs(memory, articles, core_seconds=texts.tokens / 80e3, cores=size.cores)
+        seconds = texts.tokens / 2.5e6  # 3.2 million: 8.8 million passages in 200 s; docs/scales.md
+        return Needs(PLAIN + 48 * size.passages, 2 * texts.passages.tokens + articles, core_seconds=seconds)
 
     def make(self, job: Job) -> Facts:
         try:

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any, Literal
 
+from encore.models.flops import embedding
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -27,6 +29,17 @@ class Encode(Stage[Spec, Inputs]):
     impl = 2
     devices = "one GPU"
     resumes = True
+    does = "indexes"
+
+    def needs(self, size: Size) -> Needs:
+        length, passages = self.spec.length, size.passages / int(size.folder.rpartition("-of-")[2])
+        return Needs(
+            memory=PROCESS + FP32 * size.parameters + 24 * size.passages,
+            disk=40 * passages,
+            vectors=passages * size.shape.dimension * (2 if self.spec.vectors == "fp16" else FP32),
+            operations=passages * embedding(size.shape, 1, size.passage_tokens(length)),
+            gpu_memory=size.reading_memory(length),
+        )
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.encode import make_shard

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import LINES, PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -27,6 +28,9 @@ class Evaluate(Stage[Spec, Inputs]):
     """``scores.parquet``: a row for each query and measure."""
 
     impl = 3
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PLAIN + 80 * size.lines, 21 * size.queries, core_seconds=size.lines / LINES)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection

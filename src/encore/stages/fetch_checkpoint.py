@@ -17,6 +17,8 @@ class Inputs(Roles):
 class FetchCheckpoint(Stage[Spec, Inputs]):
     """The files stay in ``data_root``, with a record of their digests in the folder."""
 
+    does = "fetches"
+
     def make(self, job: Job) -> Facts:
         from encore.datasets.download.checkpoint import fetch
 

@@ -1,6 +1,7 @@
 """Let ir_datasets download what a dataset needs, after its terms were shown, and count its queries and judgments."""
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import Needs, Size
 
 
 class Spec(Fields):
@@ -15,6 +16,11 @@ class Inputs(Roles):
 
 class FetchIrDatasets(Stage[Spec, Inputs]):
     """Its folder is named after the dataset; ``details`` have its licence and terms."""
+
+    does = "fetches"
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(disk=size.download - size.here)
 
     def make(self, job: Job) -> Facts:
         from encore.datasets.download.ir_datasets import fetch

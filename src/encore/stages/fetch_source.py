@@ -4,6 +4,7 @@ from typing import Any
 
 from encore.config.sources import SourceEntry
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import Needs, Size
 
 
 class Spec(Fields):
@@ -18,6 +19,11 @@ class Inputs(Roles):
 
 class FetchSource(Stage[Spec, Inputs]):
     """Its folder is named after the entry; ``details`` are the entry."""
+
+    does = "fetches"
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(disk=3 * size.download)
 
     def make(self, job: Job) -> Facts:
         from encore.datasets.download.source import fetch

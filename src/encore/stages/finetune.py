@@ -4,7 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from encore.config.finetuning import FinetuneStep
+from encore.models.config import EncoderConfig
+from encore.models.flops import forward, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PROCESS, Example, Needs, Size, training_memory
+from encore.training.schedule import total_steps
 
 
 class Spec(Fields):
@@ -37,6 +42,30 @@ class Finetune(Stage[Spec, Inputs]):
     devices = "GPUs"
     resumes = True
     unnamed = frozenset({"shards"})
+    does = "trains"
+
+    def needs(self, size: Size) -> Needs:
+        step, shape = FinetuneStep.model_validate(self.spec.step), size.shape
+        queries = max(1, round(size.asked(step.train_split, step.queries)))
+        read, asked = size.passage_tokens(step.length), size.query_tokens(step.query_length)
+        steps = total_steps(step, queries)
+        operations = steps * step.batch * example(step, shape, read, asked).operations(shape)
+        if step.negatives == "index":
+            operations += steps * product(step.batch, shape.dimension, size.passages)
+        if step.validate_every:
+            looked_at = step.validation_pool + step.validation_queries
+            operations += steps // step.validate_every * looked_at * forward(shape, 1, read)
+        full = example(step, shape, step.length, step.query_length)
+        memory, notes = training_memory(step, full, size, self.spec.numerics)
+        return Needs(
+            memory=PROCESS + 12 * size.parameters + 200 * size.passages,
+            disk=FP32 * size.parameters,
+            checkpoint=36 * size.parameters,
+            operations=operations,
+            gpu_memory=memory,
+            counts={"steps": steps, "queries": queries},
+            notes=notes,
+        )
 
     def make(self, job: Job) -> Facts:
         from encore.finetuning.step import FinetuneInputs, finetune
@@ -57,6 +86,23 @@ class Finetune(Stage[Spec, Inputs]):
         done = finetune(self.spec.dumped(), inputs, job.output, resume)
         best = {"best_step": done.best_step} if done.validations else {}
         return {"results": done.results | best, **done.facts}
+
+
+def example(step: FinetuneStep, shape: EncoderConfig, length: float, asked: float) -> Example:
+    """What is read of a query and its passages, or of their pairs.
+
+    Args:
+        length: tokens of a passage.
+        asked: those of a query.
+    """
+    if step.negatives == "index":
+        return Example(asked / length, length)
+    passages = 1 + step.negatives_per_query
+    if step.scorer == "cross-encoder":
+        return Example(passages, length + asked - 1)
+    late = step.scorer == "late-interaction"  # each token of a query with each of all passages
+    numbers = step.token_dimension * asked * length if late else shape.dimension
+    return Example(passages + asked / length, length, compared=step.batch * passages * numbers)
 
 
 STAGE = Finetune

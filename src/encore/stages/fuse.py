@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import LINES, PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -28,6 +29,9 @@ class Fuse(Stage[Spec, Inputs]):
     """A run."""
 
     impl = 2
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PLAIN + 400 * size.lines, size.run_bytes, core_seconds=size.lines / LINES)
 
     def make(self, job: Job) -> Facts:
         from encore.data.runs import describe, read_run, write_run

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PLAIN, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -32,7 +33,14 @@ class Inputs(Roles):
 class MeasureLatency(Stage[Spec, Inputs]):
     """Milliseconds of each query."""
 
+    devices = "one GPU"
     unnamed = frozenset(Inputs.model_fields) - {"parts"}  # the run's spec names them
+
+    def needs(self, size: Size) -> Needs:
+        """One query at a time reads all vectors, 9.7e9 bytes in a second; without a model Java searches."""
+        vectors, queries = FP32 * size.passages * size.shape.dimension, self.spec.warm_up + self.spec.queries
+        memory = (PROCESS if vectors else PLAIN + size.java) + vectors + 24 * size.passages
+        return Needs(memory, core_seconds=queries * vectors / 4e9)
 
     def make(self, job: Job) -> Facts:
         from encore.evaluation.latency import RECORD, LatencyInputs, measure_latency

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import LINES, PLAIN, Needs, Size
 
 RECIPE = {"first_rank", "depth", "keep", "exclude_judged", "seed"}
 WINDOW = {"first_rank", "depth"}
@@ -33,6 +34,10 @@ class Inputs(Roles):
 
 class Negatives(Stage[Spec, Inputs]):
     """A file of the negatives of each query."""
+
+    def needs(self, size: Size) -> Needs:
+        memory = PLAIN + 12 * size.lines + 105 * min(size.lines, size.passages)
+        return Needs(memory, disk=180 * size.queries, core_seconds=size.lines / LINES)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -28,6 +29,9 @@ class Inputs(Roles):
 
 class NegativesFromDataset(Stage[Spec, Inputs]):
     """A file of the negatives of each query."""
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PLAIN + 13_000 * size.queries, disk=180 * size.queries)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 if TYPE_CHECKING:
     from encore.finetuning.negatives.systems_file import PublishedScores
@@ -42,6 +43,9 @@ class NegativesFromFile(Stage[Spec, Inputs]):
     """A file of the negatives of each query."""
 
     impl = 2
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PLAIN + 13_000 * size.queries, disk=180 * size.queries)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -24,6 +25,9 @@ class Inputs(Roles):
 
 class NestedCorpora(Stage[Spec, Inputs]):
     """The place of each passage in the order."""
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PLAIN + 240 * size.passages)
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.nested_corpora import order_passages

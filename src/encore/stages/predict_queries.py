@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from encore.config.systems import content
+from encore.config.systems import content, parameters_of_t5
 from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -46,6 +47,15 @@ class PredictQueries(Stage[Spec, Inputs]):
     def is_shared(self) -> bool:
         """Published queries are read by one process."""
         return self.spec.kind == "t5"
+
+    def needs(self, size: Size) -> Needs:
+        """A T5 takes two operations for a parameter and token, read or written."""
+        disk, spec = 600 * size.passages, self.spec
+        if spec.kind == "published":
+            return Needs(disk=disk)
+        weights = parameters_of_t5(size.given["doc2query_model"]["expansion"])
+        tokens = size.passages * (spec.per_passage * spec.query_length + size.passage_tokens(spec.length))
+        return Needs(PROCESS + FP32 * weights, disk, operations=2 * weights * tokens, gpu_memory=FP32 * weights)
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.doc2query import predictions

@@ -6,6 +6,7 @@ from typing import Any
 from encore import objectives
 from encore.errors import EncoreError
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -39,6 +40,11 @@ class Prepare(Stage[Spec, Inputs]):
     def modules(cls, variant: str) -> list[str]:
         """The stage's, and that of the objective."""
         return [cls.__module__, objectives.load(variant).__module__]
+
+    def needs(self, size: Size) -> Needs:
+        tokens = size.collection.chunks(self.spec.preparation).tokens
+        seconds = tokens / 500e3  # 850,000 in each of 16 processes, of word sets
+        return Needs(PLAIN + 2.5 * tokens, 0.9 * tokens, core_seconds=seconds, cores=size.cores)
 
     def make(self, job: Job) -> Facts:
         from encore.data.tokens import TokenStore

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from encore.models.flops import forward
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -35,6 +37,13 @@ class Rerank(Stage[Spec, Inputs]):
     devices = "one GPU"
     resumes = True
 
+    def needs(self, size: Size) -> Needs:
+        """Of a first stage each query's best are read, of a whole collection each passage once."""
+        reranked = self.spec.reranked
+        operations, on_gpu = scoring(size, size.queries * min(reranked, size.passages) if reranked else size.passages)
+        memory = PROCESS + 260 * size.lines + 48 * size.passages
+        return Needs(memory, size.run_bytes, operations=operations, gpu_memory=on_gpu)
+
     def make(self, job: Job) -> Facts:
         from encore.retrieval.rerank import answer_by_tokens, answer_reranked
 
@@ -44,6 +53,17 @@ class Rerank(Stage[Spec, Inputs]):
         assert given.collection is not None
         spec["collection"] = given.collection.name
         return {"results": answer_by_tokens(spec, given.model, given.tokens, given.collection, job.output)}
+
+
+def scoring(size: Size, pairs: float) -> tuple[float, float]:
+    """Operations of a trained scorer, which reads query and passage together or apart, and bytes on its GPU."""
+    step = size.given["model"].get("step", {})
+    length = step.get("length", size.shape.max_length)
+    read = size.passage_tokens(length)
+    if step.get("scorer") != "cross-encoder":
+        return (pairs + size.queries) * forward(size.shape, 1, read), size.reading_memory(length)
+    asked = step["query_length"]
+    return pairs * forward(size.shape, 1, read + size.query_tokens(asked) - 1), size.reading_memory(length + asked)
 
 
 STAGE = Rerank

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from encore.models.flops import embedding, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, LINES, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -36,6 +38,20 @@ class Search(Stage[Spec, Inputs]):
     impl = 4
     devices = "one GPU"
     unnamed = frozenset({"shards"})
+
+    def needs(self, size: Size) -> Needs:
+        """Vectors of passages are read from their mapped file, a tile at a time."""
+        shape, queries, length = size.shape, size.queries, self.spec.query_length
+        encoding, products = embedding(shape, 1, size.query_tokens(length)), product(1, shape.dimension, size.passages)
+        held = FP32 * (size.parameters + queries * shape.dimension) + 42 * size.lines + 72 * size.passages
+        return Needs(
+            memory=PROCESS + held,
+            disk=size.run_bytes,
+            operations=queries * (encoding + products),
+            precision="fp32",
+            gpu_memory=size.reading_memory(length),
+            core_seconds=size.lines / LINES,
+        )
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.dense import answer_exactly

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from encore.models.flops import embedding
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.build_index import built, looked_at
+from encore.stages.needs import FP32, LINES, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -33,6 +36,20 @@ class SearchIndex(Stage[Spec, Inputs]):
     """A run."""
 
     impl = 3
+    devices = "one GPU"
+
+    def needs(self, size: Size) -> Needs:
+        """A core does 14e9 operations with vectors in 16 bits, and checks 430 million bytes of the index's digest."""
+        shape, length, built_by = size.shape, self.spec.query_length, size.given["index"]["index"]
+        index, _, _ = built(built_by, size.passages, shape.dimension)
+        products = looked_at({**built_by, **self.spec.search}, size.passages, shape.dimension, self.spec.depth)
+        return Needs(
+            memory=PROCESS + FP32 * size.parameters + index + 260 * size.lines + 72 * size.passages,
+            disk=size.run_bytes,
+            operations=size.queries * embedding(shape, 1, size.query_tokens(length)),
+            gpu_memory=size.reading_memory(length),
+            core_seconds=size.lines / LINES + 2 * size.queries * products / 10e9 + index / 450e6,
+        )
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.indexing import answer_from_index

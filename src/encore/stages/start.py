@@ -6,6 +6,7 @@ from typing import Any
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PROCESS, Needs, Size
 
 
 class Spec(Fields):
@@ -29,6 +30,9 @@ class Inputs(Roles):
 
 class Start(Stage[Spec, Inputs]):
     """A Hugging Face folder."""
+
+    def needs(self, size: Size) -> Needs:
+        return Needs(PROCESS + 8 * size.parameters, disk=FP32 * size.parameters)
 
     def make(self, job: Job) -> Facts:
         import torch

@@ -4,6 +4,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PLAIN, PROCESS, Needs, Size
+from encore.stages.rerank import scoring
+
+PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
 class Spec(Fields):
@@ -39,6 +43,16 @@ class TeacherScores(Stage[Spec, Inputs]):
     devices = "one GPU"
     resumes = True
 
+    def needs(self, size: Size) -> Needs:
+        pairs = PUBLISHED if self.spec.form == "published" else size.queries * (1 + self.spec.fill)
+        held, disk = 72 * size.passages + 40 * pairs, 12 * pairs
+        if self.spec.form in ("listed", "published"):
+            return Needs(PLAIN + held, disk)
+        if self.spec.form == "vectors":
+            disk += vector_bytes(size) * (min(pairs, size.passages) + size.queries)
+        operations, on_gpu = scoring(size, pairs)
+        return Needs(PROCESS + held, disk, operations=operations, gpu_memory=on_gpu)
+
     def make(self, job: Job) -> Facts:
         spec, given = self.spec.dumped(), self.inputs
         if self.spec.form == "published":
@@ -53,6 +67,14 @@ class TeacherScores(Stage[Spec, Inputs]):
         assert given.collection is not None
         places = (given.tokens, given.collection, given.negatives, job.output, job.state)
         return {"results": write_teacher_outputs(spec, teacher, *places)}
+
+
+def vector_bytes(size: Size) -> float:
+    """Bytes of a text's vector, or, in 16 bits, of those of its tokens."""
+    step = size.given["model"].get("step", {})
+    if step.get("scorer") != "late-interaction":
+        return FP32 * size.shape.dimension
+    return 2 * step["token_dimension"] * size.passage_tokens(step["length"])
 
 
 STAGE = TeacherScores

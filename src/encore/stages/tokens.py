@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -26,6 +27,11 @@ class Tokens(Stage[Spec, Inputs]):
     """A token store (``data/tokens.py``)."""
 
     unnamed = frozenset({"parts", "part_tokens"})
+
+    def needs(self, size: Size) -> Needs:
+        tokens, disk = size.collection.tokens, 100 * size.passages + 2 * size.collection.tokens
+        seconds = tokens / 300e3  # 360,000 of 60,000 passages; 900,000 in docs/performance.md
+        return Needs(PLAIN + 60 * size.passages, disk, core_seconds=seconds, cores=size.cores)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from encore.config import checkpoints
+from encore.config.systems import parameters_of_t5
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import FP32, PROCESS, STATE, Needs, Size
 
 
 class Spec(Fields):
@@ -31,6 +33,14 @@ class TrainDoc2Query(Stage[Spec, Inputs]):
     impl = 2
     devices = "one GPU"
     resumes = True
+    does = "trains"
+
+    def needs(self, size: Size) -> Needs:
+        """Six operations for a parameter and token."""
+        fields, weights = self.spec.expansion, parameters_of_t5(self.spec.expansion)
+        tokens = fields["steps"] * fields["batch"] * (fields["length"] + fields["query_length"]) / 2
+        on_gpu = FP32 * STATE * weights
+        return Needs(PROCESS + 12 * weights, FP32 * weights, operations=6 * weights * tokens, gpu_memory=on_gpu)
 
     def make(self, job: Job) -> Facts:
         from encore.retrieval.doc2query.training import train

@@ -1,8 +1,10 @@
 """Choose the weight of the sparse scores in a fusion, on queries that no table reports."""
 
+import math
 from pathlib import Path
 
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.needs import LINES, PLAIN, Needs, Size
 
 
 class Spec(Fields):
@@ -28,6 +30,11 @@ class Inputs(Roles):
 
 class TuneFusion(Stage[Spec, Inputs]):
     """The chosen weight, and the measure of each that was tried."""
+
+    def needs(self, size: Size) -> Needs:
+        depth = next(run["depth"] for run in size.given.values() if "depth" in run)
+        lines = 2 * depth * math.fsum(size.asked(split, self.spec.queries) for split in self.spec.splits.values())
+        return Needs(PLAIN + 130 * lines, core_seconds=lines / LINES)
 
     def make(self, job: Job) -> Facts:
         from encore.config.datasets import parse_measure

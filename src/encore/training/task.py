@@ -131,17 +131,6 @@ class Task(ABC):
         """
 
 
-def blank(*shape: float) -> np.ndarray:
-    """An int8 array of zeros of that shape, rounded and at least 1 in each direction, which takes no memory."""
-    return np.broadcast_to(np.int8(0), tuple(max(1, round(size)) for size in shape))
-
-
-def quantiles(ordered: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The numbers, of ascending ones, that such shares of all are below; NumPy's quantiles take ten times as long."""
-    found: np.ndarray = ordered[np.minimum(shares * len(ordered), len(ordered) - 1).astype(int)]
-    return found
-
-
 def part_numbers(batch: Mapping[str, Any], kind: str) -> range:
     """The numbers i of the parts ``<kind>_ids_<i>`` that a batch has."""
     return range(sum(name.startswith(f"{kind}_ids_") for name in batch))

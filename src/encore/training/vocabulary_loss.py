@@ -16,7 +16,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from encore.models.precision import at_least_float32
-from encore.training.vocabulary_block import positions_at_once
+
+BLOCK = 1 << 28  # bytes of logits in single precision; see below
+TILE = 128  # rows that matrix products on tensor cores come in
+
+
+def positions_at_once(vocabulary: int) -> int:
+    """Positions whose logits fill a block: 2,176 over BERT's 30,522 pieces.
+
+    That is little next to what an encoder keeps, and enough for each block's products to fill a GPU, and to cost more
+    than adding its gradient [V, H] of the word embeddings to that of the blocks before.
+    """
+    return max(BLOCK // (4 * vocabulary) // TILE, 1) * TILE
 
 
 def summed_cross_entropy(states: Tensor, words: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from encore.commands.preflight import costs, downloads, forecast_text
-from encore.commands.preflight.amounts import FETCHED, looked_at, words_in
-from encore.commands.preflight.costs import MACHINES
-from encore.commands.preflight.forecast import disk_of, forecast
+from encore.commands.preflight import downloads, forecast_text, machines
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machines import MACHINES
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
-from encore.products.catalogue import load_plan
 from tests.support import inside
 from tests.support.results_pages import RECORDING
 from tests.support.small_forecast import RUN, estimate, planned
@@ -83,21 +81,6 @@ def test_a_folder_that_a_killed_job_left_is_made_again_with_all_that_was_made_fr
     assert rules == ["pretrain", "table", "figure"], "both read it, and were never made"
 
 
-def test_a_text_has_as_many_words_as_were_counted() -> None:
-    """The terms of Anserini's index of MS MARCO's passages, as Pyserini lists it, of which some were stemmed alike."""
-    assert words_in(352_316_036) == pytest.approx(2_660_824, rel=0.05)
-
-
-def test_a_query_looks_at_a_part_of_an_approximate_index() -> None:
-    """In an HNSW at the neighbours of each candidate, however many vectors there are; in 16 bits at all of them."""
-    hnsw = {"kind": "hnsw", "m": 32, "ef_search": 256}
-    assert looked_at(hnsw, 1e6, 64, 10) == looked_at(hnsw, 1e9, 64, 10) == 256 * 64 * (64 + FETCHED)
-    assert looked_at(hnsw, 1e6, 64, 1000) == 1000 * 64 * (64 + FETCHED)
-    assert looked_at(hnsw, 100, 64, 10) == 100 * (64 + FETCHED)
-    assert looked_at({"kind": "ivfpq", "nlist": 10, "nprobe": 2, "m": 8}, 1000, 64, 10) == 10 * 64 + 200 * 8
-    assert looked_at({"kind": "fp16"}, 1000, 64, 10) == 1000 * 64
-
-
 def test_larger_batches_than_fit_are_parted(bare: Path) -> None:
     steps = read_yaml(RUN)["scale"]["steps"] | {"ict": {"batch": 8192, "steps": 1}}
     backbones = {"bert-base": "bert-base", "bert-base-tct": "bert-base-tct", "bert-base-random": "tiny-random"}
@@ -137,7 +120,7 @@ def test_a_machine_that_lacks_the_precision_is_refused_before_a_job_is(
 
 def test_vectors_that_are_removed_after_use_take_less_disk(bare: Path) -> None:
     kept, removed = estimate(planned()), estimate(planned(execution={"keep_vectors": False}))
-    models = sorted(disk_of(job) for job in kept.jobs if job.rule == "encode")
+    models = sorted(job.needs.vectors for job in kept.jobs if job.rule == "encode")
     at_once = 1 + removed.gpus
     assert len(models) > at_once
     assert kept.disk["vectors"] - removed.disk["vectors"] == pytest.approx(sum(models[:-at_once]))
@@ -271,7 +254,7 @@ def test_counts_of_a_made_collection_come_before_all(bare: Path) -> None:
 
 def test_an_unknown_machine_has_a_nearest_name(bare: Path) -> None:
     with pytest.raises(EncoreError, match="did you mean a100-80gb"):
-        costs.find_machine("a100-80g", MACHINES)
+        machines.find_machine("a100-80g", MACHINES)
 
 
 @pytest.mark.parametrize("name", read_yaml(ROOT / MACHINES))
@@ -293,7 +276,7 @@ def test_gpu_hours_are_near_what_an_h100_took() -> None:
     """Operations a second of what was measured; texts as MS MARCO's with four workers, as ``paper.yaml`` has them."""
     record = json.loads((ROOT / "benchmarks/results/gpu/gpu-nvidia-h100-80gb-hbm3.json").read_text())["measured"]
     rows = [*record["data"]["full"], *record["data"]["packed"], record["finetuning"]["rows"][0]]
-    expected = costs.find_machine("h100-80gb").flops_a_second("bf16")
+    expected = machines.find_machine("h100-80gb").flops_a_second("bf16")
     assert expected is not None
     for row in rows:
         reached = row["utilisation"] * record["peaks"]["bf16_tflops"] * 1e12
@@ -307,18 +290,18 @@ def test_core_hours_are_within_a_factor_of_two_of_what_recorded_runs_took(bare: 
     (bare / "data/squad-v1.1-dev/dev-v1.1.json").write_text('{"data": []}')  # all sizes are stated
     said = (bare / run).read_text()
     (bare / run).write_text(re.sub(r"(path: data/(?:cranfield|cacm))(,|\n *)", r"\1\2access: later\2", said))
-    plan = load_plan(Path(run))
+    plan = planned(Path(run))
     targets = [f"results/{product}" for product in products]
-    found = forecast(plan, targets, costs.find_machine("cpu"))
+    found = forecast(plan, targets, machines.find_machine("cpu"))
     took = json.loads((ROOT / f"docs/recorded/{name}/run.json").read_text())["cpu_hours"]
     assert took / 2 < found.core_hours < 2 * took
     assert f"about {found.core_hours:,.1f} core-hours" in forecast_text.forecast_text(found)
-    on_gpu = forecast(plan, targets, costs.find_machine("l4"))
+    on_gpu = forecast(plan, targets, machines.find_machine("l4"))
     assert 0 < on_gpu.core_hours < found.core_hours
 
 
 def test_the_papers_scale_is_estimated_on_one_screen(bare: Path) -> None:
-    found = estimate(load_plan(Path("config/paper.yaml")), "h100-80gb", 8)
+    found = estimate(planned(Path("config/paper.yaml")), "h100-80gb", 8)
     assert len(found.jobs) > 1000
     assert found.total.gpu_hours > 500
     assert found.disk["vectors"] < 0.3e12, "of the models on 8 GPUs, and of one more"

@@ -1,16 +1,11 @@
 """What jobs request of a cluster: in the demo, for MS MARCO's passages and for 33 million; and what that rests on."""
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
-from encore.commands.preflight import costs
-from encore.commands.preflight.amounts import HEAP, HITS
-from encore.commands.preflight.forecast import disk_of
 from encore.commands.preflight.jobs import LONGEST, Requests
 from encore.commands.preflight.sizes import SIZES
 from encore.config.run import RunConfig
@@ -19,6 +14,7 @@ from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.retrieval import lucene
+from encore.stages.lucene_search import HEAP, HITS
 from tests.support.small_forecast import estimate, planned
 
 ROOT = Path(__file__).parents[3]
@@ -120,12 +116,10 @@ def test_more_to_do_takes_no_less(bare: Path) -> None:
     SIZES.write_text(yaml.safe_dump(sizes))
     large = estimate(plan)
     pairs = list(zip(small.jobs, large.jobs, strict=True))
-    assert sum(disk_of(b) > disk_of(a) for a, b in pairs) > 15
+    assert sum(b.needs.disk > a.needs.disk for a, b in pairs) > 15
     for a, b in pairs:
-        assert b.operations >= a.operations, a.artifact.folder
-        assert large.memory(b) >= small.memory(a), a.artifact.folder
-        assert disk_of(b) >= disk_of(a), a.artifact.folder
-        assert costs.core_seconds(b.rule, b.amounts) >= costs.core_seconds(a.rule, a.amounts), a.artifact.folder
+        for need in ("operations", "memory", "gpu_memory", "disk", "vectors", "core_seconds"):
+            assert getattr(b.needs, need) >= getattr(a.needs, need), f"{need} of {a.artifact.folder}"
 
 
 def test_what_bm25_holds_at_once_is_what_the_search_asks_for() -> None:
@@ -144,26 +138,3 @@ def test_every_search_with_bm25_fits_a_small_node(
         plan = plan_of(name, catalogue)
         made = plan.run("bm25", None, "msmarco-passage", Topics(split, depth))
         assert HEAP / 1e6 < Requests(plan).memory_mb(made, 0) < 20_000
-
-
-def test_costs_are_those_of_rules() -> None:
-    rules = {
-        name
-        for path in (ROOT / "workflow/rules").glob("*.smk")
-        for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
-    }
-    stages = [*costs.BYTES, *(stage for row in costs.THROUGHPUTS for stage in row.stages.split())]
-    assert {stage.partition(".")[0] for stage in stages} <= rules
-    assert len(costs.THROUGHPUTS) <= 16
-
-
-def test_examples_are_made_at_least_as_fast_as_is_assumed() -> None:
-    (assumed,) = (row.a_second for row in costs.THROUGHPUTS if row.stages == "pretrain")
-    measured = [
-        row["examples_per_second"]
-        for part in json.loads((ROOT / "benchmarks/results/examples-cpu-2core.json").read_text())["parts"]
-        for row in part["rows"]
-        if "Transformers" not in row["way"]
-    ]
-    assert len(measured) == 28
-    assert min(measured) > assumed

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from encore.models import flops, heads
+from encore.models import flops, heads, towers
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
@@ -80,3 +81,26 @@ def test_the_vocabulary_head_is_counted_as_torch_does() -> None:
     with FlopCounterMode(display=False) as counter:
         head(heads.at(hidden, torch.tensor([1, 4, 17])), encoder.word_embeddings)
     assert counter.get_total_flops() == flops.mlm_head(encoder.config, 3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"projection_dim": 5},
+        {"encoders": "separate"},
+        {"projector": "linear"},
+        {"projector": "nonlinear"},
+        {"layers": 1},
+        {"architecture": "bow-mlp", "projection_dim": 6, "pooling": "content", "encoders": "separate"},
+    ],
+)
+def test_parameters_are_those_of_the_module(changes: dict[str, Any]) -> None:
+    shape = EncoderConfig(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64)
+    module = towers.build_encoder(replace(shape, **changes))
+    assert flops.parameters(module.config) == sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_bert_base_has_its_published_size() -> None:
+    """Without the pooler's 590,592, which no vector here comes from: 110 million (Devlin et al. 2019)."""
+    assert flops.parameters(EncoderConfig(vocabulary=30522)) == 109_482_240 - 590_592

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from encore.commands.preflight.costs import find_machine
+from encore import stages
 from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machines import find_machine
 from encore.commands.preflight.shapes import shape_of
 from encore.commands.show_config import config_text
 from encore.config import checkpoints
@@ -20,7 +21,6 @@ from encore.config.systems import T5, read_expansion, read_system
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
-from encore.plan.artifacts.collections import FETCHED
 from encore.plan.artifacts.doc2query import doc2query_model
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 def fetched(plan: Plan) -> list[Artifact]:
     """Everything from the network among what has been planned so far."""
-    return [artifact for artifact in plan.made.values() if artifact.stage in FETCHED]
+    return [artifact for artifact in plan.made.values() if artifact.stage in stages.that("fetches")]
 
 
 def plan_of(catalogue: Catalogue, **backbones: Any) -> Plan:

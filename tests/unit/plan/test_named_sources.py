@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from encore import stages
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
 from encore.plan.artifacts import systems
-from encore.plan.artifacts.collections import FETCHED, fetched_source, named_collection
+from encore.plan.artifacts.collections import fetched_source, named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
 from tests.support.shipped import run_file
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("nothing_here")
 
 def fetched(plan: Plan) -> list[Artifact]:
     """Everything from the network among what has been planned so far."""
-    return [artifact for artifact in plan.made.values() if artifact.stage in FETCHED]
+    return [artifact for artifact in plan.made.values() if artifact.stage in stages.that("fetches")]
 
 
 @pytest.fixture

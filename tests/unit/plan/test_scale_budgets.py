@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.preflight.amounts import amounts
-from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.entries import PretrainStep
 from encore.config.lineage import StepName
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from tests.support.small_forecast import needs_of
 from tests.support.small_reads import figure_reads, table_reads
 
 pytestmark = pytest.mark.slow
@@ -50,9 +49,8 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
 
 def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
-    sizes = CollectionSizes(plan, read_stated(SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
-    return {made.name: amounts(made, sizes)["flops"] for made in found}
+    return {made.name: needs.operations for made, needs in zip(found, needs_of(plan, *found), strict=True)}
 
 
 def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) -> None:

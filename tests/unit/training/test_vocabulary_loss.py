@@ -10,8 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from encore.training import losses, vocabulary_loss
-from encore.training.vocabulary_block import BLOCK, TILE, positions_at_once
-from encore.training.vocabulary_loss import summed_cross_entropy
+from encore.training.vocabulary_loss import BLOCK, TILE, positions_at_once, summed_cross_entropy
 from tests.support import oracles
 from tests.support.simulated_gpu import GpuTensor, simulated_gpu
 

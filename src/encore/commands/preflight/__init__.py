@@ -27,9 +27,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def answer(arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 if a limit is exceeded. With ``--fetch-check`` the addresses; 1 if a file has none."""
     from encore.commands.plan import plan_of
-    from encore.commands.preflight.costs import find_machine
     from encore.commands.preflight.forecast import forecast
     from encore.commands.preflight.forecast_text import forecast_json, forecast_text
+    from encore.commands.preflight.machines import find_machine
 
     plan = plan_of(arguments)
     if arguments.fetch_check:

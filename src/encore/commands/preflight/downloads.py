@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from encore.commands.preflight import shapes
-from encore.commands.preflight.amounts import T5_BASE
 from encore.config.checkpoints import WEIGHTS, folder_of
+from encore.config.systems import T5_BASE
 from encore.datasets.download.ir_datasets import HOME
+from encore.models.flops import parameters
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
@@ -76,7 +77,7 @@ def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
     """Weights in fp32 and vocabulary of a checkpoint: as large as the largest model that begins with it."""
     name = made.spec["id"]
     backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == name)
-    sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
+    sizes = [float(parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
     place = folder_of(name, made.spec["revision"], Path(plan.config.execution.data_root))
     here, total = float(_on_disk(place) or 0), 4.0 * max(sizes, default=T5_BASE) + 1e6
     whole = any((place / weights).is_file() for weights in WEIGHTS)  # other files are small

@@ -7,6 +7,7 @@ from typing import Any
 
 import requests
 
+from encore import stages
 from encore.commands.preflight.downloads import published, wanted
 from encore.commands.preflight.forecast_text import size
 from encore.commands.show_config import aligned
@@ -15,7 +16,6 @@ from encore.datasets.download.checkpoint import endpoint
 from encore.datasets.download.download import ask
 from encore.datasets.download.ir_datasets import addresses
 from encore.plan.artifact import Artifact
-from encore.plan.artifacts.collections import FETCHED
 from encore.plan.plan import Plan
 from encore.products.targets import needed_by, requested_targets
 
@@ -48,7 +48,7 @@ class Answer:
 def fetch_check(plan: Plan, names: Iterable[str]) -> list[Answer]:
     """Ask each address of what tables, figures and other targets fetch, or of all that the configuration declares."""
     needed = needed_by(plan, requested_targets(plan, names))
-    fetched = [made for made in reversed(needed) if made.stage in FETCHED]
+    fetched = [made for made in reversed(needed) if made.stage in stages.that("fetches")]
     found = {(each.file, each.url): each for made in fetched for each in _addresses(plan, made)}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(answer_of, found.values()))

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encore.commands.preflight import costs, shapes, trainings
-from encore.commands.preflight.costs import Machine
 from encore.commands.preflight.downloads import Download, Fetches, published
-from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
+from encore.commands.preflight.jobs import Jobs, Needed, fetched
+from encore.commands.preflight.machines import Machine
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.published_counts import published_counts, share_with_triples, step_name
+from encore.plan.published_counts import published_counts, step_name
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 
 HOUR, GB = 3600.0, 1e9
+CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
 
 
 @dataclass(frozen=True)
-class Needs:
+class Sums:
     """What missing jobs need together, in bytes and operations, and the memory of the largest."""
 
     jobs: int
@@ -64,7 +64,7 @@ class Forecast:
     memory_here: float | None
 
     @cached_property
-    def rules(self) -> dict[str, Needs]:
+    def rules(self) -> dict[str, Sums]:
         """What the missing jobs of each rule need, in the order of their first artifact."""
         return {
             rule: self.needs([job for job in self.missing if job.rule == rule])
@@ -72,34 +72,32 @@ class Forecast:
         }
 
     @cached_property
-    def total(self) -> Needs:
+    def total(self) -> Sums:
         """What all missing jobs need; ``disk`` counts all vectors, also those that are removed, and no checkpoints."""
         return self.needs(self.missing)
 
-    def needs(self, jobs: Sequence[Needed]) -> Needs:
+    def needs(self, jobs: Sequence[Needed]) -> Sums:
         """What some missing jobs need."""
-        rates = [self.machine.flops_a_second(job.precision(self.precision)) for job in jobs]
-        return Needs(
+        own = [job.needs for job in jobs]
+        rates = [self.machine.flops_a_second(each.precision or self.precision) for each in own]
+        return Sums(
             jobs=len(jobs),
-            operations=math.fsum(job.operations for job in jobs),
-            gpu_hours=math.fsum(job.operations / rate / HOUR for job, rate in zip(jobs, rates, strict=True) if rate),
-            disk=math.fsum(map(disk_of, jobs)),
+            operations=math.fsum(each.operations for each in own),
+            gpu_hours=math.fsum(each.operations / rate / HOUR for each, rate in zip(own, rates, strict=True) if rate),
+            disk=math.fsum(each.disk + each.vectors for each in own),
             ram=max(map(self.memory, jobs), default=0.0),
-            gpu_memory=max((job.gpu_memory for job in jobs if self.machine.peak), default=0.0),
+            gpu_memory=max((each.gpu_memory for each in own if self.machine.peak), default=0.0),
         )
 
     @cached_property
     def core_hours(self) -> float:
         """Hours of one core that all missing jobs take; without a GPU the models' operations are among them."""
-        models = 0.0 if self.machine.peak else self.total.operations / costs.CORE
-        # As on one core, since a job that shares its work among several takes each of them as long.
-        others = (costs.core_seconds(job.artifact.stage, job.amounts | {"cores": 1.0}) for job in self.missing)
-        return (math.fsum(others) + models) / HOUR
+        models = 0.0 if self.machine.peak else self.total.operations / CORE
+        return (math.fsum(job.needs.core_seconds for job in self.missing) + models) / HOUR
 
     def memory(self, job: Needed) -> float:
         """Bytes of RAM of a job; without a GPU also what a GPU would hold."""
-        own = costs.memory(job.artifact.stage, job.amounts)
-        return own + (0.0 if self.machine.peak else job.gpu_memory)
+        return job.needs.memory + (0.0 if self.machine.peak else job.needs.gpu_memory)
 
     @property
     def to_download(self) -> float:
@@ -117,15 +115,14 @@ class Forecast:
         found: dict[str, float] = {}
         vectors: dict[str, float] = {}  # by model
         for job in self.missing:
-            encodes, parts = job.rule == "encode", job.artifact.folder.split("/")
-            kinds, kind = (vectors, job.artifact.owner) if encodes else (found, parts[1])
-            kinds[kind] = kinds.get(kind, 0.0) + disk_of(job)
+            kind, owner = job.artifact.folder.split("/")[1], job.artifact.owner
+            found[kind] = found.get(kind, 0.0) + job.needs.disk
+            vectors[owner] = vectors.get(owner, 0.0) + job.needs.vectors
         kept = self.sizes.plan.config.execution.keep_vectors
         found["vectors"] = math.fsum(sorted(vectors.values(), reverse=True)[: None if kept else 1 + self.gpus])
         found["downloads"] = self.to_download
-        trained = [job for job in self.missing if job.rule in TRAINING]
-        checkpoints = [costs.CHECKPOINT[job.rule] * job.amounts["parameters"] for job in trained]
-        found["checkpoints"] = math.fsum(sorted(checkpoints, reverse=True)[: self.gpus])
+        checkpoints = sorted((job.needs.checkpoint for job in self.missing), reverse=True)
+        found["checkpoints"] = math.fsum(checkpoints[: self.gpus])
         return {kind: count for kind, count in found.items() if count >= 1}
 
     @property
@@ -136,15 +133,13 @@ class Forecast:
     @cached_property
     def counts(self) -> list[ComparedCount]:
         """Counts of ours and published ones, equal ones together; none if other data replace the papers'."""
-        catalogue = self.sizes.plan.catalogue
+        plan = self.sizes.plan
         found: dict[tuple[str, float, float, str], dict[str, None]] = {}
-        for made in (job.artifact for job in self.jobs if job.rule in TRAINING):
-            entries, size = published_counts(catalogue, made), self.sizes.behind(made)
-            if entries and size and not self.sizes.plan.config.proxy_data:
-                ours = trainings.counts(shapes.step_of(made), size, share_with_triples(catalogue, made))
-                for entry in entries:
-                    same = (entry.count, round(ours[entry.count], 1), entry.published, entry.place)
-                    found.setdefault(same, {})[step_name(made)] = None
+        for job in self.jobs if not plan.config.proxy_data else ():
+            for entry in published_counts(plan.catalogue, job.artifact) if job.needs.counts else ():
+                ours = round(job.needs.counts[entry.count], 1)
+                same = (entry.count, ours, entry.published, entry.place)
+                found.setdefault(same, {})[step_name(job.artifact)] = None
         return [ComparedCount(tuple(steps), *same) for same, steps in found.items()]
 
     def complaints(self, limits: Limits) -> list[str]:
@@ -181,31 +176,19 @@ class Forecast:
     @property
     def notes(self) -> list[str]:
         """What had to be assumed, each once."""
-        missing = {job.artifact.folder for job in self.missing}
-        found = [
-            f"{self.sizes.dataset(job.artifact) if job.rule == 'collection' else job.artifact.name}: {note}"
-            for job in self.jobs
-            if job.rule == "collection" or job.artifact.folder in missing
-            for note in job.notes
-        ]
+        made = [job.artifact for job in self.jobs if job.rule == "collection"]
+        found = [f"{self.sizes.dataset(each)}: {note}" for each in made for note in self.sizes.of(each).notes]
+        found += [f"{job.artifact.name}: {note}" for job in self.missing for note in job.needs.notes]
         return list(dict.fromkeys([*found, *self._training_queries()]))
 
     def _training_queries(self) -> Iterator[str]:
         """Trainings that ask for more queries than there are."""
-        for made in (job.artifact for job in self.missing if job.rule == "finetune"):
-            step, size = made.spec["step"], self.sizes.behind(made)
-            share = share_with_triples(self.sizes.plan.catalogue, made)
-            learned = size.topics(step["train_split"], share=share) if size else None
+        for job in self.missing:
+            step, learned = job.artifact.spec.get("step", {}), job.needs.counts.get("queries")
             if learned and step["queries"] and learned < step["queries"]:
-                yield (
-                    f"{self.sizes.dataset(made.inputs['collection'])}: {step['train_split']} has {learned:,.0f} "
-                    f"queries, and steps ask for {step['queries']:,}; all are taken"
-                )
-
-
-def disk_of(job: Needed) -> float:
-    """Bytes that a job leaves on the disk."""
-    return costs.disk(job.artifact.stage, job.amounts)
+                dataset = self.sizes.dataset(job.artifact.inputs["collection"])
+                found = f"{dataset}: {step['train_split']} has {learned:,.0f} queries"
+                yield f"{found}, and steps ask for {step['queries']:,}; all are taken"
 
 
 def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) -> Forecast:
@@ -220,7 +203,7 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) 
     missing = [job for job in jobs if job.artifact.folder in needed]
     shown = targets or requested_targets(plan, plan.config.tables)
     made = [  # finished if the product's file and all that it reads are there
-        Needed(each, each.stage, Path(file).is_file() and all(done[folder] for folder in each.inputs), {})
+        Needed(each, Path(file).is_file() and all(done[folder] for folder in each.inputs))
         for each, file in requested_products(plan, shown)
     ]
     return Forecast(

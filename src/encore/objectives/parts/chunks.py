@@ -187,11 +187,6 @@ class Texts(Objective[F]):
         """The number of texts, and their mean length in word pieces."""
         return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
 
-    @classmethod
-    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
-        """Texts of fewer than ``min_tokens`` are left out."""
-        return (lengths >= fields.min_tokens).astype(float)
-
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """Word pieces of each text."""
         return self.lengths[indices]

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from encore.config.validation import MaskedShare, Positive
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
@@ -58,15 +58,6 @@ class Decoding(MaskedTexts[F]):
             (row * L + column) at which it predicts; ``decoded_labels`` [N] int64, the pieces to predict there.
         """
         return following(*self.unmasked(examples))
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """As for MLM, and ``decoded``: what follows each token, unless an objective predicts elsewhere."""
-        predicted = blank(self.fields.batch * self.predicted(length))
-        return {**super().outline(length, query_length), "decoded": predicted}
-
-    def predicted(self, length: int) -> float:
-        """Tokens of a text of ``length`` tokens that the decoder predicts: all but the first."""
-        return length - 1
 
     def unmasked(self, examples: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         """The unmasked texts, int64 [B, L], and which of their tokens are real, bool [B, L]."""

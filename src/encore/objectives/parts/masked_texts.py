@@ -12,7 +12,7 @@ from pydantic import Field
 
 from encore.config.validation import MaskedShare
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, blank
+from encore.objectives.base import Arrays
 from encore.objectives.parts.chunks import TextFields, Texts
 
 if TYPE_CHECKING:
@@ -67,11 +67,6 @@ class MaskedTexts(Texts[F]):
         masked = [example.masked for example in examples]
         ids, mask = inputs.pad([text.ids for text in masked], self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``ids`` [B, L] and ``masked`` [M], the masked positions."""
-        masked = self.fields.mask_ratio * (length - 2)  # 2: [CLS] and [SEP]
-        return {**super().outline(length, query_length), "masked": blank(self.fields.batch * masked)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head."""

@@ -13,7 +13,7 @@ from encore.config.validation import MaskedShare
 from encore.errors import EncoreError
 from encore.models import flops
 from encore.models import inputs as texts
-from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
+from encore.objectives.base import Arrays, ForwardOutput, Objective
 from encore.objectives.parts.chunks import Chunks
 from encore.objectives.parts.masked_texts import Masked, choose_pieces, corrupt, count_to_mask, masked_lm, places
 from encore.training.randomness import number
@@ -192,18 +192,6 @@ class Pairs(Objective[F]):
         if self.fields.mlm_weight:
             batch |= places([pair.masked for pair in pairs], ids.shape[1])
         return batch
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of queries, ``masked`` [M] if any."""
-        batch = self.fields.batch
-        parts = texts.in_parts(np.arange(batch))
-        masked = {"masked": blank(batch * self.fields.mask_ratio * (length - 2))} if self.fields.mlm_weight else {}
-        return {
-            "kind": blank(batch),
-            "document_ids": blank(batch, length),
-            **{f"query_ids_{place}": blank(len(part), query_length) for place, part in enumerate(parts)},
-            **masked,
-        }
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head where there is MLM; the linear head of the paper is the encoder's own."""

@@ -13,7 +13,7 @@ from pydantic import Field
 from encore.config.validation import MaskedShare, Positive
 from encore.errors import EncoreError
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, blank
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import Masked, MaskedTexts, MaskingFields, choose_words, corrupt
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
 
@@ -84,22 +84,6 @@ class Preferences(MaskedTexts[F]):
         sets = [part for example in examples for part in example.sets]
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
-
-    @classmethod
-    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
-        """Of those below ``skip_below``, the share ``skip_share`` is left out besides."""
-        kept = np.where(lengths < fields.skip_below, 1 - fields.skip_share, 1.0)
-        return kept * super().learned_share(fields, lengths)
-
-    def outline(self, length: int, query_length: int) -> Arrays:
-        """As for MLM, with at most ``max_masked`` masked pieces a text, and ``set_ids`` [B * 2P, L'].
-
-        The longest of a batch's sets, to which all are padded, has about four pieces for each word of a mean one.
-        """
-        fields = self.fields
-        masked = min(fields.mask_ratio * (length - 2), fields.max_masked)
-        sets = blank(fields.batch * 2 * fields.pairs, min(4 * fields.set_size + 2, query_length))
-        return {**super().outline(length, query_length), "masked": blank(fields.batch * masked), "set_ids": sets}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The losses of MLM and of the preference (PROP, Eq. 9), and how often the better set wins, all scalars."""

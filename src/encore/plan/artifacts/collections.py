@@ -15,8 +15,6 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, required
 from encore.plan.planner import Planner
 
-FETCHED = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch_checkpoint": "checkpoints"}
-
 
 def fetched_source(plan: Planner, name: str) -> Artifact:
     """The unpacked files of an entry of ``sources.yaml``."""
@@ -25,7 +23,7 @@ def fetched_source(plan: Planner, name: str) -> Artifact:
         raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
     spec = {"files": known[name].identity()}
     details = known[name].model_dump(mode="json", exclude_unset=True)
-    return plan.make("fetch_source", f"{FETCHED['fetch_source']}/{name}", spec, {}, details=details)
+    return plan.make("fetch_source", f"sources/{name}", spec, {}, details=details)
 
 
 def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
@@ -33,7 +31,7 @@ def fetched_ir_datasets(plan: Planner, dataset: str) -> Artifact:
     fields = plan.resolve.own(dataset).fields
     details = {"licence": fields.licence, "terms": fields.terms}
     spec = {"ids": fields.made_from.ids}
-    return plan.make("fetch_ir_datasets", f"{FETCHED['fetch_ir_datasets']}/{dataset}", spec, {}, details=details)
+    return plan.make("fetch_ir_datasets", f"ir_datasets/{dataset}", spec, {}, details=details)
 
 
 class Given(NamedTuple):
@@ -68,7 +66,7 @@ def checkpoint_files(
         return Given({"content": checkpoints.content(Path(name))}, {}, str(Path(name)))  # as Snakemake wants paths
     else:
         spec = {"id": name, "revision": revision}
-        folder = f"{FETCHED['fetch_checkpoint']}/{checkpoints.called(name).lower()}"
+        folder = f"checkpoints/{checkpoints.called(name).lower()}"
         inputs = {"checkpoint": plan.make("fetch_checkpoint", folder, spec, {})}
     return Given({"sha256": dict(pinned)} if pinned else {}, inputs)
 

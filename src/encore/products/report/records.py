@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from encore import stages
 from encore.errors import EncoreError
 from encore.products.report.tables import ShownTable
 from encore.storage import manifest
@@ -17,8 +18,6 @@ _MODEL = re.compile(r"(?P<lineage>.+?)(?:-s\d+)?-[0-9a-f]{8}(?P<index>@.*)?")
 ENVIRONMENT = ("python", "packages", "machine", "device", "cores")  # fields of run.json that many jobs have in common
 RUN = (*ENVIRONMENT, "command", "commit", "seconds", "peak_memory_mb")  # those that the page shows
 LATENCY = "latency.json"
-TRAINED = ("pretrain", "finetune", "train_doc2query")
-INDEXES = ("encode", "build_index", "lucene_index")
 SIZE = ("architecture", "layers", "hidden", "parameters")  # of a model
 Runs = Callable[[str], Mapping[str, Any]]  # a job's record by its artifact's folder
 
@@ -229,18 +228,18 @@ def summarise_run(records: ArtifactRecords) -> dict[str, list[Any]]:
     """Everything that was run, by kind; a latency is with its record."""
     artifacts = records.all()
     trained: dict[tuple[str, str], list[RecordedArtifact]] = defaultdict(list)
-    stages: dict[str, list[RecordedArtifact]] = defaultdict(list)
+    by_kind: dict[str, list[RecordedArtifact]] = defaultdict(list)
     for each in artifacts:
-        stages[each.kind].append(each)
-        if each.kind in TRAINED:
+        by_kind[each.kind].append(each)
+        if each.kind in stages.that("trains"):
             without_seed = canonical({key: value for key, value in each.spec.items() if key != "seed"})
             trained[each.stem, without_seed].append(each)
-    by_stage = [JobGroup(kind, own) for kind, own in stages.items()]
+    by_stage = [JobGroup(kind, own) for kind, own in by_kind.items()]
     timed = (each for each in artifacts if LATENCY in each.outputs)
     return {
         "collections": [each for each in artifacts if each.kind == "collection"],
         "trained": [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
         "stages": sorted(by_stage, key=lambda one: (-one.seconds, one.stage)),
         "latencies": [(each, record) for each in timed if (record := readable_object(Path(each.folder, LATENCY)))],
-        "indexes": [each for each in artifacts if each.stage in INDEXES],
+        "indexes": [each for each in artifacts if each.stage in stages.that("indexes")],
     }
