@@ -239,13 +239,14 @@ def test_jobs_of_the_machine_that_plans_take_gpus_that_no_other_has(workflow: An
 
 
 def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> None:
-    """On GPUs, which compute, one each, as of other jobs that run a model; batches are made by workers."""
-    numbers = "numerics: {precision: fp32, threads: 3}\nexecution: {processes: 2, workers: 4, "
+    """On GPUs, which compute, one each, as of other jobs that run a model; batches are made by one worker at least."""
     text = (clone.root / "config/nano.yaml").read_text()
-    clone.replace("config/nano.yaml", re.search("(numerics: .*\n)?execution: {", text)[0], numbers)  # type: ignore[index]
+    old = re.search("(numerics: .*\n)?execution: {", text)[0]  # type: ignore[index]
     try:
         on_gpus = profile("gpu")["set-resources"] | {"pretrain": {"gres": "'gpu:%d' % threads"}}
-        for given, threads, cores in (({}, 6, 14), (on_gpus, 2, 10)):
+        for given, workers, threads, cores in (({}, 4, 6, 14), (on_gpus, 0, 2, 4)):
+            new = f"numerics: {{precision: fp32, threads: 3}}\nexecution: {{processes: 2, workers: {workers}, "
+            (clone.root / "config/nano.yaml").write_text(text.replace(old, new))
             workflow = parsed(clone, **given)
             (rule,) = (rule for rule in workflow.rules if rule.name == "pretrain")
             plan = workflow.globals["PLAN"]

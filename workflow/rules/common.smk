@@ -147,8 +147,12 @@ def processes_of(folder):
 
 def threads_of(rule):
     """The threads of one process that runs a model; one where the profile gives the rule GPUs, which compute."""
-    on_gpus = {"gpu", "gres"} & set(workflow.resource_settings.overwrite_resources.get(rule, {}))
-    return 1 if on_gpus else NUMERICS.threads
+    return 1 if on_gpus(rule) else NUMERICS.threads
+
+
+def on_gpus(rule):
+    """Whether the profile gives the rule GPUs."""
+    return bool({"gpu", "gres"} & set(workflow.resource_settings.overwrite_resources.get(rule, {})))
 
 
 def threads_of_training(rule, folder):
@@ -157,10 +161,10 @@ def threads_of_training(rule, folder):
     return lambda wildcards: of_each * processes(wildcards)
 
 
-def cores_of_training(folder):
+def cores_of_training(rule, folder):
     """The cores that a training requests: those of its threads, and one for each process that makes batches."""
-    processes = processes_of(folder)
-    return lambda wildcards, threads: threads + EXECUTION.workers * processes(wildcards)
+    processes, workers = processes_of(folder), max(EXECUTION.workers, int(on_gpus(rule)))
+    return lambda wildcards, threads: threads + workers * processes(wildcards)
 
 
 def at_least(folder, *, mem_mb, runtime):

@@ -125,7 +125,7 @@ rule finetune:
     resources:
         **at_least_where_it_resumes("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
         processes=processes_of("models/{finetuned}"),
-        cpus_per_task=cores_of_training("models/{finetuned}"),
+        cpus_per_task=cores_of_training("finetune", "models/{finetuned}"),
         about=about_of("models/{finetuned}"),
     params:
         spec=spec_of("models/{finetuned}"),

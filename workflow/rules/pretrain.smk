@@ -82,7 +82,7 @@ rule pretrain:
     resources:
         **at_least_where_it_resumes("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
         processes=processes_of("models/{pretrained}"),
-        cpus_per_task=cores_of_training("models/{pretrained}"),
+        cpus_per_task=cores_of_training("pretrain", "models/{pretrained}"),
         about=about_of("models/{pretrained}"),
     params:
         spec=spec_of("models/{pretrained}"),

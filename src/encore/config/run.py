@@ -149,8 +149,8 @@ class Execution(Strict):
         0,
         ge=0,
         le=64,
-        description="The processes that make batches for each process of a training; without any, it makes them "
-        "itself, on a GPU in a thread.",
+        description="The processes that make batches for each process of a training, at least one for each GPU; with "
+        "0 a training on processors makes them itself.",
     )
     preprocessing_cores: Positive = Field(
         2,

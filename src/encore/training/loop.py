@@ -116,11 +116,12 @@ def _coming(
 ) -> Generator[Batch, None, None]:
     """The batches from that of step ``start`` on.
 
-    A thread has them ready for a GPU, in memory that it copies from by itself. On a CPU, and without workers, a thread
-    would only take time from the training.
+    For a GPU at least one other process makes them, since a thread that does would delay the calls of a step; a thread
+    only has them ready in memory that the GPU copies from by itself. On a CPU both would take time from the training.
     """
-    batches = maker.batches(start, micro_batch, workers)
-    return batches if device.type == "cpu" else prefetched(pinned(batches))
+    if device.type == "cpu":
+        return maker.batches(start, micro_batch, workers)
+    return prefetched(pinned(maker.batches(start, micro_batch, max(workers, 1))))
 
 
 def _part_size(done: Trained, step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> PartSize:

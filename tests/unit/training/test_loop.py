@@ -4,6 +4,7 @@ import itertools
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY, Mock
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from encore import objectives
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
-from encore.training import machine
+from encore.training import loop, machine
 from encore.training.batches import BatchMaker
 from encore.training.checkpoint import Resume
 from encore.training.loop import train
@@ -53,6 +54,13 @@ def test_equal_runs_end_with_equal_bytes_and_other_seeds_do_not(tmp_path: Path) 
     assert equal(weights, again)
     assert first == second
     assert not equal(weights, run(tmp_path / "c", "ict", steps=8, temperature=0.2)[1])
+
+
+@pytest.mark.parametrize(("device", "given", "used"), [("cpu", 0, 0), ("cpu", 3, 3), ("cuda", 0, 1), ("cuda", 3, 3)])
+def test_a_gpu_has_its_batches_made_by_another_process(device: str, given: int, used: int) -> None:
+    maker = Mock(batches=Mock(return_value=(batch for batch in ())))
+    assert not list(loop._coming(maker, 5, MicroBatch(PartSize(8)), given, torch.device(device)))
+    assert maker.batches.call_args.args == (5, ANY, used)
 
 
 def test_a_training_whose_batches_workers_make_ends_with_the_same_bytes(tmp_path: Path) -> None:
