@@ -70,7 +70,7 @@ class GpuTensor(Tensor):
             storage_offset=on_cpu.storage_offset(),
             dtype=on_cpu.dtype,
             layout=on_cpu.layout,
-            device=PROCESSOR,
+            device=torch.device("cpu"),
         )
         made.on_cpu = on_cpu
         return made
