@@ -17,7 +17,7 @@ class Resume(NamedTuple):
     """How a training runs and resumes, which decides no byte of it.
 
     ``state``: the folder of its checkpoints; ``seconds``: between two of them; ``workers``: processes that make batches
-    ahead.
+    ahead, at least one for a GPU.
     """
 
     state: Path

@@ -66,7 +66,7 @@ class _InBlocks(torch.autograd.Function):
             log_shares = at_least_float32(F.linear(inputs, weights, offsets)).log_softmax(dim=1)
             total -= log_shares.gather(1, places).sum()
             if learning:
-                _add(gradients, block, _gradient(log_shares, places), inputs, weights)
+                _add(gradients, block, _gradient(log_shares, places, kind), inputs, weights)
             del log_shares  # before the next block's
         ctx.save_for_backward(*gradients)
         return total
@@ -85,16 +85,16 @@ def _products(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def _gradient(log_shares: Tensor, places: Tensor) -> Tensor:
-    """Gradient w.r.t. the logits [n, V], written over their log-softmax; ``places`` [n, 1] are the true pieces."""
-    shares = log_shares.exp_()
-    return shares.scatter_(1, places, shares.gather(1, places) - 1)
+def _gradient(log_shares: Tensor, places: Tensor, kind: torch.dtype) -> Tensor:
+    """Gradient w.r.t. the logits [n, V] in this type, by their log-softmax; ``places`` [n, 1] are the true pieces."""
+    shares = torch.empty_like(log_shares, dtype=kind)
+    torch.exp(log_shares, out=shares)
+    return shares.scatter_(1, places, (log_shares.gather(1, places).exp() - 1).to(kind))
 
 
 def _add(gradients: list[Tensor], block: slice, of_logits: Tensor, inputs: Tensor, weights: Tensor) -> None:
     """Add a block's part to the gradients of states, words and bias: ``of_logits`` [n, V], ``inputs`` [n, H]."""
     of_states, of_words, of_bias = gradients
-    of_bias += of_logits.sum(dim=0)
-    narrow = of_logits.to(inputs.dtype)
-    of_states[block] = narrow @ weights
-    of_words += narrow.T @ inputs
+    of_bias += of_logits.sum(dim=0, dtype=of_bias.dtype)
+    of_states[block] = of_logits @ weights
+    of_words += of_logits.T @ inputs

@@ -119,6 +119,15 @@ def test_how_vectors_are_stored_renames_them_and_what_is_searched(make):
     assert all("vectors" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
 
 
+def test_trainings_in_bf16_and_no_others_carry_the_version_of_its_arithmetic(make):
+    plain, half = make(), make({"numerics": NANO["numerics"] | {"precision": "bf16"}})
+    for plan in (plain, half):
+        plan.model(plan.resolve.lineage(ICT), 0)
+    assert all("bf16" not in made.spec.get("numerics", {}) for made in plain.made.values())
+    carry = {made.stage.partition(".")[0] for made in half.made.values() if made.spec.get("numerics", {}).get("bf16")}
+    assert carry == {"pretrain", "finetune"}
+
+
 def test_a_deterministic_gpu_is_another_model_and_the_default_renames_nothing(make):
     plain, repeated = make(), make({"numerics": NANO["numerics"] | {"deterministic": True}})
     trained = {folder for folder in folders(repeated) if "numerics" in repeated.made[folder].spec}

@@ -46,7 +46,7 @@ def mlm() -> Calls:
 
 
 def test_a_step_has_no_more_calls_than_its_budget(mlm: Calls) -> None:
-    assert mlm.names.total() <= 1029
+    assert mlm.names.total() <= 1032
 
 
 def test_a_step_casts_no_more_than_its_budget(mlm: Calls) -> None:
@@ -55,10 +55,10 @@ def test_a_step_casts_no_more_than_its_budget(mlm: Calls) -> None:
 
 def test_a_step_moves_no_more_bytes_than_its_budget(mlm: Calls) -> None:
     """Without products and attention: 30 of 90 ms on an H100."""
-    assert mlm.bytes <= 85.0e9
+    assert mlm.bytes <= 83.9e9
 
 
-@pytest.mark.parametrize(("learning", "budget"), [(True, 37.5), (False, 15)])
+@pytest.mark.parametrize(("learning", "budget"), [(True, 29.5), (False, 15)])
 def test_the_vocabularys_loss_moves_few_bytes_a_logit(learning: bool, budget: float) -> None:
     count, vocabulary = 8704, 30522
     with gpu_without_numbers():

@@ -23,6 +23,7 @@ from encore.plan.planner import Planner
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
 SHARED = 0  # the seed of a start without chance, or a trained one: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores", "batch_teachers"}
+BF16 = 2  # the version of how trainings compute in bf16; raised where last bits change there alone
 # Fields of a step that came after models had names: of no spec where they have their default, as before them.
 ADDED = {
     "head_warmup",
@@ -82,6 +83,8 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
     spec = {"step": fields, **own, **plan.chance(seed)}
+    if spec["numerics"]["precision"] == "bf16":
+        spec["numerics"]["bf16"] = BF16
     if isinstance(step, FinetuneStep) and step.negatives == "index":
         vectors = shards(plan, lineage.parent, seed, step.collection)
         inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
