@@ -6,8 +6,11 @@ dropout, and carries its vectors' gradients on to the weights (gradient caching:
 Contrastive Learning Batch Size under Memory Limited Setup"). A batch in one part needs no second run.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +20,9 @@ from encore.training import machine
 from encore.training.batches import BatchPart
 from encore.training.distributed import ALONE, ProcessGroup
 from encore.training.task import ForwardOutput, Task, weighted
+
+if TYPE_CHECKING:
+    from encore.training.half_precision import Copies
 
 Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
@@ -50,6 +56,23 @@ class TrainingModels:
             losses, {name: row.float() if row.dtype == torch.bfloat16 else row for name, row in embeddings.items()}
         )
 
+    @cached_property
+    def copies(self) -> "Copies":
+        """Copies of the weights in bf16."""
+        from encore.training.half_precision import Copies
+
+        return Copies(nn.ModuleList([self.encoder, self.heads]))
+
+    def computing(self) -> AbstractContextManager[Callable[[], None]]:
+        """A context for all passes of a batch, in which the models compute with copies of their weights under bf16.
+
+        It gives what is to be called behind each backward pass: it takes gradients to the weights.
+        """
+        if self.numerics.get("precision") != "bf16":
+            return nullcontext(lambda: None)
+        self.copies.refresh()
+        return self.copies.in_place()
+
 
 def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float], group: ProcessGroup) -> Terms:
     """Add the gradient of the batch's loss to that of the parameters, those of all processes summed.
@@ -66,23 +89,29 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
     """
     whole = _counts(models.task, batch, group)
     with group.together():
-        first = models.run(batch[0])
-        leaves = _leaves(models, batch, first)
-        rooms = {name: group.room(leaf, whole[EXAMPLES]) for name, leaf in leaves.items()}
-        kept = first if len(batch) == 1 or not leaves else None  # its graph makes room where all parts run again
-        del first
-    for name, leaf in leaves.items():
-        group.gather(leaf, rooms[name])
-    losses: Terms = {}
-    with group.together():
-        embeddings = {name: group.joined(leaf, whole[EXAMPLES], rooms[name]) for name, leaf in leaves.items()}
-        contrasts, pulls = _batch_loss(models.task, leaves, embeddings, weights)
-        for place, part in enumerate(batch):
-            done, kept = kept or models.run(part), None
-            shares = _shares(models.task, part, done, whole)
-            pull = {name: pulled.split([part.examples for part in batch])[place] for name, pulled in pulls.items()}
-            _carry_back(done, shares, pull, weights)
-            losses = {name: losses.get(name, 0) + shares[name] * loss.detach() for name, loss in done.losses.items()}
+        computing = models.computing()
+    with computing as give_gradients:
+        with group.together():
+            first = models.run(batch[0])
+            leaves = _leaves(models, batch, first)
+            rooms = {name: group.room(leaf, whole[EXAMPLES]) for name, leaf in leaves.items()}
+            kept = first if len(batch) == 1 or not leaves else None  # its graph makes room where all parts run again
+            del first
+        for name, leaf in leaves.items():
+            group.gather(leaf, rooms[name])
+        losses: Terms = {}
+        with group.together():
+            embeddings = {name: group.joined(leaf, whole[EXAMPLES], rooms[name]) for name, leaf in leaves.items()}
+            contrasts, pulls = _batch_loss(models.task, leaves, embeddings, weights)
+            for place, part in enumerate(batch):
+                done, kept = kept or models.run(part), None
+                shares = _shares(models.task, part, done, whole)
+                pull = {name: pulled.split([part.examples for part in batch])[place] for name, pulled in pulls.items()}
+                _carry_back(done, shares, pull, weights)
+                give_gradients()
+                losses = {
+                    name: losses.get(name, 0) + shares[name] * loss.detach() for name, loss in done.losses.items()
+                }
     group.sum_gradients(parameter for module in (models.encoder, models.heads) for parameter in module.parameters())
     return _terms({name: group.sum(loss) for name, loss in losses.items()}, contrasts, weights)
 
