@@ -43,6 +43,8 @@ class Embeddings(nn.Module):
 class SelfAttention(nn.Module):
     """Queries, keys and values of all heads, and their attention."""
 
+    together: tuple[Tensor, Tensor] | None = None  # weight [3H, H] and bias [3H] of all three, where one product does
+
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.heads, self.rate = config.heads, config.dropout
@@ -52,7 +54,14 @@ class SelfAttention(nn.Module):
 
     def forward(self, states: Tensor, hidden: Tensor, visible: Visible) -> Tensor:
         """``states`` [..., H] look at ``hidden`` -> [..., H]; ``visible`` as in ``packing.attend``."""
-        query, key, value = self.query(states), self.key(hidden), self.value(hidden)
+        if self.together is None:
+            query, key, value = self.query(states), self.key(hidden), self.value(hidden)
+        elif states is hidden:
+            query, key, value = F.linear(states, *self.together).chunk(3, -1)
+        else:
+            width = states.shape[-1]
+            query = F.linear(states, *(part[:width] for part in self.together))
+            key, value = F.linear(hidden, *(part[width:] for part in self.together)).chunk(2, -1)
         query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in (query, key, value))
         return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2)
 

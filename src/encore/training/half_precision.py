@@ -2,7 +2,11 @@
 
 Autocast casts each weight of a linear map in every pass, and its gradient back: half of all calls of a step on a GPU.
 Here one call fills a buffer whose parts stand in for the weights during a pass; weights, their gradients, moments and
-checkpoints stay in single precision. Losses and gradients are those of autocast, to the last byte.
+checkpoints stay in single precision. Losses and gradients of such copies are those of autocast, to the last byte.
+
+Queries, keys and values of an attention then come from one product, which casts states once and changes last bits.
+States between layers stay in single precision: in bf16 a gradient of four layers was 1.3 to 2.2 times as far from that
+of single precision.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from encore.models.decoders import PostNormLayer, PreNormLayer
-from encore.models.encoder import Layer
+from encore.models.encoder import Layer, SelfAttention
 from encore.models.heads import Transform
 
 BLOCKS = (Layer, Transform, PostNormLayer, PreNormLayer)  # that run under autocast; some heads run without it
@@ -25,51 +29,73 @@ class Copies:
         """``model`` has its weights on their device already."""
         blocks = [block for block in model.modules() if isinstance(block, BLOCKS)]
         maps = {part: None for block in blocks for part in block.modules() if isinstance(part, nn.Linear)}
-        self._places = [(part._parameters, name, weight) for part in maps for name, weight in part.named_parameters()]
-        self.weights: list[Tensor] = list({id(weight): weight for _, _, weight in self._places}.values())
-        self._copies: dict[int, Tensor] = {}
-        if self.weights:
-            sizes = [weight.numel() for weight in self.weights]
-            row = torch.empty(sum(sizes), dtype=torch.bfloat16, device=self.weights[0].device)
-            parts = zip(self.weights, row.split(sizes), strict=True)
-            self._copies = {id(weight): part.view(weight.shape).detach() for weight, part in parts}
+        joined = [(part, _joined(part)) for part in model.modules() if isinstance(part, SelfAttention)]
+        groups: list[list[Tensor]] = [group for _, both in joined for group in both]
+        inside = {id(weight) for group in groups for weight in group}
+        uses = [(part, *named) for part in maps for named in part.named_parameters() if id(named[1]) not in inside]
+        groups += [[weight] for weight in {id(weight): weight for _, _, weight in uses}.values()]
+
+        self.weights: list[Tensor] = [weight for group in groups for weight in group]
+        self._sizes = [weight.numel() for weight in self.weights]
+        device = self.weights[0].device if self.weights else None
+        row = torch.empty(sum(self._sizes), dtype=torch.bfloat16, device=device)
+        self._parts = [part.view_as(weight) for part, weight in zip(row.split(self._sizes), self.weights, strict=True)]
+        rows = row.split([sum(weight.numel() for weight in group) for group in groups])
+        self._copies = [part.view(-1, *group[0].shape[1:]).detach() for part, group in zip(rows, groups, strict=True)]
+        of = {id(group[0]): copy for group, copy in zip(groups, self._copies, strict=True)}
+        for copy, group in zip(self._copies, groups, strict=True):
+            copy.requires_grad_(any(weight.requires_grad for weight in group))
+        self._groups = groups
+        self._places = [(part._parameters, name, weight, of[id(weight)]) for part, name, weight in uses]
+        self._joined = [(part, (of[id(both[0][0])], of[id(both[1][0])])) for part, both in joined if both]
 
     @torch.no_grad()
     def refresh(self) -> None:
         """Take the weights as they now are, and forget gradients."""
-        for weight in self.weights:
-            self._copies[id(weight)].requires_grad_(weight.requires_grad).grad = None
+        for copy in self._copies:
+            copy.grad = None
         if self.weights:
-            torch._foreach_copy_(list(self._copies.values()), self.weights)
+            torch._foreach_copy_(self._parts, self.weights)
 
     @contextmanager
     def in_place(self) -> Iterator[Callable[[], None]]:
         """Inside, the model computes with the copies; gives ``give_gradients``."""
-        for parameters, name, weight in self._places:
-            parameters[name] = self._copies[id(weight)]  # type: ignore[assignment]
+        for parameters, name, _, copy in self._places:
+            parameters[name] = copy
+        for attention, both in self._joined:
+            attention.together = both
         try:
             yield self.give_gradients
         finally:
-            for parameters, name, weight in self._places:
+            for parameters, name, weight, _ in self._places:
                 parameters[name] = weight
+            for attention, _ in self._joined:
+                attention.together = None
 
     @torch.no_grad()
     def give_gradients(self) -> None:
         """Add the gradients of the copies to those of the weights, and forget them."""
-        learned = [weight for weight in self.weights if self._copies[id(weight)].grad is not None]
-        if not learned:
+        found, learned = list[Tensor](), list[Tensor]()
+        for copy, group in zip(self._copies, self._groups, strict=True):
+            if copy.grad is not None:
+                found.append(copy.grad.flatten())
+                learned += group
+                copy.grad = None
+        if not found:
             return
-        found = [self._copies[id(weight)].grad for weight in learned]
-        row = torch.cat([gradient.flatten() for gradient in found if gradient is not None]).float()  # two calls for all
-        parts = row.split([weight.numel() for weight in learned])
-        gradients = [part.view(weight.shape) for weight, part in zip(learned, parts, strict=True)]
+        row = torch.cat(found).float()  # two calls for all
         sums, added = list[Tensor](), list[Tensor]()
-        for weight, gradient in zip(learned, gradients, strict=True):
-            self._copies[id(weight)].grad = None
-            if weight.grad is None:
-                weight.grad = gradient
-            else:
+        for weight, part in zip(learned, row.split([weight.numel() for weight in learned]), strict=True):
+            if weight.grad is None and weight.requires_grad:
+                weight.grad = part.view_as(weight)
+            elif weight.grad is not None:
                 sums.append(weight.grad)
-                added.append(gradient)
+                added.append(part.view_as(weight))
         if added:
             torch._foreach_add_(sums, added)
+
+
+def _joined(part: SelfAttention) -> list[list[Tensor]]:
+    """The weights, and the biases, of queries, keys and values, which one product reads."""
+    maps = (part.query, part.key, part.value)
+    return [[each.weight for each in maps], [each.bias for each in maps]]

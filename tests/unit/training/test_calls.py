@@ -46,16 +46,16 @@ def mlm() -> Calls:
 
 
 def test_a_step_has_no_more_calls_than_its_budget(mlm: Calls) -> None:
-    assert mlm.names.total() <= 744
+    assert mlm.names.total() <= 588
 
 
 def test_a_step_casts_no_more_than_its_budget(mlm: Calls) -> None:
-    assert mlm.casts <= 141
+    assert mlm.casts <= 93
 
 
 def test_a_step_moves_no_more_bytes_than_its_budget(mlm: Calls) -> None:
     """Without products and attention: 30 of 90 ms on an H100."""
-    assert mlm.bytes <= 84.4e9
+    assert mlm.bytes <= 73.5e9
 
 
 @pytest.mark.parametrize(("learning", "budget"), [(True, 29.5), (False, 15)])
