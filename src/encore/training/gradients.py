@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,10 +19,8 @@ from encore.models.encoder import Encoder
 from encore.training import machine
 from encore.training.batches import BatchPart
 from encore.training.distributed import ALONE, ProcessGroup
+from encore.training.half_precision import Copies
 from encore.training.task import ForwardOutput, Task, weighted
-
-if TYPE_CHECKING:
-    from encore.training.half_precision import Copies
 
 Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
@@ -57,10 +55,8 @@ class TrainingModels:
         )
 
     @cached_property
-    def copies(self) -> "Copies":
+    def copies(self) -> Copies:
         """Copies of the weights in bf16."""
-        from encore.training.half_precision import Copies
-
         return Copies(nn.ModuleList([self.encoder, self.heads]))
 
     def computing(self) -> AbstractContextManager[Callable[[], None]]:
@@ -109,9 +105,8 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
                 pull = {name: pulled.split([part.examples for part in batch])[place] for name, pulled in pulls.items()}
                 _carry_back(done, shares, pull, weights)
                 give_gradients()
-                losses = {
-                    name: losses.get(name, 0) + shares[name] * loss.detach() for name, loss in done.losses.items()
-                }
+                for name, loss in done.losses.items():
+                    losses[name] = losses.get(name, 0) + shares[name] * loss.detach()
     group.sum_gradients(parameter for module in (models.encoder, models.heads) for parameter in module.parameters())
     return _terms({name: group.sum(loss) for name, loss in losses.items()}, contrasts, weights)
 

@@ -1,12 +1,9 @@
 """Copies of weights in bf16, made once a step, so that no pass casts them one by one.
 
 Autocast casts each weight of a linear map in every pass, and its gradient back: half of all calls of a step on a GPU.
-Here one call fills a buffer whose parts stand in for the weights during a pass; weights, their gradients, moments and
-checkpoints stay in single precision. Losses and gradients of such copies are those of autocast, to the last byte.
-
-Queries, keys and values of an attention then come from one product, which casts states once and changes last bits.
-States between layers stay in single precision: in bf16 a gradient of four layers was 1.3 to 2.2 times as far from that
-of single precision.
+One call fills a buffer whose parts stand in for the weights; losses and gradients are autocast's, to the last byte. One
+product for queries, keys and values, which casts states once, changes last bits. States between layers stay in single
+precision: in bf16 a gradient of four layers was 1.3 to 2.2 times as far from that of single precision.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,10 +33,10 @@ class Copies:
         groups += [[weight] for weight in {id(weight): weight for _, _, weight in uses}.values()]
 
         self.weights: list[Tensor] = [weight for group in groups for weight in group]
-        self._sizes = [weight.numel() for weight in self.weights]
+        sizes = [weight.numel() for weight in self.weights]
         device = self.weights[0].device if self.weights else None
-        row = torch.empty(sum(self._sizes), dtype=torch.bfloat16, device=device)
-        self._parts = [part.view_as(weight) for part, weight in zip(row.split(self._sizes), self.weights, strict=True)]
+        row = torch.empty(sum(sizes), dtype=torch.bfloat16, device=device)
+        self._parts = [part.view_as(weight) for part, weight in zip(row.split(sizes), self.weights, strict=True)]
         rows = row.split([sum(weight.numel() for weight in group) for group in groups])
         self._copies = [part.view(-1, *group[0].shape[1:]).detach() for part, group in zip(rows, groups, strict=True)]
         of = {id(group[0]): copy for group, copy in zip(groups, self._copies, strict=True)}
@@ -53,7 +50,7 @@ class Copies:
     def refresh(self) -> None:
         """Take the weights as they now are, and forget gradients."""
         for copy in self._copies:
-            copy.grad = None
+            copy.grad = None  # of a pass that ran out of memory
         if self.weights:
             torch._foreach_copy_(self._parts, self.weights)
 
@@ -97,5 +94,4 @@ class Copies:
 
 def _joined(part: SelfAttention) -> list[list[Tensor]]:
     """The weights, and the biases, of queries, keys and values, which one product reads."""
-    maps = (part.query, part.key, part.value)
-    return [[each.weight for each in maps], [each.bias for each in maps]]
+    return [[each.get_parameter(name) for each in (part.query, part.key, part.value)] for name in ("weight", "bias")]

@@ -1,6 +1,7 @@
 """The training loop, the same for every pre-training and every fine-tuning step."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from functools import partial
@@ -14,6 +15,7 @@ from encore.config.entries import Step
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
+from encore.models.transfer import AHEAD, ToHost
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
@@ -28,6 +30,30 @@ from encore.training.task import Task
 Validate = Callable[[Encoder, int], float]
 Weights = dict[str, Tensor]
 NAMED = 8  # examples of a batch that an error names
+
+
+class Taken:
+    """A step that is launched and whose losses are not read yet."""
+
+    def __init__(self, step: int, batch: Batch, flops: float, terms: dict[str, Tensor], norm: Tensor) -> None:
+        """``norm`` is that of the gradient; ``flops`` are those of all processes."""
+        named = {**terms, "gradient norm": norm}
+        self.step, self.batch, self.flops, self._names = step, batch, flops, list(named)
+        self._numbers = ToHost(torch.stack([value.detach().double() for value in named.values()]))
+
+    def finite(self) -> dict[str, float]:
+        """The terms as numbers; waits for the device."""
+        values = dict(zip(self._names, self._numbers.numpy().tolist(), strict=True))
+        if math.isfinite(values["loss"]) and math.isfinite(values["gradient norm"]):
+            del values["gradient norm"]
+            return values
+        shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        indices = self.batch.draw.indices.tolist()
+        some = ", ".join(map(str, indices[:NAMED])) + (", ..." if len(indices) > NAMED else "")
+        raise EncoreError(
+            f"training broke down at step {self.step} ({shown}) on examples {some} ({len(indices)} in all); "
+            "lower the learning rate or raise the temperature"
+        )
 
 
 def train(
@@ -83,6 +109,7 @@ def train(
         if watched is not None and not done.held_out:
             _watch(watched, models, step, watched_at_once, done)
 
+        unread = deque[Taken]()
         maker = BatchMaker(task, step.batch, seed, group, train_on)
         coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, resume.workers, device)))
         for now, batch in zip(range(done.steps, total), coming, strict=False):
@@ -90,16 +117,22 @@ def train(
             terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             optimiser.step(learning_rate(step, now, total))
-            values = _finite(terms, norm, now + 1, batch)  # waits for the GPU, so after all of the step is launched
+            unread.append(Taken(now + 1, batch, flops, terms, norm))
 
-            done.count(values, len(batch.draw.indices), flops, total)
+            last, save = now + 1 == total, due()
+            measures = watched is not None and held_out.is_due(now + 1, total)
+            validates = validate and (last or (validate_every and (now + 1) % validate_every == 0))
+            # A GPU has the next step to do while its host waits for the losses of this one.
+            while len(unread) > (0 if last or save or measures or validates else AHEAD[device.type]):
+                values, count = (taken := unread.popleft()).finite(), len(taken.batch.draw.indices)
+                done.count(values, count, taken.flops, total)
+                progress.step(done.steps, values, count)
             done.micro_batch, done.micro_batch_tokens = micro_batch.size
-            progress.step(done.steps, values, len(batch.draw.indices))
-            if watched is not None and held_out.is_due(done.steps, total):
+            if watched is not None and measures:
                 _watch(watched, models, step, watched_at_once, done)
-            if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
+            if validate and validates:
                 best = _validate(validate, encoder, model, done, best)
-            if due():
+            if save:
                 # All that a later process needs to resume; chance needs nothing, being a function of the step.
                 content = {"done": done.packed(), "best": best, "model": model.state_dict()}
                 content["optimiser"] = optimiser.state_dict()
@@ -149,23 +182,6 @@ def _gradients(
     terms = gradients.backward(models, parts, weights, maker.group)
     flops = sum(models.task.flops(models.encoder, part.arrays) for part in parts)
     return terms, float(maker.group.sum(torch.tensor(flops, dtype=torch.float64)))
-
-
-def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:
-    """The terms as numbers."""
-    named = {**terms, "gradient norm": norm}
-    numbers = torch.stack([value.detach().double() for value in named.values()]).tolist()  # one wait for the device
-    values = dict(zip(named, numbers, strict=True))
-    if math.isfinite(values["loss"]) and math.isfinite(values["gradient norm"]):
-        del values["gradient norm"]
-        return values
-    shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
-    indices = batch.draw.indices.tolist()
-    some = ", ".join(map(str, indices[:NAMED])) + (", ..." if len(indices) > NAMED else "")
-    raise EncoreError(
-        f"training broke down at step {step} ({shown}) on examples {some} ({len(indices)} in all); "
-        "lower the learning rate or raise the temperature"
-    )
 
 
 def _watch(watched: np.ndarray, models: TrainingModels, step: Step, micro_batch: MicroBatch, done: Trained) -> None:

@@ -3,12 +3,15 @@
 Where there is no GPU, all of it runs on a simulated one, in fewer steps.
 """
 
+import math
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 from unittest import mock
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,15 +20,18 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from encore import objectives
+from encore.errors import EncoreError
 from encore.models import encoder as encoders
+from encore.models.memory import PartSize
 from encore.models.packing import Packing, Rectangle
 from encore.models.transfer import to_device
 from encore.objectives.mlm import Mlm
-from encore.training import machine, vocabulary_loss
-from encore.training.batches import BatchPart
+from encore.training import checkpoint, loop, machine, vocabulary_loss
+from encore.training.batches import BatchMaker, BatchPart
 from encore.training.checkpoint import Resume
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
+from encore.training.optimiser import AdamW
 from encore.training.randomness import generator
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput
@@ -126,6 +132,47 @@ def test_a_vocabulary_in_many_blocks_of_positions_is_learned_as_in_one(
     assert apart(name, whole, trained(name, tmp_path / "blocks", STEPS[gpu])) < SAME
 
 
+@pytest.mark.parametrize("gpu", ["simulated", pytest.param("real", marks=pytest.mark.gpu)], indirect=True)
+@pytest.mark.usefixtures("gpu")
+def test_losses_are_read_when_the_next_step_is_launched_and_before_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    launch, read, save = AdamW.step, loop.Taken.finite, checkpoint.save_checkpoint
+    monkeypatch.setattr(AdamW, "step", lambda *given: seen.append("launch") or launch(*given))
+    monkeypatch.setattr(loop.Taken, "finite", lambda taken: seen.append(f"read {taken.step}") or read(taken))
+    monkeypatch.setattr(checkpoint, "save_checkpoint", lambda *given: seen.append(f"save {given[2]}") or save(*given))
+    monkeypatch.setattr(checkpoint.Due, "__call__", Mock(side_effect=[False, False, True, False, False]))
+    trained("mlm", tmp_path, 5)
+    assert seen == [
+        *("launch", "launch", "read 1", "launch", "read 2", "read 3", "save 3"),
+        *("launch", "launch", "read 4", "read 5"),
+    ]
+
+
+@pytest.mark.parametrize("gpu", ["simulated", pytest.param("real", marks=pytest.mark.gpu)], indirect=True)
+@pytest.mark.usefixtures("gpu")
+def test_a_loss_that_is_read_late_names_its_own_step_and_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, drawn = task_of("mlm", 5, 8), list[Any]()
+    weights, make = task.loss_weights, BatchMaker.make
+    steps = iter(range(1, 6))
+
+    def coming(maker: BatchMaker, *_: Any) -> Iterator[Any]:
+        for draw in maker.draws():
+            drawn.append(draw)
+            yield make(maker, draw, PartSize(8))
+
+    late = {"mlm": math.inf}
+    monkeypatch.setattr(task, "loss_weights", lambda progress: weights(progress) if next(steps) < 3 else late)
+    monkeypatch.setattr(loop, "_coming", coming)
+    with pytest.raises(EncoreError, match=r"broke down at step 3 \(loss inf") as raised:
+        trained("mlm", tmp_path, 5)
+    assert len(drawn) == 4  # the next step was launched
+    assert f"examples {', '.join(map(str, drawn[2].indices.tolist()))} (8 in all)" in str(raised.value)
+
+
 @pytest.mark.parametrize("name", small_objective.each("mlm", "ict"))
 def test_a_step_waits_for_the_device_once(name: str, tmp_path: Path) -> None:
     with simulated_gpu() as gpu:
@@ -135,7 +182,7 @@ def test_a_step_waits_for_the_device_once(name: str, tmp_path: Path) -> None:
         ended = trained(name, tmp_path / "long", 5, numerics={"precision": "bf16"})
     assert all(value.isfinite().all() for value in ended.values())
     more = gpu.waits - short
-    assert more == {line: 3 for line in more if line.startswith("training/loop.py: numbers = torch.stack")}
+    assert more == {line: 3 for line in more if line == "models/transfer.py: self._copied.synchronize()"}
     assert len(more) == 1
 
 
