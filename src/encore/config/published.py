@@ -44,6 +44,8 @@ LENGTHS = ("length", "query_length")
 AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet", "roberta-prelayernorm", "xlm-roberta-xl")
 POOLING = {"cls": "cls", "mean": "mean"}  # sentence-transformers' names and ours
 SIMILARITY = {"cosine": "cosine", "dot": "dot", "dot_product": "dot"}
+# Which file says a similarity that none names: sentence-transformers then compares by cosine.
+UNNAMED = f"{MODULES} (no similarity is named, and sentence-transformers' default is cosine)"
 # SEED-Encoder's fields in BERT's terms (microsoft/SEED-Encoder), with the values that its configuration leaves out.
 SEED_FIELDS: dict[str, tuple[str, Any]] = {
     "num_hidden_layers": ("encoder_layers", 12),
@@ -84,6 +86,8 @@ def said_by(folder: Path) -> Said:
         add(PROMPTS, _prompts)
         if "Normalize" in modules:
             add(MODULES, lambda _: {"similarity": "cosine"})
+        if "similarity" not in found.values:
+            found.values["similarity"], found.files["similarity"] = "cosine", UNNAMED
         add(USE, lambda path: _length(path.parent, found.values.get("max_length")))
     return found
 
@@ -107,6 +111,14 @@ def completed(backbone: Backbone) -> Backbone:
     _refuse_other(folder, said, {**said.values, **written})
     values = backbone.model_dump(exclude_unset=True) | {"source": backbone.source}
     return checked(Backbone, {**said.values, **values}, str(folder))
+
+
+def takes_default_similarity(backbone: Backbone) -> bool:
+    """Whether a backbone compares by cosine because neither its entry nor the user's folder names a similarity."""
+    folder = Path(backbone.checkpoint or "")
+    if backbone.checkpoint is None or "similarity" in backbone.model_fields_set or not (folder / CONFIG).is_file():
+        return False
+    return said_by(folder).files.get("similarity") == UNNAMED
 
 
 def check_use(backbone: Backbone, folder: Path) -> Said:
@@ -151,11 +163,16 @@ def _kind_of_vocabulary(folder: Path) -> str:
 
 
 def _refuse_other(folder: Path, said: Said, own: Mapping[str, Any]) -> None:
-    """Refuse values that are not the checkpoint's; a user may read fewer tokens, or a BERT by Transformers."""
+    """Refuse values that are not the checkpoint's.
+
+    A user may read fewer tokens, or a BERT by Transformers, and name the similarity where the checkpoint does not.
+    """
 
     def differs(name: str) -> bool:
         if name in LENGTHS:
             return own[name] is None or own[name] > (said.values.get("max_length") or own[name])
+        if said.files[name] == UNNAMED:
+            return False
         slower = name == "architecture" and own[name] == "transformers"
         return bool(own[name] != said.values[name]) and not slower
 

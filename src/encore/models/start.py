@@ -94,6 +94,9 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     said = published.check_use(backbone, source)
     for name, file in said.files.items():
         print(f"{source / file}: {name}: {getattr(backbone, name)}", flush=True)
+    for name in ("pooling", "similarity"):
+        if name not in said.files:
+            print(f"{source}: no file names a {name}, so {getattr(backbone, name)}", flush=True)
     shape, config = read_shape(backbone, tokenizer_folder), published.bert_config(source)
     if config["vocab_size"] < shape.vocabulary:
         raise EncoreError(

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from encore.commands.show_config import config_text
 from encore.config import checkpoints
 from encore.config.lineage import StepName
 from encore.errors import EncoreError
+from encore.products.tables.plan import table_plan
 from encore.storage.files import sha256
 from tests.support import inside
 from tests.support.own_folder import encoder, folder, judged, new, planned, refused
 from tests.support.small_hub import COMMIT, Hub
+from tests.support.small_published import of_sentence_transformers
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,6 +52,26 @@ def test_a_published_encoder_is_a_row_beside_bm25_and_nothing_is_trained(bare: P
     (place / "tokenizer.json").write_text('{"changed": 1}')
     with pytest.raises(EncoreError, match=r"tokenizer\.json has the sha256"):
         planned("config/own.yaml")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_similarity_that_the_encoder_does_not_name_is_said_everywhere(named: bool, bare: Path) -> None:
+    folder({"test": judged(0, 100)})
+    of_sentence_transformers(encoder(), normalize=False, length=128)
+    printed = new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")
+    assert "similarity cosine, length 128; it names no similarity, so cosine as in sentence-transformers" in printed
+    path = Path("config/own.yaml")
+    if named:
+        path.write_text(path.read_text().replace("    start: checkpoint", "    start: checkpoint\n    similarity: dot"))
+    plan, _ = planned("config/own.yaml")
+    (line,) = (line for line in config_text(plan, "own-encoder").splitlines() if line.startswith("  similarity"))
+    notes = [note for note in table_plan(plan, "published").notes if "names no similarity" in note]
+    if named:
+        assert (line.split()[1:3], notes) == (["dot", "config/own.yaml:"], [])
+    else:
+        assert "cosine" in line
+        assert "modules.json (no similarity is named, and sentence-transformers' default is cosine)" in line
+        assert notes[0].startswith("own-encoder: the published encoder names no similarity; its vectors are compared")
 
 
 def test_the_help_tells_of_an_encoder_with_and_without_training() -> None:

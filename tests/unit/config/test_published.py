@@ -45,6 +45,17 @@ def test_a_checkpoint_that_says_nothing_of_vectors_leaves_them_to_the_entry(tmp_
     assert (found.pooling, found.similarity, found.length, found.hidden) == ("mean", "dot", None, 384)
 
 
+def test_a_similarity_that_is_not_named_is_sentence_transformers_unless_the_entry_names_one(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path), normalize=False)
+    assert completed(backbone(tmp_path)).similarity == "cosine"
+    assert "no similarity is named" in said_by(tmp_path).files["similarity"]
+    for named in ("dot", "cosine"):
+        check_use(found := completed(backbone(tmp_path, similarity=named)), tmp_path)
+        assert found.similarity == named
+    of_sentence_transformers(tmp_path, normalize=False, similarity_fn_name="dot")
+    assert completed(backbone(tmp_path)).similarity == "dot"
+
+
 ODD = (None, True, "256", 5, 1.5, -1, [], {}, [1], [[]], {"a": 1}, [{"a": 1}])
 
 

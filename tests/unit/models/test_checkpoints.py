@@ -65,6 +65,7 @@ def test_an_encoder_is_found_under_any_prefix(prefix: str, tmp_path: Path, capsy
     said = capsys.readouterr().out
     assert "pooler.dense.bias, pooler.dense.weight" in said
     assert "cls.seq_relationship.weight" in said
+    assert "no file names a similarity, so dot\n" in said
 
 
 DECODER = "cls.predictions.decoder."

@@ -10,7 +10,7 @@ from typing import Any
 from encore.config import checkpoints
 from encore.config.entries import Backbone
 from encore.config.groups import names_of
-from encore.config.published import SHAPE, said_by
+from encore.config.published import SHAPE, UNNAMED, Said, said_by
 from encore.config.run import RunConfig
 from encore.config.sources import digest_of
 from encore.datasets.download import checkpoint as hub
@@ -30,6 +30,7 @@ class PublishedEncoder:
     name: str  # of both
     backbone: dict[str, Any]
     said: dict[str, Any]
+    files: dict[str, str]  # which of its files says each
     source: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -44,6 +45,8 @@ class PublishedEncoder:
         unsaid = [name for name in ("pooling", "similarity") if name not in self.said]
         usual = ", ".join(f"{name} {Backbone.model_fields[name].default}" for name in unsaid)
         told = f"; it does not say {' and '.join(unsaid)}, so {usual}" if unsaid else ""
+        if self.files.get("similarity") == UNNAMED:
+            told += "; it names no similarity, so cosine as in sentence-transformers (or write similarity: dot)"
         layers, hidden = self.said["layers"], self.said["hidden"]
         return f"{self.backbone['checkpoint']}: {', '.join([f'{layers} layers of {hidden}', *known, *prompts])}{told}."
 
@@ -90,7 +93,7 @@ def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: 
             if commit:
                 hub.keep_pinned(checkpoint, commit, data_root)
                 revision = {"revision": commit}
-        return PublishedEncoder(name, {**found.backbone, **revision, **found.said}, found.said)
+        return PublishedEncoder(name, {**found.backbone, **revision, **found.said}, found.said, found.files)
 
 
 def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> PublishedEncoder:
@@ -102,7 +105,7 @@ def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> Pub
     ):
         raise EncoreError(f"{written}: the sha256 of its weights is {', '.join(sorted(weights))}, not {pinned}")
     entry = {"start": "checkpoint", "checkpoint": written, "sha256": digests}
-    return PublishedEncoder(name, entry, _whole(folder))
+    return PublishedEncoder(name, entry, *_whole(folder))
 
 
 def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> PublishedEncoder:
@@ -115,16 +118,16 @@ def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> Pu
         raise EncoreError(f"{archive} is no archive that is known ({known}); unpack it, and name its folder")
     kind: Kind = "zip" if archive.suffix in ZIPPED else "tar"
     unpack(archive, kind, (), place)
-    said = _whole(checkpoints.inside(place))
+    said, files = _whole(checkpoints.inside(place))
     address = archive.resolve().as_uri()
     file = {"url": address, "digest": digest, "bytes": archive.stat().st_size, "unpack": kind}
     source = {"licence": "see its publisher", "terms": address, "files": [file]}
-    return PublishedEncoder(name, {"start": "checkpoint", "checkpoint": name, **said}, said, source)
+    return PublishedEncoder(name, {"start": "checkpoint", "checkpoint": name, **said}, said, files, source)
 
 
-def _whole(folder: Path) -> dict[str, Any]:
-    said = said_by(folder).values
-    if lacking := [theirs[0] for ours, theirs in SHAPE.items() if ours not in said]:
+def _whole(folder: Path) -> Said:
+    said = said_by(folder)
+    if lacking := [theirs[0] for ours, theirs in SHAPE.items() if ours not in said.values]:
         raise EncoreError(f"{folder}/config.json does not say {lacking[0]}; name a checkpoint of an encoder")
     return said
 

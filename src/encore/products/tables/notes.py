@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from encore.config import lineage as naming
+from encore.config import published
 from encore.config.datasets import parse_measure
 from encore.plan import tuning
 from encore.plan.plan import Plan
@@ -16,7 +17,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[st
     """Sentences, each once, in the order of the table."""
     read = (plan.made[read.folder] for cell in cells for read in cell.request.reads)
     found = [*_copied(rows), *_released(plan, rows, cells), *_absent(plan, cells), *_empty(cells)]
-    found += [*_beyond_runs(plan, cells), *_at_an_edge(plan, cells)]
+    found += [*_beyond_runs(plan, cells), *_at_an_edge(plan, cells), *_unnamed_similarity(plan, cells)]
     found += plan.resolve.datasets.notes_behind(read)
     return list(dict.fromkeys(found))
 
@@ -36,6 +37,17 @@ def _released(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> Ite
     labels = dict.fromkeys(row.label for row in rows if origin(plan, row, of_row[id(row)]) == FROM_RELEASED)
     if labels:
         yield f"Run from released weights: {', '.join(labels)}."
+
+
+def _unnamed_similarity(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
+    """Which published encoders are compared by sentence-transformers' default."""
+    lineages = [lineage_of(plan, cell.request) for cell in cells if cell.request.reads and cell.request.system]
+    entries = {each.backbone: plan.catalogue.backbones[each.backbone] for each in lineages if each}
+    if names := [name for name, entry in entries.items() if published.takes_default_similarity(entry)]:
+        yield (
+            f"{', '.join(names)}: the published encoder names no similarity; its vectors are compared by cosine, as "
+            "sentence-transformers does (`similarity: dot` of the backbone, if it was trained for dot products)."
+        )
 
 
 def _absent(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
