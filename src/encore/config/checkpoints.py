@@ -24,6 +24,7 @@ OTHER_VOCABULARY = ("sentencepiece.bpe.model", "spiece.model", "tokenizer.model"
 TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")  # case, and names of special tokens
 # How a text becomes a vector, as sentence-transformers keeps it, and the folders of its modules.
 MODULES, USE, PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
+ADAPTER = "adapter_config.json"  # PEFT's
 # What manifests say of a start without a vocabulary head, and of a pre-training that needed one all the same.
 NO_HEAD, RANDOM_HEAD = "no_vocabulary_head", "random_vocabulary_head"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
@@ -61,6 +62,10 @@ def names_in(folder: Path) -> list[str]:
 
 def chosen(names: Collection[str], where: str) -> list[str]:
     """Which of a checkpoint's files are read: its configuration, weights, what makes its vocabulary, and its use."""
+    if ADAPTER in names:
+        raise EncoreError(
+            f"{where} has {ADAPTER}: it is an adapter (LoRA); merge it into its base, and name that folder"
+        )
     weights = next((name for name in WEIGHTS if name in names), None)
     shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]

@@ -8,10 +8,11 @@ backbone leaves open is taken from there; what it contradicts, and what Encore c
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from encore.config import checkpoints
 from encore.config.checkpoints import (
     CONFIG,
     FETCH_AGAIN,
@@ -42,6 +43,13 @@ DROPOUT = ("hidden_dropout_prob", "dropout", "mlp_dropout")
 WORDPIECE = "WordPiece"
 LENGTHS = ("length", "query_length")
 AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet", "roberta-prelayernorm", "xlm-roberta-xl")
+# How classes of models end that score pairs or label texts, and the file that a ColBERT has besides.
+WITHOUT_VECTORS = tuple(f"For{task}" for task in ("SequenceClassification", "QuestionAnswering", "TokenClassification"))
+WITHOUT_VECTORS += ("ForMultipleChoice", "ForNextSentencePrediction")
+COLBERTS = "artifact.metadata"
+LFS = b"version https://git-lfs"
+FLOATS = ("F16", "BF16", "F32", "F64")  # safetensors' names
+LONGEST_LIST = 2**26  # bytes of a list of tensors
 POOLING = {"cls": "cls", "mean": "mean"}  # sentence-transformers' names and ours
 SIMILARITY = {"cosine": "cosine", "dot": "dot", "dot_product": "dot"}
 # Which file says a similarity that none names: sentence-transformers then compares by cosine.
@@ -75,6 +83,7 @@ def said_by(folder: Path) -> Said:
         found.values.update(values)
         found.files.update(dict.fromkeys(values, file))
 
+    _refuse_weights(folder)
     with _of_usual_kinds(folder / TOKENIZER):
         vocabulary = _kind_of_vocabulary(folder)
     add(CONFIG, lambda path: _shape(path.parent, vocabulary))
@@ -205,7 +214,12 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
     positions = str(config.get("position_embedding_type", "absolute"))
     headed = any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in names)
     untied = runs_by_ours and headed and not config.get("tie_word_embeddings", True)
+    heads = [] if (folder / MODULES).is_file() else [name for name in names if name.endswith(WITHOUT_VECTORS)]
+    many = (folder / COLBERTS).is_file() or any("colbert" in name.lower() for name in names)
     reasons = {
+        f"a model that scores or labels texts and gives them no vector ({', '.join(heads)})": heads,
+        "a model with a vector for each token (ColBERT)": many,
+        "weights of fewer bits (quantization_config)": config.get("quantization_config"),
         "a decoder, whose tokens do not see what follows": config.get("is_decoder") or decodes,
         "an encoder with a decoder": config.get("is_encoder_decoder"),
         "one of two encoders, of queries or of passages alone": kind == "dpr" or (folder / "query").is_dir(),
@@ -217,6 +231,23 @@ def _refuse_kind(folder: Path, config: Mapping[str, Any], kind: str, runs_by_our
             f"{folder / CONFIG} describes {reason}, which is not supported; name another checkpoint "
             "(docs/checkpoints.md, What can be read)"
         )
+
+
+def _refuse_weights(folder: Path) -> None:
+    """Refuse pointers to files, which a clone without Git LFS has in their place, and weights that are no floats."""
+    for name in checkpoints.names_in(folder):
+        with (folder / name).open("rb") as file:
+            if file.read(len(LFS)) == LFS:
+                raise EncoreError(f"{folder / name} is a pointer of Git LFS and not the file; run `git lfs pull` there")
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file, suppress(ValueError, RecursionError, AttributeError, TypeError):
+            listed = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), LONGEST_LIST)))
+            kinds = {name: str(each.get("dtype", "F32")) for name, each in listed.items() if name.endswith("weight")}
+            if other := next((name for name, kind in kinds.items() if kind not in FLOATS), ""):
+                raise EncoreError(
+                    f"{path}: {other} is of type {kinds[other]}, and weights are read as floats of 16 bits or more; "
+                    "name the checkpoint before it was quantized"
+                )
 
 
 def _modules(folder: Path) -> dict[str, str]:

@@ -78,6 +78,8 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
             )
         found[name] = found[name][:vocabulary]
     used = {name: tensor.float() for name, tensor in found.items() if not name.startswith(REPEATED)}
+    if integers := [name for name in used if not found[name].is_floating_point()]:
+        raise EncoreError(f"{folder}: {integers[0]} is of integers; name the checkpoint before it was quantized")
     encoder = {name: tensor for name, tensor in used.items() if name.startswith(ENCODER)}
     head = {name: tensor for name, tensor in used.items() if name.startswith(USUAL_NAME)}
     left_out = sorted(used.keys() - encoder.keys() - head.keys())

@@ -140,6 +140,10 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
             {"tie_word_embeddings": False, "architectures": ["BertForMaskedLM"]},
             "a vocabulary head that does not share",
         ),
+        ({"architectures": ["BertForSequenceClassification"]}, "scores or labels texts and gives them no vector"),
+        ({"model_type": "roberta", "architectures": ["RobertaForQuestionAnswering"]}, r"no vector \(RobertaForQ"),
+        ({"architectures": ["HF_ColBERT"]}, r"describes a model with a vector for each token \(ColBERT\)"),
+        ({"quantization_config": {"load_in_8bit": True}}, r"weights of fewer bits \(quantization_config\)"),
         ({"model_type": "dpr"}, "describes one of two encoders, of queries or of passages alone"),
     ],
 )
@@ -148,6 +152,34 @@ def test_models_that_cannot_be_read_are_refused_with_the_cause(
 ) -> None:
     with pytest.raises(EncoreError, match=says):
         completed(backbone(checkpoint(tmp_path, **config)))
+
+
+def test_what_is_no_file_of_weights_is_refused_when_planned(tmp_path: Path) -> None:
+    place, weights = checkpoint(tmp_path), tmp_path / "model.safetensors"
+    weights.write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n")
+    with pytest.raises(EncoreError, match=r"model\.safetensors is a pointer of Git LFS .* run `git lfs pull` there"):
+        completed(backbone(place))
+
+    def typed(kind: str) -> None:
+        listed = json.dumps({"a.weight": {"dtype": kind}, "position_ids": {"dtype": "I64"}}).encode()
+        weights.write_bytes(len(listed).to_bytes(8, "little") + listed)
+
+    for kind in ("I8", "U8", "F8_E4M3"):
+        typed(kind)
+        with pytest.raises(EncoreError, match=rf"a\.weight is of type {kind}, and weights are read as floats"):
+            completed(backbone(place))
+    typed("BF16")
+    assert completed(backbone(place)).hidden == 384
+    (place / "artifact.metadata").write_text('{"dim": 4}')
+    with pytest.raises(EncoreError, match="a vector for each token"):
+        completed(backbone(place))
+    with pytest.raises(EncoreError, match=r"here has adapter_config\.json: it is an adapter \(LoRA\); merge it"):
+        checkpoints.chosen(["config.json", "adapter_config.json", "model.safetensors", "vocab.txt"], "here")
+
+
+def test_an_encoder_of_sentence_transformers_may_have_been_saved_with_a_head(tmp_path: Path) -> None:
+    of_sentence_transformers(checkpoint(tmp_path, architectures=["BertForSequenceClassification"]))
+    assert completed(backbone(tmp_path)).pooling == "mean"
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,7 @@ WEIGHT = "bert.encoder.layer.1.output.dense.weight"
     [
         (without(WEIGHT), r"lacks encoder\.layer\.1\.output\.dense\.weight, so it is not the model"),
         (without("bert.embeddings.word_embeddings.weight"), r"has no embeddings\.word_embeddings\.weight"),
+        (lambda tensors: tensors | {WEIGHT: torch.zeros(8, 16).char()}, r"weight is of type I8, and weights are read"),
         (lambda tensors: tensors | {WEIGHT: torch.zeros(8, 15)}, r"another shape of .*\(8 × 15, not 8 × 16\)"),
         (lambda tensors: tensors | {"bert.encoder.layer.2.x": torch.zeros(1)}, r"unknown encoder\.layer\.2\.x"),
         (
