@@ -143,7 +143,7 @@ def test_a_quick_run_writes_its_record(tmp_path: Path, monkeypatch: pytest.Monke
     assert contents["date"]
     judged = {row["goal"]: row["measured"] for row in gpu_goals.judged(tmp_path)}
     speeds = {row["name"]: row["speed_of_mlm"] for row in contents["objectives"]}
-    assert judged["MLM of 512, full texts, samples a second"] == contents["objectives"][0]["samples_per_second"]
+    assert judged["MLM of 512, full texts, share of the GPU's best product"] == contents["objectives"][0]["utilisation"]
     assert judged["MLM of 512, speed relative to Hugging Face"] == contents["peer"]["ratio"]
     assert judged["enhanced of 512, speed relative to MLM 30 %"] == speeds["enhanced"]
     assert judged["autoencoding of 512, speed relative to MLM 30 %"] == ""
