@@ -28,4 +28,4 @@ def encode_all(spec: dict[str, Any], model: Path, tokens: Path, folder: Path) ->
             with record(made, stage="start", spec={}, inputs=[]):
                 pass
     with tempfile.TemporaryDirectory() as state:
-        encode.make_shard(spec, model, tokens, "000-of-001", folder, Path(state))
+        encode.make_shard(encode.Encoding(**spec), model, tokens, "000-of-001", folder, Path(state))

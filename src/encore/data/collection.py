@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from encore.config.datasets import role_of, same_draw
 from encore.config.languages import ENGLISH
@@ -150,6 +150,14 @@ class Collection:
     def answer_rows(self) -> Iterator[Row]:
         """Right answers as stored; none if the queries are not questions."""
         return files.read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
+
+
+class QuerySample(NamedTuple):
+    """Which queries, as ``topics`` finds them: those of a split, or a sample of at most ``queries`` of them."""
+
+    split: str
+    queries: int | None = None
+    sample: int = 0
 
 
 def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:

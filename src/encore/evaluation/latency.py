@@ -147,7 +147,7 @@ def dense(given: LatencyInputs) -> Measurement:
     from encore.training import machine as computing
 
     run, store = given.run, TokenStore(given.folder("tokens"))
-    encoder = retrieval.opened(run, given.folder("model"), store)
+    encoder = retrieval.opened(run["numerics"], given.folder("model"), store)
     tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)
     folders = given.folders.get("index") or given.folders["indexes"]
     shards = retrieval.open_shards(folders, store.passages.names, encoder.dimension)
@@ -160,7 +160,8 @@ def dense(given: LatencyInputs) -> Measurement:
         for shard in shards:
             together.add_shard(shard.index)
         held = retrieval.Shard(together, DocIds.joined([shard.documents for shard in shards]))
-    texts, queries = given.texts(), retrieval.embed_queries(run, encoder, store, given.names)
+    texts, encoded = given.texts(), (encoder, store, given.names, run["query_length"], run["numerics"])
+    queries = retrieval.embed_queries(*encoded)
     rows = [np.array([row]) for row in store.queries.names.rows(given.names)]
 
     def encode(number: int) -> None:

@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from encore.data.collection import Collection, topics
+from encore.data.collection import Collection, QuerySample, topics
 from encore.data.rankings import RunMatrices
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
-from encore.retrieval import nested_corpora
 from encore.retrieval.inner_products import BATCH, ExactSearch
 from encore.storage.document_ids import DocIds
 from encore.training import machine
@@ -36,32 +35,40 @@ LONG = 10**11  # operations of a search whose rate is not that of its start
 FIX = "encode the collection again with this model"
 
 
+@dataclass(frozen=True)
+class Queries:
+    """Which queries are answered, and how."""
+
+    asked: QuerySample
+    depth: int  # passages that each one gets
+    query_length: int  # tokens
+    numerics: dict[str, Any]  # as ``machine.prepare`` reads them
+    system: str  # the name of the run
+
+
 def answer_exactly(
-    spec: dict[str, Any],
+    given: Queries,
     model: Path,
     tokens: Path,
     collection: Path,
     indexes: Sequence[Path],
     output: Path,
-    subset: Path | None = None,
+    members: set[str] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Answer the queries of a split with a model, write the run, and return its counts, and how fast the search was.
 
     Args:
-        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
-            ``system``, the name of the run.
         indexes: the folders of all shards of the collection.
-        subset: a growing collection, of which only the passages at ``spec["size"]`` are searched.
+        members: the ids of all passages that are searched; without, all are.
     """
-    store, split, depth = TokenStore(tokens), spec["split"], spec["depth"]
-    encoder = opened(spec, model, store)
+    store, depth = TokenStore(tokens), given.depth
+    encoder = opened(given.numerics, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
-    members = nested_corpora.members(subset, spec["size"]) if subset else None
-    names, queries = embedded(spec, encoder, store, collection)
+    names, queries = embedded(given, encoder, store, collection)
     searcher = Searcher(shards, next(encoder.parameters()).device, members)
     run = searcher.search(names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
-    header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
+    header = describe(given.system, collection=collection.name, split=given.asked.split, retrieval=[method])
     write_run(output, run, header)
     print(f"{len(names)} queries answered from {searcher.passages} passages", flush=True)
     print(speed_line(searcher.speed(), searcher.operations), flush=True)
@@ -87,26 +94,26 @@ def faiss_speed(device: str, what: str, count: int, seconds: float) -> dict[str,
     return {"way": f"FAISS on {device}", **threads, f"{what}_per_second": float(f"{count / max(seconds, 1e-9):.3g}")}
 
 
-def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
-    """A model ready to embed, on the device and the threads of ``spec["numerics"]``; FAISS gets as many threads."""
-    device = machine.prepare(spec["numerics"])
-    faiss.omp_set_num_threads(spec["numerics"]["threads"])
+def opened(numerics: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
+    """A model ready to embed, on the device and the threads of ``numerics``; FAISS gets as many threads."""
+    device = machine.prepare(numerics)
+    faiss.omp_set_num_threads(numerics["threads"])
     return embed.load_for_tokens(model, store).to(device).eval()
 
 
-def embedded(
-    spec: dict[str, Any], encoder: Encoder, store: TokenStore, collection: Path
-) -> tuple[list[str], np.ndarray]:
-    """The queries that ``spec`` asks for: their ids, and their vectors, float32 [queries, dimension]."""
-    names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
-    return names, embed_queries(spec, encoder, store, names)
+def embedded(queries: Queries, encoder: Encoder, store: TokenStore, collection: Path) -> tuple[list[str], np.ndarray]:
+    """The queries that are asked for: their ids, and their vectors, float32 [queries, dimension]."""
+    names = topics(Collection(collection), *queries.asked)
+    return names, embed_queries(encoder, store, names, queries.query_length, queries.numerics)
 
 
-def embed_queries(spec: dict[str, Any], encoder: Encoder, store: TokenStore, names: Sequence[str]) -> np.ndarray:
-    """The vectors of queries by their ids, float32 [queries, dimension], at ``spec``'s precision and length."""
-    with machine.precision(spec["numerics"], next(encoder.parameters()).device):
+def embed_queries(
+    encoder: Encoder, store: TokenStore, names: Sequence[str], length: int, numerics: dict[str, Any]
+) -> np.ndarray:
+    """The vectors of queries by their ids, float32 [queries, dimension], cut to ``length`` tokens."""
+    with machine.precision(numerics, next(encoder.parameters()).device):
         rows = store.queries.names.rows(names)
-        return embed.embed_texts(encoder.query_tower, store.queries, rows, spec["query_length"])
+        return embed.embed_texts(encoder.query_tower, store.queries, rows, length)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ never reach over a block. So the vectors are the same bytes for any number of sh
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +66,35 @@ def encode(
         yield block
 
 
-def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, output: Path, state: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Encoding:
+    """How passages are encoded."""
+
+    length: int  # tokens of a passage
+    numerics: dict[str, Any]  # as ``machine.prepare`` reads them
+    vectors: str = "fp32"  # how they are stored: a key of ``STORED``
+
+
+def make_shard(how: Encoding, model: Path, tokens: Path, name: str, output: Path, state: Path) -> dict[str, Any]:
     """Encode the shard ``name`` of a token store with a model, write it, and return its counts.
 
     Args:
-        spec: ``length`` of a passage in tokens, ``numerics``, and ``vectors``, how they are stored, if not as fp32.
         model, tokens: folders with manifests.
         state: the folder of the blocks that are encoded so far, for the caller to remove.
     """
-    part, store, numerics = CollectionShard.parse(name), TokenStore(tokens), spec["numerics"]
+    part, store, numerics = CollectionShard.parse(name), TokenStore(tokens), how.numerics
     device = machine.prepare(numerics)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     rows = part.rows(len(store.passages))
     documents = store.passages.names[rows.start : rows.stop]
-    made_of = {"spec": spec, "shard": name, "inputs": described(model, tokens)}
+    made_of = {"spec": asdict(how), "shard": name, "inputs": described(model, tokens)}
     written = SealedBlocks(state / VECTORS, canonical(made_of))
     first = max(written.count - 1, 0)  # the header is the first of what is sealed
     if first:
         print(f"resuming after {first} blocks of {BLOCK} passages", flush=True)
     with machine.precision(numerics, device):
-        blocks = encode(encoder, store.passages, part, spec["length"], first)
-        write_shard(output, documents, encoder.dimension, blocks, written, spec.get("vectors", "fp32"))
+        blocks = encode(encoder, store.passages, part, how.length, first)
+        write_shard(output, documents, encoder.dimension, blocks, written, how.vectors)
     return {"shard": name, "passages": len(rows), "dimension": encoder.dimension}
 
 

@@ -23,12 +23,12 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore.config.systems import Hnsw, IndexType, IvfPq, read_index_type
+from encore.config.systems import Hnsw, IndexType, IvfPq
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.retrieval.dense import MOST, SPARE, Shard, embedded, faiss_speed, open_shard, open_shards, opened
+from encore.retrieval.dense import MOST, SPARE, Queries, Shard, embedded, faiss_speed, open_shard, open_shards, opened
 from encore.retrieval.encode import CollectionShard, write_index
 from encore.storage import gpu_leases
 from encore.storage.document_ids import DocIds
@@ -43,13 +43,12 @@ FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
 CUTS = (10, 100, 1000)  # of the exact answer
 
 
-def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Gather a collection's shards into one index of the type ``spec["index"]`` and write it.
+def make_index(fields: IndexType, shards: Sequence[Path], output: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Gather a collection's shards into one index of a type and write it.
 
     Returns:
         Its counts, and how fast it was built.
     """
-    fields = read_index_type(spec["index"])
     parts = gather(shards)
     started = time.monotonic()
     index, device = build_index(fields, [part.vectors for part in parts])
@@ -195,26 +194,33 @@ def _copied(index: faiss.Index) -> Any:
 
 
 def answer_from_index(
-    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
+    given: Queries,
+    how: dict[str, Any],
+    model: Path,
+    tokens: Path,
+    collection: Path,
+    index: Path,
+    exact: Path,
+    output: Path,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Answer the queries of a split from one index, write the run, and return counts and recall, and how fast it was.
 
     Args:
-        spec: as for exact search, and ``search``, how the index is searched.
+        how: the index is searched: ``ef_search`` or ``nprobe``.
         exact: the folder of the exact run over the same queries.
     """
-    store = TokenStore(tokens)
-    encoder = opened(spec, model, store)
+    store, depth = TokenStore(tokens), given.depth
+    encoder = opened(given.numerics, model, store)
     (held,) = open_shards([index], store.passages.names, encoder.dimension)
-    names, queries = embedded(spec, encoder, store, collection)
-    searched, started = ready(held, spec["search"]), time.monotonic()
-    run = search_approximate(searched, names, queries, spec["depth"])
+    names, queries = embedded(given, encoder, store, collection)
+    searched, started = ready(held, how), time.monotonic()
+    run = search_approximate(searched, names, queries, depth)
     device = "cuda" if isinstance(searched.index, OnGpu) else "cpu"
     speed = faiss_speed(device, "queries", len(names), time.monotonic() - started)
-    method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
-    header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
+    method = {"name": "index", "method": type(held.index).__name__, "depth": depth, **how}
+    header = describe(given.system, collection=collection.name, split=given.asked.split, retrieval=[method])
     write_run(output, run, header)
-    found = recall(run, read_run(exact), spec["depth"])
+    found = recall(run, read_run(exact), depth)
     print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
     return {"queries": len(names), "passages": len(held.documents), "recall": found}, speed
 

@@ -18,27 +18,29 @@ from encore.storage.lock import locked
 from encore.storage.manifest import MANIFEST, VECTORS, describe, has_no_vectors, read_manifest, state_of, verify
 
 Planned = Callable[[], Mapping[str, dict[str, Any]]]
+Encode = Callable[[dict[str, Any], dict[str, Path], Path, Path], Any]
 
 
 @contextmanager
-def vectors_of(shards: Sequence[Path], planned: Planned) -> Iterator[None]:
+def vectors_of(shards: Sequence[Path], planned: Planned, encode: Encode) -> Iterator[None]:
     """Have the vectors of shards on the disk for the body; after it, remove them if the plan makes no more of them.
 
     Args:
         shards: folders that ``encode`` made.
         planned: reads which folders the plan makes, each with its ``inputs``.
+        encode: makes a shard by its spec and its inputs, by role, in a folder, and is given one for unfinished state.
     """
     keeps = environment.number(environment.KEEP_VECTORS)
     for shard in shards:
         if has_no_vectors(shard):
             with locked(shard, patience=math.inf):  # others wait for them too
-                _encode_again(shard)
+                _encode_again(shard, encode)
     yield
     if not keeps:
         _remove_where_all_is_made(shards, planned())
 
 
-def _encode_again(shard: Path) -> None:
+def _encode_again(shard: Path, encode: Encode) -> None:
     if not has_no_vectors(shard):  # another job has just encoded them
         return
     made = read_manifest(shard)
@@ -46,11 +48,9 @@ def _encode_again(shard: Path) -> None:
     for folder in sources.values():
         verify(folder)
     print(f"the vectors of {shard} were removed: encoding again", flush=True)
-    from encore.retrieval.encode import make_shard
-
     state = state_of(shard)
-    encoded = state / "encoded"
-    make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, encoded, state)
+    encoded = state / "encoded" / shard.name
+    encode(made["spec"], {"model": sources["models"], "tokens": sources["tokens"]}, encoded, state)
     if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:
         rmtree(state)
         raise EncoreError(

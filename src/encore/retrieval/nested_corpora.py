@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from encore.data.collection import Collection, order, topics
+from encore.data.collection import Collection, QuerySample, order, topics
 from encore.data.rankings import Run
 from encore.data.runs import read_run
 from encore.errors import EncoreError
@@ -17,17 +17,20 @@ from encore.storage.files import open_text, open_text_writer
 START, REST = "start.txt.gz", "rest.txt.gz"
 
 
-def order_passages(spec: dict[str, Any], run: Path, collection: Path, output: Path) -> dict[str, Any]:
+def order_passages(
+    asked: QuerySample, run: Path, collection: Path, output: Path, *, depth: int, seed: int
+) -> dict[str, Any]:
     """Write the passages that a collection starts with and the others in the order in which they join; their numbers.
 
     Args:
-        spec: ``split``, ``queries`` and ``sample`` of it, ``depth`` of the run, and ``order``, which random order.
-        run: BM25's run over these queries.
+        run: BM25's run over the queries.
+        depth: its first results of each query, which are there from the start.
+        seed: which random order.
     """
     texts = Collection(collection)
-    chosen, judged = topics(texts, spec["split"], spec["queries"], spec["sample"]), texts.qrels(spec["split"])
+    chosen, judged = topics(texts, *asked), texts.qrels(asked.split)
     relevant = {document for query in chosen for document, grade in judged[query].items() if grade > 0}
-    first, rest = ordered([document["_id"] for document in texts.corpus()], relevant, read_run(run), spec)
+    first, rest = ordered([document["_id"] for document in texts.corpus()], relevant, read_run(run), depth, seed)
     for name, documents in ((START, first), (REST, rest)):
         with open_text_writer(output / name) as file:
             file.writelines(f"{document}\n" for document in documents)
@@ -35,15 +38,15 @@ def order_passages(spec: dict[str, Any], run: Path, collection: Path, output: Pa
     return {"start": len(first), "relevant": len(relevant), "passages": len(first) + len(rest)}
 
 
-def ordered(corpus: list[str], relevant: Iterable[str], run: Run, spec: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The start, in the corpus's order, and the rest, in the order of the sha256 of ``"<order>:<id>"``.
+def ordered(corpus: list[str], relevant: Iterable[str], run: Run, depth: int, seed: int) -> tuple[list[str], list[str]]:
+    """The start, in the corpus's order, and the rest, in the order of the sha256 of ``"<seed>:<id>"``.
 
     To take a beginning of the rest is to sample it uniformly without replacement.
     """
-    ranked = {document for ranking in run.values() for document in ranking.documents[: spec["depth"]]}
+    ranked = {document for ranking in run.values() for document in ranking.documents[:depth]}
     start = ranked.union(relevant)
     rest = [document for document in corpus if document not in start]
-    salt = str(spec["order"])
+    salt = str(seed)
     return [document for document in corpus if document in start], sorted(rest, key=lambda name: order(name, salt))
 
 

@@ -7,13 +7,14 @@ once, a block at a time, and compared with all queries. This is exact; the paper
 an index that holds each of them.
 """
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from encore.data.collection import Collection, topics
+from encore.data.collection import Collection, QuerySample, topics
 from encore.data.rankings import Ranking, Run, RunMatrices, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
@@ -33,40 +34,44 @@ QUERIES = {"cpu": 4, "cuda": 32}  # that are compared with a block at once
 TOGETHER = 64  # queries whose scores are ranked together
 
 
+@dataclass(frozen=True)
+class Reranking:
+    """Which queries are ranked again by a scorer, or all passages for them, and how."""
+
+    asked: QuerySample
+    depth: int  # passages that each one gets
+    numerics: dict[str, Any]  # as ``machine.prepare`` reads them
+    system: str  # the name of the run
+    collection: str  # the name of its folder
+    reranked: int = 0  # results of each query that the model scores, where those of a first stage are ranked again
+
+
 def answer_reranked(
-    spec: dict[str, Any],
-    model: Path,
-    tokens: Path,
-    first: Path,
-    output: Path,
-    state: Path | None = None,
+    given: Reranking, model: Path, tokens: Path, first: Path, output: Path, state: Path | None = None
 ) -> dict[str, Any]:
     """Rank the first stage's run again with a model, write the run, and return its counts.
 
     Args:
-        spec: ``reranked``, how many of each query's results the model scores; ``depth``, how many are kept;
-            ``collection`` and ``split`` of the header, ``numerics``, and ``system``, the name of the run.
         first: the folder of the run.
         state: the folder of scores that are done so far; left for the caller to remove once the result is safe.
     """
-    store, numerics = TokenStore(tokens), spec["numerics"]
-    device = machine.prepare(numerics)
-    with machine.precision(numerics, device):
-        made_of = {"inputs": manifest.described(model, tokens) if state else []}
-        run, pairs = rerank(read_run(first), open_scorer(model, store).to(device), store, spec | made_of, state)
+    store, device = TokenStore(tokens), machine.prepare(given.numerics)
+    with machine.precision(given.numerics, device):
+        sealed_by = asdict(given) | {"inputs": manifest.described(model, tokens) if state else []}
+        run, pairs = rerank(read_run(first), open_scorer(model, store).to(device), store, given, state, sealed_by)
     before = read_header(first)["method"]["retrieval"]
-    stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
-    header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])
+    stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": given.reranked}
+    header = describe(given.system, collection=given.collection, split=given.asked.split, retrieval=[*before, stage])
     write_run(output, run, header)
     print(f"{len(run)} queries ranked again, {pairs} pairs scored", flush=True)
     return {"queries": len(run), "pairs": pairs}
 
 
 def rerank(
-    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], state: Path | None = None
+    run: Run, scorer: Scorer, store: TokenStore, given: Reranking, state: Path | None = None, sealed_by: Any = None
 ) -> tuple[Run, int]:
     """The run in its new order, and how many pairs were scored."""
-    depth = spec["reranked"]
+    depth = given.reranked
     queries = store.queries.names.find(run)
     passages = store.passages.names.find(its for found in run.values() for its in found.documents[:depth])
     try:
@@ -76,10 +81,10 @@ def rerank(
             f"{error} is in the run, but not in the token store; make both from the same collection"
         ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    scores = scorer.score(rows[:, 0], rows[:, 1], Progress("reranking", "pairs", len(rows)).at, state, spec)
+    scores = scorer.score(rows[:, 0], rows[:, 1], Progress("reranking", "pairs", len(rows)).at, state, sealed_by)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
     reordered = {
-        name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])
+        name: above(rank(found.documents[:depth], scores[first:end]), found, given.depth)
         for (name, found), first, end in zip(run.items(), bounds[:-1], bounds[1:], strict=True)
     }
     return reordered, len(rows)
@@ -101,20 +106,15 @@ def above(best: Ranking, found: Ranking, depth: int) -> Ranking:
     return Ranking([*best.documents, *found.documents[len(best) :]][:depth], scores[:depth])
 
 
-def answer_by_tokens(spec: dict[str, Any], model: Path, tokens: Path, collection: Path, output: Path) -> dict[str, int]:
-    """Rank all passages for the queries of a split, write the run, and return its counts.
-
-    Args:
-        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``numerics``, and ``system``, the name of the run.
-    """
-    store, numerics = TokenStore(tokens), spec["numerics"]
-    names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
-    device = machine.prepare(numerics)
-    with machine.precision(numerics, device):
+def answer_by_tokens(given: Reranking, model: Path, tokens: Path, collection: Path, output: Path) -> dict[str, int]:
+    """Rank all passages for the queries of a split, write the run, and return its counts."""
+    store, names = TokenStore(tokens), topics(Collection(collection), *given.asked)
+    device = machine.prepare(given.numerics)
+    with machine.precision(given.numerics, device):
         scorer = open_scorer(model, store).to(device)
         if not isinstance(scorer, LateInteractionScorer):
             raise EncoreError(f"{model} has no vectors of tokens to rank a whole collection by; name a `first` stage")
-        depth, queries, passages = spec["depth"], store.queries.names.rows(names), len(store.passages)
+        depth, queries, passages = given.depth, store.queries.names.rows(names), len(store.passages)
         wanted = depth + SPARE
         scores, rows = best(scorer, queries, passages, wanted)
         while wanted < min(passages, MOST * depth) and (scores[:, depth - 1] == scores[:, -1]).any():  # a cut tie
@@ -124,7 +124,7 @@ def answer_by_tokens(spec: dict[str, Any], model: Path, tokens: Path, collection
     places = documents.places()
     scores, rows = ordered(scores, rows, depth, places)
     method = {"name": "exact search", "method": "late interaction", "model": model.name, "depth": depth}
-    header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[method])
+    header = describe(given.system, collection=given.collection, split=given.asked.split, retrieval=[method])
     write_run(output, RunMatrices.chosen(names, documents, places, rows, scores), header)
     return {"queries": len(names), "passages": passages}
 

@@ -198,7 +198,7 @@ class Stage(Generic[SpecT, InputsT]):
         return cls.called(spec.variant), {"impl": cls.version(spec.variant), **spec.dumped(), **named}
 
     @classmethod
-    def read(cls, spec: Mapping[str, Any], inputs: Mapping[str, str], place: str) -> Self:
+    def read(cls, spec: Mapping[str, Any], inputs: Mapping[str, str | Path], place: str) -> Self:
         """The stage of a folder, by its full spec and the folders that it is made from.
 
         Args:

@@ -41,9 +41,10 @@ class BuildIndex(Stage[Spec, Inputs]):
         return Needs(memory, index + 30 * size.passages, core_seconds=seconds)
 
     def make(self, job: Job) -> Facts:
+        from encore.config.systems import read_index_type
         from encore.retrieval.indexing import make_index
 
-        results, build = make_index(self.spec.dumped(), self.inputs.shards, job.output)
+        results, build = make_index(read_index_type(self.spec.index), self.inputs.shards, job.output)
         return {"results": results, "build": build}
 
 

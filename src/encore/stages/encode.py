@@ -42,9 +42,10 @@ class Encode(Stage[Spec, Inputs]):
         )
 
     def make(self, job: Job) -> Facts:
-        from encore.retrieval.encode import make_shard
+        from encore.retrieval.encode import Encoding, make_shard
 
-        how, (model, tokens) = self.spec.model_dump(), self.inputs.folders()
+        spec, (model, tokens) = self.spec, self.inputs.folders()
+        how = Encoding(spec.length, spec.numerics, spec.vectors)
         return {"results": make_shard(how, model, tokens, job.output.name, job.output, job.state)}
 
 

@@ -30,9 +30,12 @@ class NestedCorpora(Stage[Spec, Inputs]):
         return Needs(PLAIN + 240 * size.passages)
 
     def make(self, job: Job) -> Facts:
+        from encore.data.collection import QuerySample
         from encore.retrieval.nested_corpora import order_passages
 
-        return {"results": order_passages(self.spec.dumped(), self.inputs.run, self.inputs.collection, job.output)}
+        spec, places = self.spec, (self.inputs.run, self.inputs.collection, job.output)
+        asked = QuerySample(spec.split, spec.queries, spec.sample)
+        return {"results": order_passages(asked, *places, depth=spec.depth, seed=spec.order)}
 
 
 STAGE = NestedCorpora

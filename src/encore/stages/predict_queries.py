@@ -70,10 +70,19 @@ class PredictQueries(Stage[Spec, Inputs]):
 
     def _predicted(self, job: Job) -> Iterable[Any]:
         if self.spec.kind == "t5":
-            from encore.retrieval.doc2query.sampling import sample
+            from encore.retrieval.doc2query.sampling import Sampling, sample
 
             assert self.inputs.doc2query_model is not None
-            return sample(self.spec.dumped(), self.inputs.doc2query_model, self.inputs.collection, job.state)
+            spec = self.spec
+            how = Sampling(
+                per_passage=spec.per_passage,
+                top_k=spec.top_k,
+                length=spec.length,
+                query_length=spec.query_length,
+                seed=spec.seed,
+                numerics=spec.numerics,
+            )
+            return sample(how, self.inputs.doc2query_model, self.inputs.collection, job.state)
         from encore.data.collection import Collection
         from encore.retrieval.doc2query import predictions
 

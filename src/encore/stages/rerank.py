@@ -45,14 +45,22 @@ class Rerank(Stage[Spec, Inputs]):
         return Needs(memory, size.run_bytes, operations=operations, gpu_memory=on_gpu)
 
     def make(self, job: Job) -> Facts:
-        from encore.retrieval.rerank import answer_by_tokens, answer_reranked
+        from encore.data.collection import QuerySample
+        from encore.retrieval.rerank import Reranking, answer_by_tokens, answer_reranked
 
-        spec, given = self.spec.dumped(), self.inputs
+        spec, given = self.spec, self.inputs
+        queries = Reranking(
+            asked=QuerySample(spec.split, spec.queries, spec.sample),
+            depth=spec.depth,
+            numerics=spec.numerics,
+            system=spec.system,
+            collection=given.collection.name if given.collection else spec.collection,
+            reranked=spec.reranked or 0,
+        )
         if given.first:
-            return {"results": answer_reranked(spec, given.model, given.tokens, given.first, job.output, job.state)}
+            return {"results": answer_reranked(queries, given.model, given.tokens, given.first, job.output, job.state)}
         assert given.collection is not None
-        spec["collection"] = given.collection.name
-        return {"results": answer_by_tokens(spec, given.model, given.tokens, given.collection, job.output)}
+        return {"results": answer_by_tokens(queries, given.model, given.tokens, given.collection, job.output)}
 
 
 def scoring(size: Size, pairs: float) -> tuple[float, float]:

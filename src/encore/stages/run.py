@@ -49,9 +49,13 @@ def run_stage(planned: Planned, job: Job, read_entries: Callable[[], Mapping[str
         if shards := getattr(stage.inputs, "shards", None):
             from encore.retrieval.kept_vectors import vectors_of
 
-            around.enter_context(vectors_of(shards, read_entries))
+            around.enter_context(vectors_of(shards, read_entries, _encode))
         made = {"stage": planned["stage"], "spec": planned["spec"], "inputs": stage.inputs.folders()}
         facts = around.enter_context(record(job.output, **made))
         facts["code"] = stages.code_digest(planned["stage"])
         facts |= stage.make(job)
     shutil.rmtree(job.state, ignore_errors=True)
+
+
+def _encode(spec: dict[str, Any], inputs: dict[str, Path], output: Path, state: Path) -> None:
+    stages.load("encode").read(spec, inputs, str(output)).make(Job(output, state))

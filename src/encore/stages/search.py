@@ -54,11 +54,18 @@ class Search(Stage[Spec, Inputs]):
         )
 
     def make(self, job: Job) -> Facts:
-        from encore.retrieval.dense import answer_exactly
+        from encore.data.collection import QuerySample
+        from encore.retrieval.dense import Queries, answer_exactly
+        from encore.retrieval.nested_corpora import members
 
-        given = self.inputs
-        places = (given.model, given.tokens, given.collection, given.shards, job.output, given.subset)
-        results, search = answer_exactly(self.spec.dumped(), *places)
+        spec, given = self.spec, self.inputs
+        asked = QuerySample(spec.split, spec.queries, spec.sample)
+        queries = Queries(
+            asked=asked, depth=spec.depth, query_length=spec.query_length, numerics=spec.numerics, system=spec.system
+        )
+        places = (given.model, given.tokens, given.collection, given.shards, job.output)
+        searched = members(given.subset, spec.size) if given.subset and spec.size else None
+        results, search = answer_exactly(queries, *places, searched)
         return {"results": results, "search": search}
 
 

@@ -52,11 +52,17 @@ class SearchIndex(Stage[Spec, Inputs]):
         )
 
     def make(self, job: Job) -> Facts:
+        from encore.data.collection import QuerySample
+        from encore.retrieval.dense import Queries
         from encore.retrieval.indexing import answer_from_index
 
-        given = self.inputs
+        spec, given = self.spec, self.inputs
+        asked = QuerySample(spec.split, spec.queries, spec.sample)
+        queries = Queries(
+            asked=asked, depth=spec.depth, query_length=spec.query_length, numerics=spec.numerics, system=spec.system
+        )
         places = (given.model, given.tokens, given.collection, given.index, given.exact, job.output)
-        results, search = answer_from_index(self.spec.dumped(), *places)
+        results, search = answer_from_index(queries, spec.search, *places)
         return {"results": results, "search": search}
 
 

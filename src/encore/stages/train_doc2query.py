@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.config import checkpoints
-from encore.config.systems import parameters_of_t5
+from encore.config.systems import T5, parameters_of_t5
+from encore.config.validation import checked
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, PROCESS, STATE, Needs, Size
 
@@ -45,10 +46,13 @@ class TrainDoc2Query(Stage[Spec, Inputs]):
     def make(self, job: Job) -> Facts:
         from encore.retrieval.doc2query.training import train
 
-        spec, given = self.spec.dumped(), self.inputs
-        begun = checkpoints.given(spec, given.checkpoint, job.source)
+        spec, given = self.spec, self.inputs
+        begun = checkpoints.given(spec.dumped(), given.checkpoint, job.source)
+        start = {"backbone": given.tokenizer.name} if given.tokenizer else {"checkpoint": str(begun)}
+        entry = spec.expansion | {"kind": "t5", "collection": given.collection.name, "seed": spec.seed} | start
+        expansion = checked(T5, entry, "expansion")
         places = (given.collection, given.tokenizer, job.output, job.state)
-        return {"results": train(spec, *places, job.checkpoint_seconds, begun)}
+        return {"results": train(expansion, spec.numerics, *places, job.checkpoint_seconds, begun)}
 
 
 STAGE = TrainDoc2Query

@@ -15,6 +15,7 @@ from encore.commands.audit.findings import AuditReport
 from encore.data.rankings import Ranking
 from encore.data.runs import TEXT, describe, read_header, write_run
 from encore.evaluation.scores import Scored
+from encore.stages.fuse import Spec
 from encore.storage import manifest
 from encore.storage.files import write_bytes, write_text
 
@@ -79,7 +80,9 @@ def test_a_fusion_is_made_again_as_its_spec_names_the_runs(tmp_path: Path) -> No
         with manifest.record(folder, stage="search", spec={}, inputs=[]):
             write_run(folder, run, describe("x", collection="c", split="test", retrieval=[]))
     write_text(tmp_path / "weight.json", '{"weight": 10.0}')
-    fused = deep._fused({"sparse": "weighted", "dense": "other", "depth": 2}, inputs, ["q"])["q"]
+    inputs |= deep.by_role({"sparse": "weighted", "dense": "other"}, inputs["runs"])
+    spec = Spec(split="test", depth=2, queries=None, sample=0, system="x", collection="c")
+    fused = deep._fused(spec, inputs, ["q"])["q"]
     assert dict(zip(fused.documents, fused.scores.tolist(), strict=True)) == {"a": 21.0, "b": 13.0}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from encore.config.run import RunConfig
+from encore.config.systems import Fp16
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
@@ -26,7 +27,7 @@ from encore.products.catalogue import load_catalogue
 from encore.products.tables.entries import ColumnEntry
 from encore.products.tables.plan import table_plan
 from encore.retrieval import dense, indexing, lucene
-from encore.retrieval.encode import make_shard
+from encore.retrieval.encode import Encoding, make_shard
 from encore.storage.manifest import record
 from tests.support import inside
 from tests.support.shipped import run_file
@@ -86,9 +87,10 @@ def home(tmp_path_factory):
     spec = {"length": 16, "numerics": NUMERICS}
     for name in ("000-of-002", "001-of-002"):
         with record(home / name, stage="encode", spec=spec, inputs=[]):
-            make_shard(spec, home / "model", home / "tokens", name, home / name, home / f"state-{name}")
+            how = Encoding(16, NUMERICS)
+            make_shard(how, home / "model", home / "tokens", name, home / name, home / f"state-{name}")
     with record(home / "fp16", stage="build_index", spec={}, inputs=[]):
-        indexing.make_index({"index": {"kind": "fp16"}}, [home / "000-of-002", home / "001-of-002"], home / "fp16")
+        indexing.make_index(Fp16(kind="fp16"), [home / "000-of-002", home / "001-of-002"], home / "fp16")
     with record(home / "words", stage="lucene_index", spec={}, inputs=[]):
         lucene.build_lucene_index([(f"d{i}", text) for i, text in enumerate(texts)], home / "words", memory_mb=256)
     return home

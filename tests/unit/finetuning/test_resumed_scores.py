@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encore.data.collection import QuerySample
 from encore.data.rankings import rank
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
@@ -15,7 +16,7 @@ from encore.finetuning.step import FinetuneInputs, finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
 from encore.models.memory import PartSize
-from encore.retrieval.rerank import answer_reranked
+from encore.retrieval.rerank import Reranking, answer_reranked
 from encore.storage.manifest import MANIFEST
 from encore.storage.sealed import SealedBlocks
 from encore.training.checkpoint import Resume
@@ -141,18 +142,18 @@ def test_a_killed_reranking_ranks_the_same(
     ranked = rank(store.passages.names[:30], np.arange(30.0, 0, -1))
     header = describe("bm25", collection="collection", split="test", retrieval=[])
     write_run(tmp_path / "first", dict.fromkeys(store.queries.names[:5], ranked), header)
-    spec = {"reranked": 20, "depth": 25, "numerics": NUMERICS, "system": "x", "collection": "c", "split": "test"}
+    queries = Reranking(QuerySample("test"), 25, NUMERICS, "x", "c", 20)
     places = (models["cross-encoder"], home / "tokens", tmp_path / "first")
-    whole = answer_reranked(spec, *places, tmp_path / "whole")
+    whole = answer_reranked(queries, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 4)
     with pytest.raises(KilledError):
-        answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state")
+        answer_reranked(queries, *places, tmp_path / "again", tmp_path / "state")
     monkeypatch.undo()
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
-    assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state") == whole
+    assert answer_reranked(queries, *places, tmp_path / "again", tmp_path / "state") == whole
     runs = [(tmp_path / name / "run.npz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]
     (models["cross-encoder"] / MANIFEST).write_text("made again, to other bytes")
     capsys.readouterr()
-    answer_reranked(spec, *places, tmp_path / "other", tmp_path / "state")
+    answer_reranked(queries, *places, tmp_path / "other", tmp_path / "state")
     assert "is cut off after 0 blocks" in capsys.readouterr().out

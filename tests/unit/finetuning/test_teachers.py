@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encore.data.collection import Collection
+from encore.data.collection import Collection, QuerySample
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -20,8 +20,8 @@ from encore.finetuning.teachers.outputs import PairScores, TextVectors
 from encore.finetuning.teachers.published import write_published_scores
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
-from encore.retrieval.dense import answer_exactly
-from encore.retrieval.encode import make_shard
+from encore.retrieval.dense import Queries, answer_exactly
+from encore.retrieval.encode import Encoding, make_shard
 from encore.training.checkpoint import Resume
 from tests.support import inside
 from tests.support.small_home import NUMERICS, STEP
@@ -64,17 +64,11 @@ def chain(home: Path, negatives: Path) -> Path:
     taught = texts | {"weights": "colbert", "teacher0": "says"}
     inside.made("finetune", {**spec, "step": TCT}, taught, "tct", home)
 
-    make_shard(
-        {"length": 16, "numerics": NUMERICS},
-        home / "tct",
-        home / "tokens",
-        "000-of-001",
-        home / "index",
-        home / "state",
-    )
-    search = {"split": "train", "queries": None, "sample": 0, "depth": 20, "query_length": 8, "system": "tct"}
+    how = Encoding(16, NUMERICS)
+    make_shard(how, home / "tct", home / "tokens", "000-of-001", home / "index", home / "state")
+    queries = Queries(QuerySample("train"), 20, 8, NUMERICS, "tct")
     places = [home / name for name in ("tct", "tokens", "collection")]
-    answer_exactly({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")
+    answer_exactly(queries, *places, [home / "index"], home / "answers")
     ranking = {query: found.documents for query, found in read_run(home / "answers").items()}
     mining.write_negatives(
         home / "hard", *mining.mine(ranking, Collection(home / "collection").qrels("train"), depth=20, keep=5)

@@ -11,14 +11,14 @@ import torch
 
 from encore import objectives
 from encore.config.entries import Backbone
-from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, QuerySample, write_collection
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore, write_store
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
-from encore.retrieval.dense import answer_exactly, vectors_by_row
+from encore.retrieval.dense import Queries, answer_exactly, vectors_by_row
 from encore.storage import manifest
 from encore.training.checkpoint import Resume
 from tests.support.small_models import TEXTS, tokenizer_folder
@@ -127,8 +127,8 @@ def test_fine_tuning_hands_on_that_a_checkpoint_gave_no_vocabulary_head(home: Pa
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
     model = path["tuned"]
     encode_all({"length": 16, "numerics": NUMERICS}, model, home / "tokens", home / "index")
-    spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
-    answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
+    queries = Queries(QuerySample("test"), 8, 8, NUMERICS, "x")
+    answer_exactly(queries, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run")["q7"]
     encoder, store = checkpoint.load_encoder(model).eval(), TokenStore(home / "tokens")
     passages = embed.embed_texts(encoder, store.passages, np.arange(8), 16)

@@ -9,6 +9,7 @@ import torch
 
 from encore.config.entries import Backbone
 from encore.data import vocabulary
+from encore.data.collection import QuerySample
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -18,7 +19,7 @@ from encore.models import checkpoint, embed, inputs, late_interaction
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
-from encore.retrieval.dense import answer_exactly
+from encore.retrieval.dense import Queries, answer_exactly
 from encore.training.checkpoint import Resume
 from tests.support import small_models
 from tests.support.small_home import NUMERICS, STEP
@@ -162,9 +163,9 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     if scorer == "vector":
         encode_all({"length": 18, "numerics": NUMERICS}, tmp_path / "model", home / "tokens", tmp_path / "index")
-        spec = {"split": "test", "queries": None, "sample": 0, "depth": 64, "query_length": 10, "system": "ours"}
+        queries = Queries(QuerySample("test"), 64, 10, NUMERICS, "ours")
         given = (tmp_path / "model", home / "tokens", home / "collection", [tmp_path / "index"], tmp_path / "run")
-        answer_exactly({**spec, "numerics": NUMERICS}, *given)
+        answer_exactly(queries, *given)
         run = read_run(tmp_path / "run")["q52"]
         scores = dict(zip(run.documents, run.scores.tolist(), strict=True))
         np.testing.assert_allclose([scores["d3"], scores["d9"]], expected[:2], rtol=1e-4, atol=1e-4)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from encore.data.collection import QuerySample
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -14,8 +15,8 @@ from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.retrieval.dense import answer_exactly
-from encore.retrieval.encode import make_shard
+from encore.retrieval.dense import Queries, answer_exactly
+from encore.retrieval.encode import Encoding, make_shard
 from encore.storage.manifest import record, state_of
 from encore.training.checkpoint import Resume
 from tests.support import forks, inside
@@ -111,8 +112,9 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
 
     shards = [home / "shards" / name for name in ("000-of-002", "001-of-002")]
     for shard in shards:
-        make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
-    _, speed = answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
+        make_shard(Encoding(**ENCODE), model, home / "tokens", shard.name, shard, home / "state")
+    queries = Queries(QuerySample("test", 5), 7, 8, NUMERICS, "ours")
+    _, speed = answer_exactly(queries, model, home / "tokens", home / "collection", shards[::-1], home / "again")
     recorded = json.loads((home / "answer" / "run.json").read_text())["search"]
     assert {name: value for name, value in recorded.items() if name != "gflops"} == {
         name: value for name, value in speed.items() if name != "gflops"
@@ -124,7 +126,7 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
 def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(home, model):
     shard = home / "whole" / "000-of-001"
     with record(shard, stage="encode", spec=ENCODE, inputs=[home / "model", home / "tokens"]):
-        make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
+        make_shard(Encoding(**ENCODE), model, home / "tokens", shard.name, shard, home / "state")
     shards = {"shard0": "whole/000-of-001"}
     inside.made("search", EXACT, READ | shards, "exact", home)
     inside.made("build_index", {"index": {"kind": "fp16"}, "vectors": "whole"}, shards, "halved", home)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from encore.config.systems import read_expansion
+from encore.config.systems import T5, read_expansion
 from encore.data import collection as common
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment
@@ -62,13 +63,18 @@ def write_tokenizer(folder: Path) -> Path:
     return folder
 
 
-FIELDS = {"train_split": "train", "queries": None, "sample": 0, "checkpoint": None, "layers": 1, "hidden": 16}
+FIELDS = {"train_split": "train", "queries": None, "sample": 0, "layers": 1, "hidden": 16}
 FIELDS |= {"heads": 2, "intermediate": 32, "dropout": 0.1, "steps": 6, "batch": 4, "learning_rate": 0.01}
 FIELDS |= {"warmup": 0.5, "length": 12, "query_length": 8}
 NUMERICS = {"precision": "fp32", "threads": 1, "micro_batch": None}
-TRAINING = {"expansion": FIELDS, "seed": 0, "numerics": NUMERICS}
-SAMPLING = {"kind": "t5", "per_passage": 2, "top_k": 5, "length": 12, "query_length": 8, "seed": 0}
-SAMPLING |= {"numerics": NUMERICS}
+SAMPLING = {"per_passage": 2, "top_k": 5, "length": 12, "query_length": 8, "seed": 0, "numerics": NUMERICS}
+HOW = sampling.Sampling(**SAMPLING)
+
+
+def learned(places: tuple[Path | None, ...], changes: dict[str, Any] | None = None, **others: Any) -> None:
+    """Train the T5 of an entry of doc2query.yaml."""
+    entry = T5(**{"kind": "t5", "collection": "c", "backbone": "b", **FIELDS, **(changes or {})})
+    training.train(entry, NUMERICS, *places, **others)
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +83,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("expanding")
     write_collection(root / "collection")
     write_tokenizer(root / "tokenizer")
-    with record(root / "doc2query_model", stage="train_doc2query", spec=TRAINING, inputs=[]):
-        training.train(TRAINING, root / "collection", root / "tokenizer", root / "doc2query_model", root / "state")
+    with record(root / "doc2query_model", stage="train_doc2query", spec={}, inputs=[]):
+        learned((root / "collection", root / "tokenizer", root / "doc2query_model", root / "state"))
     return root
 
 
@@ -111,16 +117,16 @@ def test_validation_and_test_queries_are_never_seen(trained: Path) -> None:
     write_collection(Path("without"), secrets=False)
     without = Path("without")
     assert len(Collection(without).queries()) < len(Collection(trained / "collection").queries())
-    training.train(TRAINING, without, trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    learned((without, trained / "tokenizer", Path("doc2query_model"), Path("state")))
     name = "model.safetensors"
     assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
-    with_them = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("one")))
-    assert list(sampling.sample(SAMPLING, Path("doc2query_model"), without, Path("other"))) == with_them
+    with_them = list(sampling.sample(HOW, trained / "doc2query_model", trained / "collection", Path("one")))
+    assert list(sampling.sample(HOW, Path("doc2query_model"), without, Path("other"))) == with_them
 
 
 def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
-    leaking = {**TRAINING, "expansion": {**FIELDS, "train_split": "test"}}
-    training.train(leaking, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    places = (trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    learned(places, {"train_split": "test"})
     name = "model.safetensors"
     assert Path("doc2query_model", name).read_bytes() != (trained / "doc2query_model" / name).read_bytes()
 
@@ -138,10 +144,10 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
             raise KeyboardInterrupt
 
     monkeypatch.setattr(loop.checkpoint, "save_checkpoint", stop_after_the_third)
-    arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    places = (trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     with pytest.raises(KeyboardInterrupt):
-        training.train(*arguments, seconds=0)
-    training.train(*arguments, seconds=0)
+        learned(places, seconds=0)
+    learned(places, seconds=0)
     assert saved == [1, 2, 3, 4, 5, 6]
     for name in ("model.safetensors", "losses.tsv"):
         assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
@@ -170,8 +176,8 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
 
 
 def test_training_learns_something(trained: Path) -> None:
-    spec = {**TRAINING, "expansion": {**FIELDS, "steps": 60, "dropout": 0.0}}
-    training.train(spec, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    places = (trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    learned(places, {"steps": 60, "dropout": 0.0})
     losses = [float(line.split("\t")[1]) for line in Path("doc2query_model/losses.tsv").read_text().splitlines()[1:]]
     assert len(losses) == 60
     assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5 - 1
@@ -186,9 +192,9 @@ def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
 
 
 def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
-    spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
+    changes = {"steps": 1, "learning_rate": 1e-12}
     places = (trained / "collection", None, Path("doc2query_model"), Path("state"))
-    training.train(spec, *places, begun=trained / "doc2query_model")
+    learned(places, changes, begun=trained / "doc2query_model")
     before, after = (
         model.load_model(folder)[0].state_dict() for folder in (trained / "doc2query_model", Path("doc2query_model"))
     )
@@ -201,7 +207,7 @@ def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
 
 
 def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> None:
-    found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
+    found = list(sampling.sample(HOW, trained / "doc2query_model", trained / "collection", Path("state")))
     assert [name for name, _ in found] == [f"d{i}" for i in range(10)]
     assert {len(queries) for _, queries in found} == {2}
     said = {word for _, queries in found for query in queries for word in query.split()}
@@ -212,7 +218,7 @@ def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> No
 def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that lie there are not written again, and those that do not are the same as in one go."""
     monkeypatch.setattr(sampling, "BLOCK", 4)
-    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
+    place = (HOW, trained / "doc2query_model", trained / "collection")
     whole = list(sampling.sample(*place, Path("whole")))
     blocks = sorted(path.name for path in Path("whole").iterdir())
     assert len(blocks) == 3
@@ -238,7 +244,7 @@ def test_any_number_of_processes_writes_the_same_queries(
 ) -> None:
     """Of three blocks each process writes its own, and none those of others; one was there already."""
     monkeypatch.setattr(sampling, "BLOCK", 4)
-    place, written, original = (SAMPLING, trained / "doc2query_model", trained / "collection"), [], sampling._write
+    place, written, original = (HOW, trained / "doc2query_model", trained / "collection"), [], sampling._write
     whole = list(sampling.sample(*place, Path("whole")))
     monkeypatch.setattr(sampling, "_write", lambda *given: (written.append(given[4]), original(*given))[1])
     found = list(Path("whole").iterdir())
@@ -258,7 +264,7 @@ def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sizes = in_little_memory(monkeypatch, sampling, "_generate", 4, argument=2)
-    found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
+    found = list(sampling.sample(HOW, trained / "doc2query_model", trained / "collection", Path("state")))
     assert [len(queries) for _, queries in found] == [2] * 10
     assert "out of memory; continuing with " in capsys.readouterr().out
     assert sizes[0] == 10
@@ -270,7 +276,7 @@ def test_two_processes_predict_what_one_does(trained: Path) -> None:
     """By torchrun, as the rule does it."""
     inputs = {"collection": trained / "collection", "doc2query_model": trained / "doc2query_model"}
     for processes in (1, 2):
-        words = inside.making("predict_queries", SAMPLING, inputs, f"by-{processes}")
+        words = inside.making("predict_queries", {"kind": "t5", **SAMPLING}, inputs, f"by-{processes}")
         command = [sys.executable, *words, "--processes", str(processes)]
         subprocess.run(command, check=True, timeout=600, env=os.environ | {"OMP_NUM_THREADS": "1"})
     one, two = ({path.name: path.read_bytes() for path in Path(f"by-{n}").iterdir()} for n in (1, 2))
@@ -283,7 +289,7 @@ def test_a_damaged_block_of_samples_is_written_again(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sampling, "BLOCK", 4)
-    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
+    place = (HOW, trained / "doc2query_model", trained / "collection")
     whole = list(sampling.sample(*place, Path("state")))
     first, second, third = sorted(Path("state").iterdir())
     capsys.readouterr()
@@ -299,7 +305,7 @@ def test_a_damaged_block_of_samples_is_written_again(
 def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
     place = (trained / "doc2query_model", trained / "collection")
     first, second, one = (
-        [queries for _, queries in sampling.sample(SAMPLING | change, *place, Path(f"state{number}"))]
+        [queries for _, queries in sampling.sample(replace(HOW, **change), *place, Path(f"state{number}"))]
         for number, change in enumerate([{}, {"seed": 1}, {"top_k": 1}])
     )
     assert first != second
@@ -350,8 +356,9 @@ def found(folder: str) -> dict[str, list[str]]:
 def test_stages_train_write_and_index() -> None:
     write_collection(Path("c"))
     write_tokenizer(Path("t"))
-    inside.made("train_doc2query", TRAINING, {"collection": "c", "tokenizer": "t"}, "m")
-    out = inside.made("predict_queries", SAMPLING, {"collection": "c", "doc2query_model": "m"}, "e")
+    training = {"expansion": FIELDS | {"checkpoint": None}, "seed": 0, "numerics": NUMERICS}
+    inside.made("train_doc2query", training, {"collection": "c", "tokenizer": "t"}, "m")
+    out = inside.made("predict_queries", {"kind": "t5", **SAMPLING}, {"collection": "c", "doc2query_model": "m"}, "e")
     counts = json.loads(Path("e/manifest.json").read_text())["results"]
     assert f"{counts['queries']} queries for 10 passages" in out
     assert counts["queries"] + counts["empty"] == 20

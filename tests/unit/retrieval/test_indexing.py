@@ -66,9 +66,9 @@ def built(fields, vectors):
 @pytest.mark.parametrize("kind", TYPES)
 def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data, tmp_path, kind, monkeypatch):
     monkeypatch.setattr(indexing, "PIECE", 500)
-    spec = {"index": TYPES[kind]}
+    fields = systems.read_index_type(TYPES[kind])
     results = [
-        indexing.make_index(spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")[0]
+        indexing.make_index(fields, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")[0]
         for count in (1, 3)
     ]
     assert results[0] == results[1]
@@ -76,7 +76,7 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert results[0]["bytes"] == (tmp_path / "made1/index").stat().st_size
     for file in ("index", "docid"):
         assert (tmp_path / "made1" / file).read_bytes() == (tmp_path / "made3" / file).read_bytes()
-    again = built(systems.read_index_type(TYPES[kind]), data[0])
+    again = built(fields, data[0])
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
@@ -103,7 +103,7 @@ def test_an_index_is_built_of_at_most_one_copy_of_the_vectors(data, tmp_path, ki
     made, wide = tmp_path / "made", np.tile(data[0], 8)
     parts = shards((wide, *data[1:]), tmp_path, 3)
     tracemalloc.start()
-    indexing.make_index({"index": TYPES[kind]}, parts, made)
+    indexing.make_index(systems.read_index_type(TYPES[kind]), parts, made)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < copies * wide.nbytes

@@ -1,14 +1,14 @@
 """Vectors that are removed when all is made of them, and encoded again with the same bytes or refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from encore.errors import EncoreError
 from encore.plan.index import INDEX, read_entries
-from encore.retrieval import encode
 from encore.retrieval import kept_vectors as vectors
-from encore.retrieval.kept_vectors import vectors_of
+from encore.retrieval.kept_vectors import Encode, vectors_of
 from encore.storage.environment import KEEP_VECTORS as KEEP
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, problems, record
@@ -39,25 +39,27 @@ def shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return SHARD
 
 
-def answer(run: Path) -> None:
-    with vectors_of([SHARD], read_entries):
+def never(*given: object) -> None:
+    raise AssertionError("the vectors are there")
+
+
+def answer(run: Path, encode: Encode = never) -> None:
+    with vectors_of([SHARD], read_entries, encode):
         make(run, [SHARD], run=b"r")
 
 
-def encoded(content: bytes, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
-    """Let encoding write these bytes; what it is called with."""
-    calls: list[tuple[object, ...]] = []
+class Encoder:
+    """Encoding that writes given bytes; what it was called with."""
 
-    def make_shard(*arguments: object) -> None:
-        *given, place, state = arguments
-        calls.append(tuple(given))
-        assert place == Path("results/state", *SHARD.parts[1:], "encoded") == state / "encoded"
-        assert isinstance(place, Path)
+    def __init__(self, content: bytes) -> None:
+        self.content, self.calls = content, list[tuple[object, ...]]()
+
+    def __call__(self, spec: dict[str, Any], inputs: dict[str, Path], place: Path, state: Path) -> None:
+        self.calls.append((spec, inputs, place.name))
+        assert state == Path("results/state", *SHARD.parts[1:])
+        assert state in place.parents
         place.mkdir(parents=True)
-        (place / "index").write_bytes(content)
-
-    monkeypatch.setattr(encode, "make_shard", make_shard)
-    return calls
+        (place / "index").write_bytes(self.content)
 
 
 def test_vectors_stay_until_all_that_is_planned_of_them_is_made(shard: Path) -> None:
@@ -82,10 +84,10 @@ def test_vectors_stay_by_default(shard: Path, kept: str | None, monkeypatch: pyt
 def test_vectors_stay_after_a_failure_and_where_no_plan_knows_them(shard: Path) -> None:
     for run in RUNS:
         make(run, [shard], run=b"r")
-    with pytest.raises(ZeroDivisionError), vectors_of([shard], read_entries):
+    with pytest.raises(ZeroDivisionError), vectors_of([shard], read_entries, never):
         raise ZeroDivisionError
     INDEX.unlink()
-    with vectors_of([shard], read_entries):
+    with vectors_of([shard], read_entries, never):
         pass
     assert (shard / "index").read_bytes() == b"vectors"
 
@@ -108,36 +110,35 @@ def test_a_finished_job_does_not_fail_because_nothing_can_be_removed(
     assert (RUNS[1] / MANIFEST).is_file()
 
 
-def test_removed_vectors_are_encoded_again_while_they_are_needed(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_vectors_are_encoded_again_while_they_are_needed(shard: Path) -> None:
     for run in RUNS:
         answer(run)
-    calls = encoded(b"vectors", monkeypatch)
+    encode = Encoder(b"vectors")
     (RUNS[0] / MANIFEST).unlink()
-    with vectors_of([shard], read_entries):
+    with vectors_of([shard], read_entries, encode):
         assert (shard / "index").read_bytes() == b"vectors"
         make(RUNS[0], [shard], run=b"r")
-    assert calls == [({"length": 8}, MODEL, TOKENS, "000-of-001")]
+    assert encode.calls == [({"length": 8}, {"model": MODEL, "tokens": TOKENS}, "000-of-001")]
     assert (shard / "index").read_bytes() == b""
 
 
-def test_other_bytes_are_refused(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_bytes_are_refused(shard: Path) -> None:
     for run in RUNS:
         answer(run)
-    encoded(b"VECTORS", monkeypatch)
     with pytest.raises(EncoreError, match=r"other bytes.*; remove results/indexes/model-s0/docs-12345678, and"):
-        answer(RUNS[0])
+        answer(RUNS[0], Encoder(b"VECTORS"))
     assert (shard / "index").read_bytes() == b""
     assert not [path for path in Path("results/state").rglob("*") if path.is_file()]
 
 
-def test_an_altered_model_is_not_encoded_with(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_altered_model_is_not_encoded_with(shard: Path) -> None:
     for run in RUNS:
         answer(run)
-    calls = encoded(b"vectors", monkeypatch)
+    encode = Encoder(b"vectors")
     (MODEL / "weights").write_bytes(b"x")
     with pytest.raises(EncoreError, match=r"results/models/model-s0/weights was altered"):
-        answer(RUNS[0])
-    assert not calls
+        answer(RUNS[0], encode)
+    assert not encode.calls
 
 
 def test_an_empty_index_of_another_kind_is_damage() -> None:

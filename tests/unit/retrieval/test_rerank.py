@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
+from encore.data.collection import QuerySample
 from encore.data.rankings import Ranking, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
@@ -18,7 +19,7 @@ from encore.plan import folders
 from encore.plan.artifact import Topics
 from encore.plan.plan import Plan
 from encore.products.catalogue import Path, load_catalogue
-from encore.retrieval.rerank import above, rerank
+from encore.retrieval.rerank import Reranking, above, rerank
 from encore.storage.manifest import record
 from encore.training.checkpoint import Resume
 from tests.support import inside
@@ -75,7 +76,7 @@ class Fixed:
 def test_each_query_gets_its_own_scores(home):
     store, scorer = TokenStore(home / "tokens"), Fixed()
     run = {"q7": ranking(d3=5, d9=4, d1=3), "q2": ranking(d9=1), "q5": ranking()}
-    found, pairs = rerank(run, scorer, store, {**SPEC, "reranked": 2})
+    found, pairs = rerank(run, scorer, store, Reranking(QuerySample("test"), 15, NUMERICS, "ours", "c", reranked=2))
     assert pairs == 3
     assert scorer.asked == [(7, 3), (7, 9), (2, 9)]
     assert found["q7"].documents == ["d3", "d9", "d1"]
@@ -83,7 +84,9 @@ def test_each_query_gets_its_own_scores(home):
     assert found["q2"].scores.tolist() == [191.0]
     assert list(found) == ["q7", "q2", "q5"]
     with pytest.raises(EncoreError, match="'dX' is in the run, but not in the token store"):
-        rerank({"q1": ranking(dX=1)}, scorer, store, SPEC)
+        rerank(
+            {"q1": ranking(dX=1)}, scorer, store, Reranking(QuerySample("test"), 15, NUMERICS, "ours", "c", reranked=8)
+        )
 
 
 @pytest.fixture(scope="module", params=["late-interaction", "cross-encoder", "vector"])

@@ -49,7 +49,8 @@ class Encoding:
         with self.patch.context() as patch:
             patch.setattr(embed, "_begin", counting)
             try:
-                encode.make_shard(spec, self.model, self.home / "tokens", SHARD, self.folder / "made", self.state)
+                how, tokens = encode.Encoding(**spec), self.home / "tokens"
+                encode.make_shard(how, self.model, tokens, SHARD, self.folder / "made", self.state)
             except KilledError:
                 assert not (self.folder / "made").exists()
         return begun

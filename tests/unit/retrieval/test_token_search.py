@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from encore.data.collection import QuerySample
 from encore.data.runs import read_header, read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -13,13 +14,11 @@ from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import FinetuneInputs, finetune
 from encore.models import checkpoint, inputs
 from encore.retrieval import rerank
-from encore.retrieval.rerank import answer_by_tokens, best
+from encore.retrieval.rerank import Reranking, answer_by_tokens, best
 from encore.training.checkpoint import Resume
 from tests.support.small_home import NUMERICS, STEP
 
-SPEC = {
-    "split": "test", "queries": None, "sample": 0, "depth": 5, "numerics": NUMERICS, "system": "s", "collection": "c",
-}  # fmt: skip
+QUERIES = Reranking(QuerySample("test"), 5, NUMERICS, "s", "c")
 FIELDS = {
     "every token": {},
     "first tokens": {"normalised": "none", "query_vectors": 1, "passage_vectors": 3},
@@ -70,7 +69,7 @@ def test_scores_of_first_tokens_are_the_largest_product_by_definition(home, mode
 
 
 def test_the_run_answers_the_split_and_says_how(home, model, tmp_path):
-    counts = answer_by_tokens(SPEC, model, home / "tokens", home / "collection", tmp_path)
+    counts = answer_by_tokens(QUERIES, model, home / "tokens", home / "collection", tmp_path)
     store, run = TokenStore(home / "tokens"), read_run(tmp_path)
     assert counts == {"queries": len(run), "passages": len(store.passages)}
     expected = every_score(model, store, store.queries.names.rows(list(run)))
@@ -93,7 +92,7 @@ def test_a_tie_at_the_cut_is_complete(home, model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(rerank, "best", all_equal)
     monkeypatch.setattr(rerank, "SPARE", 1)
-    answer_by_tokens(SPEC, model, home / "tokens", home / "collection", tmp_path)
+    answer_by_tokens(QUERIES, model, home / "tokens", home / "collection", tmp_path)
     best_ids = sorted(TokenStore(home / "tokens").passages.names, reverse=True)[:5]
     assert all(list(found.documents) == best_ids for found in read_run(tmp_path).values())
     assert sought[:2] == [6, 24]
@@ -102,4 +101,4 @@ def test_a_tie_at_the_cut_is_complete(home, model, tmp_path, monkeypatch):
 
 def test_a_model_without_vectors_of_tokens_is_refused(home, tmp_path):
     with pytest.raises(EncoreError, match="has no vectors of tokens to rank a whole collection by; name a `first`"):
-        answer_by_tokens(SPEC, home / "start", home / "tokens", home / "collection", tmp_path)
+        answer_by_tokens(QUERIES, home / "start", home / "tokens", home / "collection", tmp_path)

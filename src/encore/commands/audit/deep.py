@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from encore import stages
 from encore.commands.audit.findings import AuditReport, Finding, in_words
 from encore.data.collection import Collection, topics
 from encore.data.rankings import Ranking, Run
@@ -26,6 +27,8 @@ from encore.evaluation.check_from_files import check_scores
 from encore.evaluation.scores import FILE as SCORES
 from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
+from encore.stages import fuse as fusing
+from encore.stages import lucene_search, search, search_index
 from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.manifest import has_no_vectors
@@ -132,14 +135,16 @@ def _other_scores(found: Scores, again: Scores) -> str:
 
 def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int) -> list[str]:
     """How many queries of a sample have other answers than in the run, with the first of them."""
-    run = read_run(folder)
+    run, kind = read_run(folder), stages.load(stage)
+    fields: Any = kind.fields(**{name: spec[name] for name in kind.fields.model_fields if name in spec})
     if stage == "fuse":
         known = sorted({query for place in inputs["runs"] for query in read_run(place)})
+        inputs |= by_role(spec, inputs["runs"])
     else:
-        known = topics(Collection(inputs["collections"][0]), spec["split"], spec["queries"], spec["sample"])
+        known = topics(Collection(inputs["collections"][0]), fields.split, fields.queries, fields.sample)
     chosen = random.SystemRandom().sample(known, min(queries, len(known)))
-    again = SEARCHED[stage](spec, inputs, chosen)
-    tolerance = TOLERANCE.get(spec.get("numerics", {}).get("precision", "fp32"), COARSE)
+    again = SEARCHED[stage](fields, inputs, chosen)
+    tolerance = TOLERANCE.get(getattr(fields, "numerics", {}).get("precision", "fp32"), COARSE)
     wrong = [query for query in chosen if not _alike(run.get(query), again.get(query), tolerance)]
     if not wrong:
         return []
@@ -161,50 +166,44 @@ def _alike(found: Ranking | None, again: Ranking | None, tolerance: float) -> bo
     return all(abs(score - scores.get(document, last)) <= allowed for document, score, allowed in pairs)
 
 
-def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+def by_role(spec: Spec, runs: Sequence[Path]) -> Inputs:
+    """The runs that were fused: which of them is weighted is in the spec alone."""
+    by_name = {folder.name: folder for folder in runs}
+    return {role: [by_name[spec[role]]] for role in ("sparse", "dense")}
+
+
+def _by_vectors(spec: search.Spec | search_index.Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.data.tokens import TokenStore
-    from encore.retrieval import dense, nested_corpora
+    from encore.retrieval import dense, indexing, nested_corpora
 
     store = TokenStore(inputs["tokens"][0])
-    encoder = dense.opened(spec, inputs["models"][0], store)
+    encoder = dense.opened(spec.numerics, inputs["models"][0], store)
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
-    members = nested_corpora.members(inputs["subsets"][0], spec["size"]) if "subsets" in inputs else None
-    vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
-    searcher = dense.Searcher(shards, device, members)
-    return searcher.search(chosen, vectors, spec["depth"])
+    vectors = dense.embed_queries(encoder, store, chosen, spec.query_length, spec.numerics)
+    if isinstance(spec, search_index.Spec):
+        return indexing.search_approximate(indexing.ready(*shards, spec.search), chosen, vectors, spec.depth)
+    members = nested_corpora.members(inputs["subsets"][0], spec.size) if "subsets" in inputs and spec.size else None
+    return dense.Searcher(shards, next(encoder.parameters()).device, members).search(chosen, vectors, spec.depth)
 
 
-def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
-    from encore.data.tokens import TokenStore
-    from encore.retrieval import dense, indexing
-
-    store = TokenStore(inputs["tokens"][0])
-    encoder = dense.opened(spec, inputs["models"][0], store)
-    (held,) = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
-    vectors = dense.embed_queries(spec, encoder, store, chosen)
-    ready = indexing.ready(held, spec["search"])
-    return indexing.search_approximate(ready, chosen, vectors, spec["depth"])
-
-
-def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+def _by_bm25(spec: lucene_search.Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     from encore.retrieval.lucene import search_bm25
 
-    collection, bm25 = Collection(inputs["collections"][0]), {name: spec[name] for name in ("k1", "b", "depth")}
+    collection = Collection(inputs["collections"][0])
     texts = collection.queries()
-    asked = {query: texts[query] for query in chosen}
-    return search_bm25(inputs["indexes"][0], asked, **bm25, language=collection.language)
+    asked, language = {query: texts[query] for query in chosen}, collection.language
+    return search_bm25(inputs["indexes"][0], asked, k1=spec.k1, b=spec.b, depth=spec.depth, language=language)
 
 
-def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
-    by_name = {folder.name: read_run(folder) for folder in inputs["runs"]}
-    runs = [by_name[spec[part]] for part in ("sparse", "dense")]
+def _fused(spec: fusing.Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+    runs = [read_run(*inputs[role]) for role in ("sparse", "dense")]
     weight = fusion_weights.read_weight(inputs["fusions"][0])
-    return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec["depth"]) for query in chosen}
+    return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec.depth) for query in chosen}
 
 
-SEARCHED: dict[str, Callable[[Spec, Inputs, Sequence[str]], Run]] = {
-    "search": _exactly,
-    "search_index": _in_an_index,
+SEARCHED: dict[str, Callable[[Any, Inputs, Sequence[str]], Run]] = {
+    "search": _by_vectors,
+    "search_index": _by_vectors,
     "lucene_search": _by_bm25,
     "fuse": _fused,
 }

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encore.config import checkpoints
+from encore.config.systems import T5
 from encore.data import vocabulary
 from encore.errors import EncoreError
 from encore.training.randomness import number
@@ -75,13 +76,10 @@ def filled(rows: Sequence[Sequence[int]], value: int) -> Tensor:
     return torch.tensor([[*row, *[value] * (longest - len(row))] for row in rows], dtype=torch.int64)
 
 
-def create(
-    expansion: dict[str, Any], seed: int, tokenizer: Path | None, begun: Path | None = None
-) -> tuple[Any, Doc2QueryTokenizer]:
+def create(expansion: T5, tokenizer: Path | None, begun: Path | None = None) -> tuple[Any, Doc2QueryTokenizer]:
     """The model that training begins with, and its vocabulary.
 
     Args:
-        expansion: fields of ``doc2query.T5``.
         tokenizer: folder of the WordPiece vocabulary of a model without a checkpoint.
         begun: folder of the checkpoint.
     """
@@ -94,17 +92,17 @@ def create(
     words = Doc2QueryTokenizer.of_vocabulary(tokenizer)
     config = T5Config(
         vocab_size=words.size,
-        d_model=expansion["hidden"],
-        d_kv=expansion["hidden"] // expansion["heads"],
-        d_ff=expansion["intermediate"],
-        num_layers=expansion["layers"],
-        num_heads=expansion["heads"],
-        dropout_rate=expansion["dropout"],
+        d_model=expansion.hidden,
+        d_kv=expansion.hidden // expansion.heads,
+        d_ff=expansion.intermediate,
+        num_layers=expansion.layers,
+        num_heads=expansion.heads,
+        dropout_rate=expansion.dropout,
         pad_token_id=words.pad,
         eos_token_id=words.end,
     )
     config.decoder_start_token_id = words.pad
-    torch.manual_seed(number(seed, "weights"))
+    torch.manual_seed(number(expansion.seed, "weights"))
     return T5ForConditionalGeneration(config), words
 
 

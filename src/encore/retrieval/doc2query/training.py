@@ -8,6 +8,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from encore.config.entries import Step
+from encore.config.systems import T5
 from encore.data.collection import Collection, topics
 from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
@@ -79,7 +80,8 @@ class QueryWriting(Task):
 
 
 def train(
-    spec: dict[str, Any],
+    expansion: T5,
+    numerics: dict[str, Any],
     collection: Path,
     tokenizer: Path | None,
     output: Path,
@@ -87,27 +89,25 @@ def train(
     seconds: float = 120.0,
     begun: Path | None = None,
 ) -> dict[str, Any]:
-    """Train on the spec's queries and write the model; if interrupted it resumes and, on CPU, ends with the same bytes.
+    """Train on a split's queries and write the model; if interrupted it resumes and, on CPU, ends with the same bytes.
 
     Args:
-        spec: ``expansion`` (fields of ``doc2query.T5``), ``seed``, ``numerics``.
         state: the folder of checkpoints; one is written every ``seconds``.
         begun: the folder of a published T5 that training starts from; without it, a new one.
     """
-    fields, seed = spec["expansion"], spec["seed"]
-    pairs = training_pairs(Collection(collection), fields["train_split"], fields["queries"], fields["sample"])
-    model, words = models.create(fields, seed, tokenizer, begun)
-    task = QueryWriting(pairs, words, fields["length"], fields["query_length"])
+    pairs = training_pairs(Collection(collection), expansion.train_split, expansion.queries, expansion.sample)
+    model, words = models.create(expansion, tokenizer, begun)
+    task = QueryWriting(pairs, words, expansion.length, expansion.query_length)
     step = Step(
         collection="",
-        steps=fields["steps"],
-        batch=fields["batch"],
-        learning_rate=fields["learning_rate"],
-        warmup=math.ceil(fields["warmup"] * fields["steps"]),
+        steps=expansion.steps,
+        batch=expansion.batch,
+        learning_rate=expansion.learning_rate,
+        warmup=math.ceil(expansion.warmup * expansion.steps),
         schedule="constant",
-        length=fields["length"],
+        length=expansion.length,
     )
-    done = loop.train(task, model, nn.ModuleDict(), step, seed, Resume(state, seconds), spec["numerics"])
+    done = loop.train(task, model, nn.ModuleDict(), step, expansion.seed, Resume(state, seconds), numerics)
     models.save_model(output, model.cpu(), words)
     write_curve(output / "losses.tsv", done.losses)
     return {"pairs": len(pairs), "steps": done.steps, "loss": round(done.losses[-1].terms["loss"], 6)}

@@ -34,7 +34,7 @@ def ranking(*documents):
 
 def grown(order=0, depth=2):
     run = {"p": ranking("d1", "d2", "d3"), "q": ranking("d2", "d9", "d4")}
-    return nested_corpora.ordered(CORPUS, {"d7", "d1"}, run, {"depth": depth, "order": order})
+    return nested_corpora.ordered(CORPUS, {"d7", "d1"}, run, depth, order)
 
 
 def written(folder, first, rest):
