@@ -181,7 +181,8 @@ def _by_vectors(spec: search.Spec | search_index.Spec, inputs: Inputs, chosen: S
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     vectors = dense.embed_queries(encoder, store, chosen, spec.query_length, spec.numerics)
     if isinstance(spec, search_index.Spec):
-        return indexing.search_approximate(indexing.ready(*shards, spec.search), chosen, vectors, spec.depth)
+        (held,) = shards
+        return indexing.search_approximate(indexing.ready(held, spec.search), chosen, vectors, spec.depth)
     members = nested_corpora.members(inputs["subsets"][0], spec.size) if "subsets" in inputs and spec.size else None
     return dense.Searcher(shards, next(encoder.parameters()).device, members).search(chosen, vectors, spec.depth)
 
