@@ -21,10 +21,15 @@ VOCABULARY = (TOKENIZER, "vocab.txt")
 PADDING = 128  # pieces that weights may be padded by, up to a round number
 # What Transformers makes a tokenizer of, where there is no tokenizer.json.
 OTHER_VOCABULARY = ("sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "merges.txt")
-TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")  # case, and names of special tokens
+# Case, names of special tokens, and pieces that were added later.
+TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 # How a text becomes a vector, as sentence-transformers keeps it, and the folders of its modules.
 MODULES, USE, PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
+MOVE_UP = f'move its files one folder up and write "path": "" for it in {MODULES}'
 ADAPTER = "adapter_config.json"  # PEFT's
+# The names of USE, of which sentence-transformers reads the first that is there and says anything.
+OLDER = ("roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+USES = (USE, *(f"sentence_{kind}_config.json" for kind in OLDER))
 # What manifests say of a start without a vocabulary head, and of a pre-training that needed one all the same.
 NO_HEAD, RANDOM_HEAD = "no_vocabulary_head", "random_vocabulary_head"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
@@ -33,7 +38,7 @@ READ = re.compile(  # every file that may be read, below the checkpoint's folder
     "|".join(
         [_SHARD.pattern, _MODULE.pattern]
         + [re.escape(name) for name in (CONFIG, *WEIGHTS, *VOCABULARY, *OTHER_VOCABULARY, *TOKENIZER_SETTINGS)]
-        + [re.escape(name) for name in (MODULES, USE, PROMPTS)]
+        + [re.escape(name) for name in (MODULES, *USES, PROMPTS)]
     )
 )
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
@@ -66,6 +71,8 @@ def chosen(names: Collection[str], where: str) -> list[str]:
         raise EncoreError(
             f"{where} has {ADAPTER}: it is an adapter (LoRA); merge it into its base, and name that folder"
         )
+    if moved := [name for name in names if name.endswith(f"_Transformer/{CONFIG}")]:
+        raise EncoreError(f"{where}: {moved[0].partition('/')[0]} has the encoder; {MOVE_UP}")
     weights = next((name for name in WEIGHTS if name in names), None)
     shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]
@@ -75,7 +82,7 @@ def chosen(names: Collection[str], where: str) -> list[str]:
             f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS[::2])}, and "
             f"{' or '.join(VOCABULARY)}"
         )
-    described = [name for name in (*TOKENIZER_SETTINGS, MODULES, USE, PROMPTS) if name in names]
+    described = [name for name in (*TOKENIZER_SETTINGS, MODULES, *USES, PROMPTS) if name in names]
     modules = [name for name in sorted(names) if MODULES in names and _MODULE.fullmatch(name)]
     return [CONFIG, weights, *shards, *vocabulary, *others, *described, *modules]
 

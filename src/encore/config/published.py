@@ -23,6 +23,7 @@ from encore.config.checkpoints import (
     TOKENIZER,
     TOKENIZER_SETTINGS,
     USE,
+    USES,
     VOCABULARY,
     is_seed_encoder,
 )
@@ -44,9 +45,21 @@ WORDPIECE = "WordPiece"
 LENGTHS = ("length", "query_length")
 AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet", "roberta-prelayernorm", "xlm-roberta-xl")
 # How classes of models end that score pairs or label texts, and the file that a ColBERT has besides.
-WITHOUT_VECTORS = tuple(f"For{task}" for task in ("SequenceClassification", "QuestionAnswering", "TokenClassification"))
-WITHOUT_VECTORS += ("ForMultipleChoice", "ForNextSentencePrediction")
+TASKS = (
+    "SequenceClassification",
+    "QuestionAnswering",
+    "TokenClassification",
+    "MultipleChoice",
+    "NextSentencePrediction",
+)
+WITHOUT_VECTORS = tuple(f"For{task}" for task in TASKS)
 COLBERTS = "artifact.metadata"
+# Fields of sentence-transformers that change how a text is read, and those that change nothing in fp32.
+CHANGES_TEXTS = (
+    *("tokenizer_args", "processor_kwargs", "config_args", "config_kwargs", "processing_kwargs"),
+    *("query_length", "document_length", "query_expansion"),
+)
+HARMLESS = ("add_pooling_layer", "torch_dtype", "dtype", "attn_implementation")
 LFS = b"version https://git-lfs"
 FLOATS = ("F16", "BF16", "F32", "F64")  # safetensors' names
 LONGEST_LIST = 2**26  # bytes of a list of tensors
@@ -83,7 +96,11 @@ def said_by(folder: Path) -> Said:
         found.values.update(values)
         found.files.update(dict.fromkeys(values, file))
 
+    if folder.name.endswith("_Transformer") and (folder.parent / MODULES).is_file():
+        raise EncoreError(f"{folder} is a part of {folder.parent}; name that, and {checkpoints.MOVE_UP}")
     _refuse_weights(folder)
+    with _of_usual_kinds(folder / TOKENIZER_SETTINGS[0]):
+        _refuse_cut_on_the_left(folder)
     with _of_usual_kinds(folder / TOKENIZER):
         vocabulary = _kind_of_vocabulary(folder)
     add(CONFIG, lambda path: _shape(path.parent, vocabulary))
@@ -97,7 +114,7 @@ def said_by(folder: Path) -> Said:
             add(MODULES, lambda _: {"similarity": "cosine"})
         if "similarity" not in found.values:
             found.values["similarity"], found.files["similarity"] = "cosine", UNNAMED
-        add(USE, lambda path: _length(path.parent, found.values.get("max_length")))
+        add(_use(folder), lambda path: _length(path, found.values.get("max_length")))
     return found
 
 
@@ -155,10 +172,25 @@ def read_json(path: Path) -> dict[str, Any]:
     return read_object(path, FETCH_AGAIN)
 
 
+def use_of(folder: Path) -> dict[str, Any]:
+    """What sentence-transformers' file on lengths and case says."""
+    return read_optional(folder / _use(folder))
+
+
+def _use(folder: Path) -> str:
+    """The first file on lengths and case that says anything."""
+    return next((name for name in USES if read_optional(folder / name)), USE)
+
+
+def read_optional(path: Path) -> dict[str, Any]:
+    """A file of a checkpoint, empty where it has none."""
+    return read_json(path) if path.is_file() else {}
+
+
 def _kind_of_vocabulary(folder: Path) -> str:
     """WordPiece (BERT's), Unigram, BPE or another; refuses a vocabulary with far fewer pieces than the weights have."""
     path, size = folder / TOKENIZER, bert_config(folder).get("vocab_size", 0)
-    said = read_json(path) if path.is_file() else {}
+    said = read_optional(path)
     vocabulary = said.get("model", {}).get("vocab", ())
     pieces = {each if isinstance(each, str) else each[0] for each in vocabulary}
     pieces |= {each["content"] for each in said.get("added_tokens") or ()}
@@ -257,6 +289,8 @@ def _modules(folder: Path) -> dict[str, str]:
         listed = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in json.loads(path.read_text())]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise EncoreError(f"{path} is not a list of modules ({error}); fetch the checkpoint again") from error
+    if listed and listed[0] != ("Transformer", "") and listed[0][0] == "Transformer":
+        raise EncoreError(f"{path} names {listed[0][1]} as the encoder's folder; {checkpoints.MOVE_UP}")
     kinds = [kind for kind, _ in listed]
     known = ["Transformer", "Pooling", *(kind for kind in ("Dense", "Normalize") if kind in kinds)]
     if kinds != known:
@@ -274,8 +308,12 @@ def _pooling(path: Path) -> dict[str, str]:
     ]
     modes = said.get("pooling_mode", [name.removesuffix("_token").removesuffix("_tokens") for name in legacy])
     modes = [modes] if isinstance(modes, str) else list(modes)
-    if len(modes) != 1 or modes[0] not in POOLING or not said.get("include_prompt", True):
-        without = "" if said.get("include_prompt", True) else " without the prompt"
+    excludes = (
+        not said.get("include_prompt", True)
+        and {"query_marker", "passage_marker"} & _prompts(path.parents[1] / PROMPTS).keys()
+    )
+    if len(modes) != 1 or modes[0] not in POOLING or excludes:
+        without = " without the prompt" if excludes else ""
         raise EncoreError(f"{path} pools {' and '.join(modes)}{without}; supported are cls and mean, of all tokens")
     return {"pooling": POOLING[modes[0]]}
 
@@ -289,7 +327,7 @@ def _dense(path: Path) -> dict[str, int]:
 
 def _prompts(path: Path) -> dict[str, str]:
     """The prompts of queries and passages, of which an empty one is none, and the similarity, where they are said."""
-    said = read_json(path) if path.is_file() else {}
+    said = read_optional(path)
     prompts, usual = said.get("prompts") or {}, said.get("default_prompt_name")
     names = {"query_marker": ("query",), "passage_marker": ("document", "passage", "corpus")}
     found = {
@@ -297,18 +335,28 @@ def _prompts(path: Path) -> dict[str, str]:
         for ours, theirs in names.items()
     }
     similarity = said.get("similarity_fn_name")
+    if said.get("truncate_dim"):
+        raise EncoreError(f"{path} keeps some dimensions alone (truncate_dim), which is not supported")
     if similarity is not None and similarity not in SIMILARITY:
         raise EncoreError(f"{path} compares by {similarity}; supported are {' and '.join(SIMILARITY)}")
     found |= {"similarity": SIMILARITY[similarity]} if similarity else {}
     return {name: value for name, value in found.items() if value}
 
 
-def _length(folder: Path, longest: int | None) -> dict[str, int]:
-    said = read_json(folder / USE) if (folder / USE).is_file() else {}
-    settings = folder / TOKENIZER_SETTINGS[0]
-    tokenizer = read_json(settings) if settings.is_file() else {}
-    if said.get("do_lower_case") and not tokenizer.get("do_lower_case"):
-        raise EncoreError(f"{folder / USE} wants texts in lower case, which the tokenizer does not do; set it there")
-    length = said.get("max_seq_length") or tokenizer.get("model_max_length") or longest
+def _refuse_cut_on_the_left(folder: Path) -> None:
+    cut = (read_optional(folder / TOKENIZER).get("truncation") or {}).get("direction", "right")
+    if read_optional(folder / TOKENIZER_SETTINGS[0]).get("truncation_side", cut).lower() != "right":
+        raise EncoreError(
+            f"{folder}: the tokenizer keeps the end of a long text (truncation_side), which is not supported"
+        )
+
+
+def _length(path: Path, longest: int | None) -> dict[str, int]:
+    said, tokenizer = read_optional(path), read_optional(path.with_name(TOKENIZER_SETTINGS[0]))
+    given = {name for name in ("model_args", "model_kwargs") for name in said.get(name) or () if name not in HARMLESS}
+    if other := [name for name in CHANGES_TEXTS if said.get(name)] + sorted(given):
+        raise EncoreError(f"{path} sets {other[0]}, which is not supported; name another checkpoint, or take it out")
+    usual = tokenizer.get("model_max_length", tokenizer.get("max_len"))
+    length = said.get("max_seq_length") or usual or longest
     length = min(length or 0, longest or 512)
     return dict.fromkeys(LENGTHS, length) if length else {}

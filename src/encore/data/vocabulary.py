@@ -122,7 +122,10 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, special: Mapping[str, str
         write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in pieces(tokenizer)))
     if is_wordpiece(tokenizer) and _is_rebuilt(tokenizer):
         normal = tokenizer.normalizer.normalize_str("Aé") if tokenizer.normalizer else "Aé"
-        read = {"do_lower_case": normal.startswith("a"), **({"strip_accents": False} if normal == "aé" else {})}
+        lower, strips = normal.startswith("a"), normal.endswith("e")
+        read = {"do_lower_case": lower, **({"strip_accents": strips} if strips != lower else {})}
+        if tokenizer.normalizer and tokenizer.normalizer.normalize_str("中") == "中":
+            read["tokenize_chinese_chars"] = False
         kind = {"tokenizer_class": "BertTokenizer", **read, "model_max_length": 512}
     write_json(folder / CONFIG, {**kind, **special})
 
