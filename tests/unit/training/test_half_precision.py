@@ -111,3 +111,14 @@ def test_both_towers_have_copies() -> None:
     model = encoder(**SHAPE)
     model.query_encoder = encoder(**SHAPE)
     assert len(Copies(model).weights) == 2 * 3 * 12
+
+
+def test_a_model_of_another_library_has_no_copies_and_computes_as_it_does() -> None:
+    model = nn.Linear(2, 2)
+    copies = Copies(model)
+    copies.refresh()
+    with copies.in_place() as give_gradients:
+        model(torch.ones(1, 2)).sum().backward()
+        give_gradients()
+    assert copies.weights == []
+    assert (model.weight.grad == 1).all()
