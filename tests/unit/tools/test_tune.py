@@ -286,13 +286,13 @@ def test_a_table_names_the_rows_that_are_best_at_an_edge(nano, monkeypatch):
     content["scale"]["steps"].setdefault("marco-bm25", {})["learning_rate"] = 1.1e-3
     content["scale"]["steps"]["ict"]["learning_rate"] = 2e-3
     told = "Best at the edge of what was tried, so a value beyond it may be better: "
-    assert not [note for note in table_plan(load_plan(given=content), "table1")["notes"] if note.startswith(told)]
+    assert not [note for note in table_plan(load_plan(given=content), "table1").notes if note.startswith(told)]
     monkeypatch.setattr("encore.products.tables.notes.TUNING", Path("records"))
     tune.write_trials(Path("records/trials.csv"), done)
-    notes = table_plan(load_plan(given=content), "table1")["notes"]
+    notes = table_plan(load_plan(given=content), "table1").notes
     assert f"{told}marco-bm25 (learning_rate 0.0011), ICT (learning_rate 0.002)." in notes
     content["scale"]["steps"]["ict"]["learning_rate"] = 3e-3
-    notes = table_plan(load_plan(given=content), "table1")["notes"]
+    notes = table_plan(load_plan(given=content), "table1").notes
     assert f"{told}marco-bm25 (learning_rate 0.0011)." in notes
 
 
