@@ -19,7 +19,7 @@ from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.slices import PROXY_DATA, Product, SlicePart
 from encore.products.tables.grid import CellRequest
-from encore.products.tables.sources.losses import HELD_OUT
+from encore.products.tables.sources.pretraining import HELD_OUT
 from encore.storage.csv_rows import write_rows
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from encore.products.figures.base import StepModels, StepsSlice
 from encore.products.figures.style import GRID, INK, SOFT
 from encore.products.record import Builder
 from encore.products.slices import PROXY_DATA
-from encore.products.tables.sources.losses import HELD_OUT, read_loss_table
+from encore.products.tables.sources.pretraining import HELD_OUT, read_loss_table
 from encore.storage.csv_rows import number, write_rows
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"

@@ -17,7 +17,7 @@ from encore.products.figures import learning
 from encore.products.figures.base import StepsSlice
 from encore.products.figures.plan import curves_plan
 from encore.products.tables.entries import Table
-from encore.products.tables.sources.losses import HELD_OUT
+from encore.products.tables.sources.pretraining import HELD_OUT
 from encore.products.targets import check_target, everything_declared
 from encore.storage import manifest
 from encore.storage.files import write_json

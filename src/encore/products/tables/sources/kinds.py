@@ -4,10 +4,9 @@ from encore.products.tables.grid import Column
 from encore.products.tables.sources.base import CellSource
 from encore.products.tables.sources.counts import PairCounts, Statistic, Tokens
 from encore.products.tables.sources.efficiency import Efficiency
-from encore.products.tables.sources.losses import HeldOutLoss, MaskedLoss
 from encore.products.tables.sources.measures import GainSource, MeanSource, Measures, PrintedOnly
+from encore.products.tables.sources.pretraining import HeldOutLoss, MaskedLoss, Vectors
 from encore.products.tables.sources.recorded import Recorded
-from encore.products.tables.sources.vectors import Vectors
 
 TESTED = "measure"  # the source whose values are queries', so that differences can be tested
 
