@@ -3,15 +3,20 @@
 import numpy as np
 import torch
 
+from encore.config.finetuning import FinetuneStep
+from encore.config.validation import checked
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore, write_store
+from encore.finetuning.negatives import Ignored
+from encore.finetuning.step import finetune
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.storage.manifest import record
+from encore.training.checkpoint import Resume
 from tests.support import inside
 
 NUMERICS = {"precision": "fp32", "threads": 1}
@@ -31,6 +36,12 @@ def made(path, stage):
 
 def special(store):
     return store.special.pad, store.special.cls, store.special.sep
+
+
+def finetuned(step, inputs, output, state, seed=0, **ignored):
+    """A step of these fields with the state of its training in a folder."""
+    asked = checked(FinetuneStep, step, "fine-tuning step")
+    return finetune(asked, seed, NUMERICS, inputs, output, Resume(state), Ignored(**ignored))
 
 
 def ranking_of(query):

@@ -18,6 +18,7 @@ from encore.config.datasets import Measure, parse_measure
 from encore.data.answer_matching import answering
 from encore.data.collection import Collection
 from encore.errors import EncoreError
+from encore.evaluation import EvaluationProtocol
 from encore.evaluation.scores import Scores
 
 SAMPLE = 200  # queries of each split of a large run
@@ -30,15 +31,14 @@ Results = dict[str, dict[str, float]]  # query -> document -> score
 Judgments = dict[str, dict[str, int]]  # query -> document -> grade
 
 
-def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: Scores, whole: bool = False) -> int:
+def check_scores(run: Path, collection: Path, protocol: EvaluationProtocol, scores: Scores, whole: bool = False) -> int:
     """Compare scores with ir-measures', for all queries of a small run and for a sample of a large one.
 
     A split that is judged by answers has no judgments to read: the results that were read are matched with answers.
 
     Args:
         run, collection: folders.
-        spec: of the stage ``evaluate``.
-        scores: what Encore computed.
+        scores: what Encore computed by that protocol.
         whole: check all queries of a large run, too.
 
     Returns:
@@ -46,25 +46,25 @@ def check_scores(run: Path, collection: Path, spec: Mapping[str, Any], scores: S
     """
     whole = whole or _size(run) <= SMALL
     chosen, judged = dict[str, list[str]](), dict[str, Judgments]()
-    for split in sorted(spec["splits"]):
+    for split in sorted(protocol.splits):
         scored = next(each.queries for (of, _), each in scores.items() if of == split)
         chosen[split] = scored if whole else _drawn(run, scored)
-        if split not in spec.get("judged_by_answers", ()):
+        if split not in protocol.judged_by_answers:
             judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
-            _same_queries(split, judgments, scored, is_sampled=spec.get("queries") is not None)
+            _same_queries(split, judgments, scored, is_sampled=protocol.queries is not None)
             judged[split] = {query: judgments[query] for query in chosen[split]}
     found = _read_results(run, {query for queries in chosen.values() for query in queries})
     for split in chosen.keys() - judged.keys():
         right = answering({query: found.get(query, {}) for query in chosen[split]}, Collection(collection))
         judged[split] = {query: dict.fromkeys(documents, 1) for query, documents in right.items()}
-    if spec.get("scored_by_passages"):
+    if protocol.scored_by_passages:
         judged = {split: {query: _of_documents(its) for query, its in own.items()} for split, own in judged.items()}
         found = {query: _of_documents(its) for query, its in found.items()}
-    if spec.get("ignore_identical_ids"):
+    if protocol.ignore_identical_ids:
         for query, its in found.items():
             its.pop(query, None)
     for split, judgments in judged.items():
-        named = {name: parse_measure(said) for name, said in spec["splits"][split].items()}
+        named = {name: parse_measure(said) for name, said in protocol.splits[split].items()}
         expected = _by_ir_measures(named.values(), judgments, found)
         for name, measure in named.items():
             _compare(run, split, measure, expected[measure], _values(scores, split, name))

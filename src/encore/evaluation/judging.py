@@ -12,35 +12,27 @@ from encore.data.collection import Collection, topics
 from encore.data.copies import Overlap, overlap_with_training
 from encore.data.rankings import Ranking, Run, RunMatrices, whole_id
 from encore.errors import EncoreError
-from encore.evaluation import measures
+from encore.evaluation import EvaluationProtocol, measures
 from encore.evaluation.ranks import Grades, Hits
 from encore.evaluation.scores import RELEVANT, TEXT, Scored, Scores
 
 
-def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
-    """Score a run on every split that ``spec["splits"]`` names (split -> short name -> expression).
-
-    ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for. The splits
-    of ``spec["judged_by_answers"]`` have no judgments: what the run retrieved is matched with the questions' answers.
-    With ``spec["scored_by_passages"]`` passages are retrieved, and their documents are judged.
-    With ``spec["ignore_identical_ids"]`` a document that has the query's id counts as not retrieved; those below it
-    move up.
-    """
+def judge(run: Run, collection: Collection, protocol: EvaluationProtocol) -> Scores:
+    """Score a run on every split of a protocol: the scores by split and by the measure's name in tables."""
     clusters = collection.clusters()
     run = RunMatrices.of(run)
-    by_passages = spec.get("scored_by_passages", False)
-    run = run.of_whole_documents() if by_passages else run
-    run = _without_own(run) if spec.get("ignore_identical_ids") else run
+    run = run.of_whole_documents() if protocol.scored_by_passages else run
+    run = _without_own(run) if protocol.ignore_identical_ids else run
     scores: Scores = {}
-    for split, expressions in sorted(spec["splits"].items()):
+    for split, expressions in sorted(protocol.splits.items()):
         wanted = {name: parse_measure(expression) for name, expression in sorted(expressions.items())}
-        chosen = topics(collection, split, spec.get("queries"), spec.get("sample", 0))
-        if split in spec.get("judged_by_answers", ()):
+        chosen = topics(collection, split, protocol.queries, protocol.sample)
+        if split in protocol.judged_by_answers:
             grades = _grades_by_answers(run, collection, chosen, wanted.values())
         else:
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in chosen}
-        if by_passages:
+        if protocol.scored_by_passages:
             grades = {query: {whole_id(name): grade for name, grade in its.items()} for query, its in grades.items()}
         overlap = overlap_with_training(collection, split)
         for name, scored in _split(run, grades, wanted, clusters, overlap).items():

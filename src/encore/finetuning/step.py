@@ -12,13 +12,12 @@ import torch
 from torch import Tensor
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.validation import checked
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning import clusters
 from encore.finetuning.distillation import distillation
-from encore.finetuning.negatives import mining
+from encore.finetuning.negatives import Ignored, mining
 from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
@@ -60,22 +59,31 @@ class FinetuneInputs:
     index: Callable[[TokenStore, int], np.ndarray] | None = None
 
 
-def finetune(spec: dict[str, Any], inputs: FinetuneInputs, output: Path, resume: Resume) -> Trained:
+def finetune(
+    step: FinetuneStep,
+    seed: int,
+    numerics: dict[str, Any],
+    inputs: FinetuneInputs,
+    output: Path,
+    resume: Resume,
+    ignored: Ignored,
+) -> Trained:
     """Train the model in ``inputs.weights`` on the training role of a collection and write the model folder ``output``.
 
     With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
     Heads of pre-training are copied unchanged; the scorer's modules start from the parent's.
 
     Args:
-        spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``, ``ignore_identical_ids``, ``ignore_copies``.
+        seed: of all chance.
+        numerics: as ``training.loop.train`` takes them.
+        ignored: unjudged documents that are no negatives, in training and in validation.
     """
-    step = checked(FinetuneStep, spec["step"], "fine-tuning step")
-    selection = step.query_selection(spec["seed"])
+    selection = step.query_selection(seed)
     store, judged = TokenStore(inputs.tokens), Collection(inputs.collection)
-    queries = _queries(judged, store, inputs.negatives, selection, no_negatives(judged, step.train_split, spec))
-    validation = _validation(step, judged, store, spec)
+    queries = _queries(judged, store, inputs.negatives, selection, no_negatives(judged, step.train_split, ignored))
+    validation = _validation(step, judged, store, ignored)
 
-    chance = {name: number(spec["seed"], name) for name in ("projector", "topics", "heads")}
+    chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
     heads = checkpoint.load_heads(inputs.weights)
     encoder = _learner(step, embed.load_for_tokens(inputs.weights, store), heads, chance["projector"])
     task = _task(step, queries, store, encoder, inputs)
@@ -92,9 +100,9 @@ def finetune(spec: dict[str, Any], inputs: FinetuneInputs, output: Path, resume:
         encoder,
         own,
         step,
-        spec["seed"],
+        seed,
         resume,
-        spec["numerics"],
+        numerics,
         validate=validation,
         validate_every=step.validate_every,
     )
@@ -131,11 +139,11 @@ def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], 
     return learner
 
 
-def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, spec: dict[str, Any]) -> Validation | None:
+def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, ignored: Ignored) -> Validation | None:
     """What chooses the best weights; None where the last ones are taken."""
     if not step.validate_every:
         return None
-    pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, spec))
+    pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, ignored))
     return Validation(step, pool, store)
 
 

@@ -40,7 +40,7 @@ class CountPairs(Stage[Spec, Inputs]):
     def make(self, job: Job) -> Facts:
         from encore.evaluation.inspection.pretraining import count_pairs
 
-        results = count_pairs(self.spec.dumped(), self.inputs.tokens, job.output)
+        results = count_pairs(objectives.fields(self.spec.step), self.inputs.tokens, job.output)
         print(f"pairs {results} in {job.output}")
         return {"results": results}
 

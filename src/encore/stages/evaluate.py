@@ -2,19 +2,13 @@
 
 from pathlib import Path
 
+from encore.evaluation import EvaluationProtocol
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import LINES, PLAIN, Needs, Size
 
 
-class Spec(Fields):
+class Spec(Fields, EvaluationProtocol):
     """The measures of each split, and how its queries are judged."""
-
-    splits: dict[str, dict[str, str]]  # each split's measures as ir-measures writes them, by their names in tables
-    judged_by_answers: list[str] = []  # splits whose passages are relevant if they contain an answer
-    ignore_identical_ids: bool = False
-    scored_by_passages: bool = False  # documents that are ranked by the best of their passages
-    queries: int | None = None  # of a sample
-    sample: int = 0
 
 
 class Inputs(Roles):
@@ -38,7 +32,7 @@ class Evaluate(Stage[Spec, Inputs]):
         from encore.evaluation import judging, scores
         from encore.evaluation.check_from_files import check_scores
 
-        spec, run, collection = self.spec.dumped(), self.inputs.run, self.inputs.collection
+        spec, run, collection = self.spec, self.inputs.run, self.inputs.collection
         found = judging.judge(read_run(run), Collection(collection), spec)
         compared = check_scores(run, collection, spec, found)
         scores.write_scores(job.output, found)

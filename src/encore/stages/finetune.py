@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.config.finetuning import FinetuneStep
+from encore.config.validation import checked
+from encore.finetuning.negatives import Ignored
 from encore.models.config import EncoderConfig
 from encore.models.flops import forward, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
@@ -12,14 +14,12 @@ from encore.stages.needs import FP32, PROCESS, Example, Needs, Size, training_me
 from encore.training.schedule import total_steps
 
 
-class Spec(Fields):
+class Spec(Fields, Ignored):
     """The step, which passages are no negatives, what chance depends on, and whose vectors are searched."""
 
     step: dict[str, Any]  # ``FinetuneStep``
     seed: int
     numerics: dict[str, Any]
-    ignore_identical_ids: bool = False
-    ignore_copies: bool = False
     index: str | None = None  # the folder of the shards
 
 
@@ -72,7 +72,7 @@ class Finetune(Stage[Spec, Inputs]):
         from encore.retrieval.dense import vectors_by_row
         from encore.training.checkpoint import Resume
 
-        given = self.inputs
+        spec, given = self.spec, self.inputs
         inputs = FinetuneInputs(
             tokens=given.tokens,
             collection=given.collection,
@@ -83,7 +83,8 @@ class Finetune(Stage[Spec, Inputs]):
             index=partial(vectors_by_row, given.shards) if given.shards else None,
         )
         resume = Resume(job.state, job.checkpoint_seconds, job.workers)
-        done = finetune(self.spec.dumped(), inputs, job.output, resume)
+        step = checked(FinetuneStep, spec.step, "fine-tuning step")
+        done = finetune(step, spec.seed, spec.numerics, inputs, job.output, resume, spec)
         best = {"best_step": done.best_step} if done.validations else {}
         return {"results": done.results | best, **done.facts}
 

@@ -1,20 +1,15 @@
 """A model's outputs on a few texts, for figures and tables, which read these and no model."""
 
 from pathlib import Path
-from typing import Any
 
-from pydantic import ConfigDict
-
+from encore.evaluation.inspection import Inspection
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 
 
-class Spec(Fields):
+class Spec(Fields, Inspection):
     """The kind of inspection, and its fields."""
 
-    model_config = ConfigDict(extra="allow")
-
-    kind: str
-    numerics: dict[str, Any]
+    head: str | None = None  # ``start`` or ``own``, or the name of the folder whose vocabulary head is asked
 
 
 class Inputs(Roles):
@@ -38,7 +33,7 @@ class InspectModel(Stage[Spec, Inputs]):
 
         given = self.inputs
         further = (given.head, given.run, given.collection)
-        results = inspect_model(self.spec.dumped(), given.model, given.tokens, job.output, *further)
+        results = inspect_model(self.spec, given.model, given.tokens, job.output, *further)
         print(f"inspection of kind {self.spec.kind} in {job.output}")
         return {"results": results}
 

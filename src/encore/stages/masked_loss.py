@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from encore import objectives
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 
 
@@ -29,7 +30,9 @@ class MaskedLoss(Stage[Spec, Inputs]):
     def make(self, job: Job) -> Facts:
         from encore.evaluation.inspection.pretraining import measure_masked_loss
 
-        results = measure_masked_loss(self.spec.dumped(), self.inputs.tokens, self.inputs.model, job.output)
+        spec, given = self.spec, self.inputs
+        step = objectives.fields(spec.step)
+        results = measure_masked_loss(step, spec.texts, spec.numerics, given.tokens, given.model, job.output)
         print(f"masked loss {results} in {job.output}")
         return {"results": results}
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from encore.finetuning.negatives import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import LINES, PLAIN, Needs, Size
 
@@ -10,7 +11,7 @@ RECIPE = {"first_rank", "depth", "keep", "exclude_judged", "seed"}
 WINDOW = {"first_rank", "depth"}
 
 
-class Spec(Fields):
+class Spec(Fields, Ignored):
     """The recipe of a fine-tuning step."""
 
     split: str
@@ -20,8 +21,6 @@ class Spec(Fields):
     seed: int
     first_rank: int = 1
     answers: Literal["positives", "left out"] | None = None  # how passages that contain an answer are used
-    ignore_identical_ids: bool = False
-    ignore_copies: bool = False
     negatives_below: float | None = None  # probability of being relevant
 
 
@@ -47,7 +46,7 @@ class Negatives(Stage[Spec, Inputs]):
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         answers = read_run(self.inputs.run)
-        ranking = mining.Candidates(answers, no_negatives(collection, spec.split, spec.dumped()))
+        ranking = mining.Candidates(answers, no_negatives(collection, spec.split, spec))
         window = spec.model_dump(include=WINDOW, exclude_unset=True)
         right = answering(ranking, collection, **window) if spec.answers else {}
         found = {query: set(documents) for query, documents in right.items()}

@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Literal
 
+from encore.finetuning.negatives import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import PLAIN, Needs, Size
 
 
-class Spec(Fields):
+class Spec(Fields, Ignored):
     """Which queries, and the recipe."""
 
     form: Literal["published"]
     exclude_judged: bool
-    ignore_identical_ids: bool = False
-    ignore_copies: bool = False
     split: str
     queries: int | None
     sample: int
@@ -47,7 +46,7 @@ class NegativesFromDataset(Stage[Spec, Inputs]):
             keep=spec.keep,
             seed=spec.seed,
             exclude_judged=spec.exclude_judged,
-            excluded=no_negatives(collection, spec.split, spec.dumped()),
+            excluded=no_negatives(collection, spec.split, spec),
         )
         print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
         return {"results": mining.write_negatives(job.output, drawn, counts)}

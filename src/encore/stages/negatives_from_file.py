@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from encore.errors import EncoreError
+from encore.finetuning.negatives import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import PLAIN, Needs, Size
 
@@ -15,14 +16,12 @@ ENDINGS = {"triples": (".tsv", ".tsv.gz", ".txt", ".txt.gz"), "systems": (".json
 SCORES = (".pkl", ".pkl.gz")
 
 
-class Spec(Fields):
+class Spec(Fields, Ignored):
     """The form of the file, which queries, and the recipe: of triples ``keep`` and ``seed``, of systems the others."""
 
     form: Literal["triples", "systems"]
     content: str | None = None  # the digest of the user's file
     exclude_judged: bool
-    ignore_identical_ids: bool = False
-    ignore_copies: bool = False
     split: str
     queries: int | None
     sample: int
@@ -59,7 +58,7 @@ class NegativesFromFile(Stage[Spec, Inputs]):
         asked = set(topics(collection, spec.split, spec.queries, spec.sample))
         ids = (row["_id"] for row in collection.corpus())
         documents: Any = dict.fromkeys(ids) if spec.form == "systems" else DocIds.of(ids)  # one by one: a dict
-        excluded = no_negatives(collection, spec.split, spec.dumped())
+        excluded = no_negatives(collection, spec.split, spec)
         wanted = NegativesRequest(asked, collection.qrels(spec.split), documents, spec.exclude_judged, excluded)
         if spec.form == "systems":
             scores = self._scores(asked)

@@ -1,8 +1,8 @@
 """Score what students learn from with their teacher, or convert published scores to the same files."""
 
 from pathlib import Path
-from typing import Any, Literal
 
+from encore.finetuning.teachers import TeacherRequest
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, PLAIN, PROCESS, Needs, Size
 from encore.stages.rerank import scoring
@@ -10,19 +10,8 @@ from encore.stages.rerank import scoring
 PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 
-class Spec(Fields):
-    """What a teacher gives, of which queries; of published scores the content of the user's files alone."""
-
-    form: Literal["scores", "vectors", "listed", "published"]
-    content: Any = None
-    split: str = ""
-    queries: int | None = None
-    sample: int = 0
-    least_negatives: int = 0
-    fill: int = 0  # negatives of a query that are scored
-    numerics: dict[str, Any] = {}
-    ignore_identical_ids: bool = False
-    ignore_copies: bool = False
+class Spec(Fields, TeacherRequest):
+    """What is asked of the teacher."""
 
 
 class Inputs(Roles):
@@ -54,12 +43,12 @@ class TeacherScores(Stage[Spec, Inputs]):
         return Needs(PROCESS + held, disk, operations=operations, gpu_memory=on_gpu)
 
     def make(self, job: Job) -> Facts:
-        spec, given = self.spec.dumped(), self.inputs
-        if self.spec.form == "published":
+        spec, given = self.spec, self.inputs
+        if spec.form == "published":
             from encore.finetuning.teachers.published import write_published_scores
 
             place = str(job.source or given.fetched)
-            return {"results": write_published_scores(spec, place, given.tokens, job.output)}
+            return {"results": write_published_scores(place, given.tokens, job.output, spec.content)}
         from encore.finetuning.teachers.stage import write_teacher_outputs
 
         teacher = given.model or given.run

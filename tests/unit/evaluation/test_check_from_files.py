@@ -15,7 +15,7 @@ from encore.data.rankings import Run, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
-from encore.evaluation import check_from_files, judging, measures, ranks
+from encore.evaluation import EvaluationProtocol, check_from_files, judging, measures, ranks
 from encore.evaluation.check_from_files import check_scores
 from encore.evaluation.scores import Scores
 from encore.storage.files import write_json
@@ -80,11 +80,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(place: Path) -> Scores:
-    return judging.judge(read_run(place / "run"), Collection(place / "collection"), {"splits": SPLITS})
+    return judging.judge(read_run(place / "run"), Collection(place / "collection"), EvaluationProtocol(splits=SPLITS))
 
 
 def check(place: Path, scores: Scores, **options: Any) -> int:
-    return check_scores(place / "run", place / "collection", {"splits": SPLITS}, scores, **options)
+    return check_scores(place / "run", place / "collection", EvaluationProtocol(splits=SPLITS), scores, **options)
 
 
 def test_numbers_are_those_of_nists_trec_eval(place: Path) -> None:
@@ -221,12 +221,12 @@ def test_a_querys_own_document_counts_as_not_retrieved(tmp_path: Path) -> None:
         tmp_path / "r", {"a": rank(["a", "b"], [2, 1])}, describe("x", collection="c", split="test", retrieval=[])
     )
     write_json(tmp_path / "r/manifest.json", {})
-    spec = {"splits": {"test": {"RR": "RR"}}, "ignore_identical_ids": True}
-    scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), spec)
+    protocol = EvaluationProtocol(splits={"test": {"RR": "RR"}}, ignore_identical_ids=True)
+    scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), protocol)
     assert scores["test", "RR"].values.tolist() == [1.0]
-    assert check_scores(tmp_path / "r", tmp_path / "c", spec, scores) == 1
+    assert check_scores(tmp_path / "r", tmp_path / "c", protocol, scores) == 1
     with pytest.raises(EncoreError, match=r"is 1\.0 for Encore and 0\.5"):
-        check_scores(tmp_path / "r", tmp_path / "c", spec | {"ignore_identical_ids": False}, scores)
+        check_scores(tmp_path / "r", tmp_path / "c", EvaluationProtocol(splits=protocol.splits), scores)
 
 
 def test_a_split_judged_by_answers_is_checked_too(tmp_path: Path) -> None:
@@ -240,10 +240,11 @@ def test_a_split_judged_by_answers_is_checked_too(tmp_path: Path) -> None:
     run = {"q0": rank(["b", "a"], [2, 1]), "q1": rank(["a", "b"], [2, 1])}  # q2 has no result
     write_run(tmp_path / "r", run, describe("x", collection="c", split="test", retrieval=[]))
     write_json(tmp_path / "r/manifest.json", {})
-    spec = {"splits": {"test": {"R@1": "Success@1", "RR@10": "RR@10"}}, "judged_by_answers": ["test"]}
-    scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), spec)
+    splits = {"test": {"R@1": "Success@1", "RR@10": "RR@10"}}
+    protocol = EvaluationProtocol(splits=splits, judged_by_answers=["test"])
+    scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), protocol)
     assert scores["test", "RR@10"].values.tolist() == [1.0, 0.5, 0.0]
-    assert check_scores(tmp_path / "r", tmp_path / "c", spec, scores) == 3
+    assert check_scores(tmp_path / "r", tmp_path / "c", protocol, scores) == 3
     scores["test", "R@1"].values[1] = 1.0
     with pytest.raises(EncoreError, match=r"Success@1 of query q1 .* is 1\.0 for Encore and 0\.0 for trec_eval"):
-        check_scores(tmp_path / "r", tmp_path / "c", spec, scores)
+        check_scores(tmp_path / "r", tmp_path / "c", protocol, scores)

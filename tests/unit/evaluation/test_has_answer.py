@@ -12,14 +12,14 @@ from encore.data.collection import Collection, write_collection
 from encore.data.rankings import Run, rank
 from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
-from encore.evaluation import judging
+from encore.evaluation import EvaluationProtocol, judging
 from encore.plan.artifact import Topics
 from encore.products.catalogue import load_plan
 from tests.support import small_dpr
 
 TOKENS = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE)
 MEASURES = {"R@1": "Success@1", "R@2": "Success@2", "R@5": "Success@5", "RR@10": "RR@10"}
-SPEC = {"splits": {"test": MEASURES}, "judged_by_answers": ["test"]}
+PROTOCOL = EvaluationProtocol(splits={"test": MEASURES}, judged_by_answers=["test"])
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def run(**rankings: list[str]) -> Run:
 
 
 def means(found: Run, collection: Collection) -> dict[str, float]:
-    return {name: scored.values.mean() for (_, name), scored in judging.judge(found, collection, SPEC).items()}
+    return {name: scored.values.mean() for (_, name), scored in judging.judge(found, collection, PROTOCOL).items()}
 
 
 def test_a_question_counts_by_its_first_passage_with_an_answer(collection: Collection) -> None:
@@ -52,20 +52,20 @@ def test_a_title_that_has_the_answer_counts_for_nothing(collection: Collection) 
 
 
 def test_questions_without_a_passage_count_too(collection: Collection) -> None:
-    scored = judging.judge(run(test_1=["3"]), collection, SPEC)["test", "R@5"]
+    scored = judging.judge(run(test_1=["3"]), collection, PROTOCOL)["test", "R@5"]
     assert (scored.queries, scored.values.tolist()) == (["test-0", "test-1", "test-2"], [0.0, 1.0, 0.0])
     assert scored.answered.tolist() == [False, True, False]
 
 
 def test_tied_passages_behind_the_last_rank_widen_the_interval(collection: Collection) -> None:
     tied = {"test-0": rank(["2", "5", "6"], [1.0, 1.0, 1.0])}  # in the order 6, 5, 2
-    scored = judging.judge(tied, collection, SPEC)["test", "R@1"]
+    scored = judging.judge(tied, collection, PROTOCOL)["test", "R@1"]
     assert (scored.values[0], scored.low[0], scored.high[0]) == (0.0, 0.0, 1.0)
 
 
 def test_a_passage_of_another_collection_is_refused(collection: Collection) -> None:
     with pytest.raises(EncoreError, match="document '77' of the run is not in"):
-        judging.judge(run(test_0=["77", "1"]), collection, SPEC)
+        judging.judge(run(test_0=["77", "1"]), collection, PROTOCOL)
 
 
 def words(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import inspect_model, pieces, vectors
+from encore.evaluation.inspection import Inspection, inspect_model, pieces, vectors
 from encore.evaluation.inspection.pieces import hits
 from encore.evaluation.inspection.vectors import sample
 from encore.models import checkpoint
@@ -68,7 +68,7 @@ def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
 
 
 def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str, Any]:
-    inspect_model(spec, at, made / "tokens", made / "inspection", **given)
+    inspect_model(Inspection(**spec), at, made / "tokens", made / "inspection", **given)
     told: dict[str, Any] = json.loads((made / "inspection/inspection.json").read_text())
     return told
 

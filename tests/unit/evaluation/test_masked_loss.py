@@ -41,7 +41,8 @@ STEP = {
     "length": 24,
     "mask_ratio": 0.3,
 }
-SPEC = {"step": STEP, "texts": 10_000, "numerics": {"precision": "fp32", "threads": 1}}
+MLM, NUMERICS = objectives.fields(STEP), {"precision": "fp32", "threads": 1}
+SPEC = {"step": STEP, "texts": 10_000, "numerics": NUMERICS}
 
 
 @pytest.fixture
@@ -99,10 +100,10 @@ def by_hand(store: Path, at: Path) -> float:
 
 def test_the_loss_is_the_mean_over_masked_pieces_without_dropout(store: Path, tmp_path: Path) -> None:
     at = model(store, tmp_path / "model")
-    found = measure_masked_loss(SPEC, store, at, tmp_path)
+    found = measure_masked_loss(MLM, 10_000, NUMERICS, store, at, tmp_path)
     assert found["texts"] == 8
     assert found["loss"] == pytest.approx(by_hand(store, at), rel=1e-4)
-    assert found["loss"] == measure_masked_loss(SPEC, store, at, tmp_path)["loss"]
+    assert found["loss"] == measure_masked_loss(MLM, 10_000, NUMERICS, store, at, tmp_path)["loss"]
     assert json.loads((tmp_path / "loss.json").read_text()) == found
 
 
@@ -115,14 +116,15 @@ def test_fewer_texts_are_the_same_for_every_model(store: Path, tmp_path: Path, m
 
     monkeypatch.setattr("encore.training.held_out.held_out_losses", terms)
     for seed in (0, 1):
-        measure_masked_loss(SPEC | {"texts": 3}, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
+        measure_masked_loss(MLM, 3, NUMERICS, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
     assert seen[0] == seen[1] == sorted(seen[0])
     assert len(seen[0]) == 3
 
 
 @pytest.mark.parametrize("head", ["bias", "none"])
 def test_without_a_whole_head_there_is_no_loss(store: Path, tmp_path: Path, head: str) -> None:
-    assert measure_masked_loss(SPEC, store, model(store, tmp_path / "model", head), tmp_path)["loss"] is None
+    at = model(store, tmp_path / "model", head)
+    assert measure_masked_loss(MLM, 10_000, NUMERICS, store, at, tmp_path)["loss"] is None
 
 
 def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +133,7 @@ def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, m
     other.vocabulary += 1
     monkeypatch.setattr(inspected, "TokenStore", lambda path: other)
     with pytest.raises(EncoreError, match="have different vocabularies"):
-        measure_masked_loss(SPEC, store, at, tmp_path)
+        measure_masked_loss(MLM, 10_000, NUMERICS, store, at, tmp_path)
 
 
 def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from encore.data.rankings import RunMatrices, rank
 from encore.data.runs import describe, write_run
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
-from encore.evaluation import judging
+from encore.evaluation import EvaluationProtocol, judging
 from encore.evaluation.check_from_files import check_scores
 from encore.products.catalogue import load_plan
 from encore.storage.files import write_json
@@ -19,7 +19,7 @@ from tests.support.small_beir import build, fields, write
 
 LONG = '{"_id": "d1", "title": "Lift", "text": "a b c d e f g"}'
 CORPUS = [LONG, '{"_id": "d2", "text": "drag of a tail"}', '{"_id": "d3", "text": "x"}']
-SPEC = {"splits": {"test": {"RR@10": "RR@10", "R@2": "R@2", "nDCG@10": "nDCG@10"}}}
+SPLITS = {"test": {"RR@10": "RR@10", "R@2": "R@2", "nDCG@10": "nDCG@10"}}
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_windows_that_would_change_what_is_searched_are_refused(
 
 def test_a_document_has_the_score_of_its_best_passage(own: Collection, tmp_path: Path) -> None:
     found = {"q2": rank(["d3#0", "d2#1", "d1#0", "d2#0", "d1#2"], np.array([9.0, 5.0, 3.0, 2.0, 1.0]))}
-    spec = SPEC | {"scored_by_passages": True}
-    scores = judging.judge(found, own, spec)
+    protocol = EvaluationProtocol(splits=SPLITS, scored_by_passages=True)
+    scores = judging.judge(found, own, protocol)
     values = {name: float(scored.values[0]) for (_, name), scored in scores.items()}
     gains = 1 / np.log2(3) + 2 / np.log2(4)
     assert values["RR@10"] == 0.5, "d3, d2, d1"
@@ -67,9 +67,9 @@ def test_a_document_has_the_score_of_its_best_passage(own: Collection, tmp_path:
     write_run(run, found, header)
     write_trec(run / "run.trec.gz", RunMatrices.of(found), header)
     write_json(run / "manifest.json", {})
-    assert check_scores(run, own.folder, spec, scores) == 1, "trec_eval has the same values"
+    assert check_scores(run, own.folder, protocol, scores) == 1, "trec_eval has the same values"
     with pytest.raises(EncoreError, match="for trec_eval"):
-        check_scores(run, own.folder, SPEC, scores)
+        check_scores(run, own.folder, EvaluationProtocol(splits=SPLITS), scores)
 
 
 def test_a_dataset_with_windows_says_so_to_its_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

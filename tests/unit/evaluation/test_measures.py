@@ -14,7 +14,7 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, write_run
 from encore.errors import EncoreError
-from encore.evaluation import judging, measures, scores
+from encore.evaluation import EvaluationProtocol, judging, measures, scores
 from encore.evaluation.ranks import JudgedRanks
 from encore.storage.manifest import record
 from tests.support import inside
@@ -136,12 +136,13 @@ def collection(tmp_path: Path) -> Collection:
     return Collection(tmp_path / "collection")
 
 
-SPEC = {"splits": {"test": {"RR@10": "RR(rel=3)@10", "R@100": "R(rel=3)@100"}, "graded": {"nDCG@10": "nDCG@10"}}}
+SPLITS = {"test": {"RR@10": "RR(rel=3)@10", "R@100": "R(rel=3)@100"}, "graded": {"nDCG@10": "nDCG@10"}}
+PROTOCOL = EvaluationProtocol(splits=SPLITS)
 
 
 def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tmp_path: Path) -> None:
     tied = rank(list("abcd"), [2, 1, 1, 1])
-    found = judging.judge({"q0": FIVE, "q1": tied, "other": FIVE}, collection, SPEC)
+    found = judging.judge({"q0": FIVE, "q1": tied, "other": FIVE}, collection, PROTOCOL)
     scores.write_scores(tmp_path, found)
     read = scores.read_scores(tmp_path)
     assert set(read) == {("test", "RR@10"), ("test", "R@100"), ("graded", "nDCG@10")}
@@ -160,7 +161,7 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
 
 def test_a_run_for_other_queries_is_refused(collection: Collection) -> None:
     with pytest.raises(EncoreError, match="answers no judged query of split 'graded'"):
-        judging.judge({"q1": FIVE}, collection, SPEC)
+        judging.judge({"q1": FIVE}, collection, PROTOCOL)
 
 
 def test_damaged_scores_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_pa
         with record(folder, stage="search", spec={}, inputs=[]):
             pass
     inputs = {"run": tmp_path / "run", "collection": collection.folder}
-    said = inside.made("evaluate", SPEC, inputs, tmp_path / "out")
+    said = inside.made("evaluate", {"splits": SPLITS}, inputs, tmp_path / "out")
     assert "test: judged 3, answered 1, R@100 0.333333, RR@10 0.333333" in said
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["results"]["graded"]["judged"] == 1

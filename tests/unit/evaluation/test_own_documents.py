@@ -6,11 +6,11 @@ import numpy as np
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import rank
-from encore.evaluation import judging
+from encore.evaluation import EvaluationProtocol, judging
 from encore.products.catalogue import load_plan
 
 NAMES = ("a", "b", "c")
-SPEC = {"splits": {"test": {"RR@1": "RR@1", "nDCG@10": "nDCG@10"}}}
+SPLITS = {"test": {"RR@1": "RR@1", "nDCG@10": "nDCG@10"}}
 
 
 def test_a_query_does_not_answer_itself(tmp_path: Path) -> None:
@@ -20,9 +20,9 @@ def test_a_query_does_not_answer_itself(tmp_path: Path) -> None:
     run = {name: rank([name, "a" if name != "a" else "b"], np.array([2.0, 1.0])) for name in ("a", "b")}
     run["c"] = rank(["c"], np.array([1.0]))
     collection = Collection(tmp_path / "c")
-    found = judging.judge(run, collection, SPEC)["test", "RR@1"]
+    found = judging.judge(run, collection, EvaluationProtocol(splits=SPLITS))["test", "RR@1"]
     assert (found.values.tolist(), found.answered.tolist()) == ([0.0, 0.0, 0.0], [True, True, True])
-    found = judging.judge(run, collection, SPEC | {"ignore_identical_ids": True})["test", "RR@1"]
+    found = judging.judge(run, collection, EvaluationProtocol(splits=SPLITS, ignore_identical_ids=True))["test", "RR@1"]
     assert (found.values.tolist(), found.answered.tolist()) == ([1.0, 1.0, 0.0], [True, True, False])
 
 

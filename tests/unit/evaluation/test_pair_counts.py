@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encore import objectives
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
@@ -33,7 +34,7 @@ STEP: dict[str, Any] = {
 
 def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Any, **fields: Any) -> dict[str, Any]:
     monkeypatch.setattr(pretraining, "TokenStore", lambda path: store)
-    return count_pairs({"step": STEP | fields}, tmp_path, tmp_path)
+    return count_pairs(objectives.fields(STEP | fields), tmp_path, tmp_path)
 
 
 def articles(*texts: Any, **fields: Any) -> Any:

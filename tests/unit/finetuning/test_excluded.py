@@ -8,12 +8,13 @@ import pytest
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.copies import count_copies
 from encore.data.rankings import rank
+from encore.finetuning.negatives import Ignored
 from encore.finetuning.negatives.mining import Candidates, mine, no_negatives, published
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import NegativesRequest, from_triples
 from encore.storage.document_ids import DocIds
 
-FLAGS = {"ignore_identical_ids": True, "ignore_copies": True}
+FLAGS = Ignored(ignore_identical_ids=True, ignore_copies=True)
 DOCUMENTS = {"d1": "lift", "c1": "Lift", "d2": "drag", "c2": "drag", "q1": "what is lift", "n1": "nose", "n2": "tail"}
 QUERIES = {"q1": "what is lift", "q2": "What is lift?", "q3": "what is drag"}
 JUDGED = [Judgment("q1", "d1", 1), Judgment("q2", "n1", 2), Judgment("q3", "d2", 1), Judgment("q3", "n2", 0)]
@@ -28,9 +29,9 @@ def own(tmp_path: Path) -> Collection:
 
 
 def test_it_follows_from_what_the_dataset_says(own: Collection) -> None:
-    assert no_negatives(own, "train", {}) == {}
-    assert no_negatives(own, "train", {"ignore_identical_ids": True}) == {name: {name} for name in QUERIES}
-    assert no_negatives(own, "train", {"ignore_copies": True}) == {
+    assert no_negatives(own, "train", Ignored()) == {}
+    assert no_negatives(own, "train", Ignored(ignore_identical_ids=True)) == {name: {name} for name in QUERIES}
+    assert no_negatives(own, "train", Ignored(ignore_copies=True)) == {
         "q1": {"c1", "n1"},
         "q2": {"d1", "c1"},
         "q3": {"c2"},

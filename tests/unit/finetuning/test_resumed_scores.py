@@ -12,15 +12,15 @@ from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.finetuning import scoring
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
+from encore.finetuning.teachers import TeacherRequest
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models import embed
 from encore.models.memory import PartSize
 from encore.retrieval.rerank import Reranking, answer_reranked
 from encore.storage.manifest import MANIFEST
 from encore.storage.sealed import SealedBlocks
-from encore.training.checkpoint import Resume
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 
 KINDS = ["vector", "late-interaction", "cross-encoder"]
 SHORT = {name: value for name, value in STEP.items() if name != "validate_every"} | {"per_query": 1, "steps": 2}
@@ -34,9 +34,8 @@ class KilledError(Exception):
 def models(home: Path, negatives: Path) -> dict[str, Path]:
     for kind in KINDS:
         step = SHORT | ({} if kind == "vector" else {"scorer": kind, "token_dimension": 8})
-        spec = {"step": step, "seed": 0, "numerics": NUMERICS}
         places = [home / name for name in ("tokens", "collection", "start")]
-        finetune(spec, FinetuneInputs(*places, negatives), home / f"kept-{kind}", Resume(home / f"state-kept-{kind}"))
+        finetuned(step, FinetuneInputs(*places, negatives), home / f"kept-{kind}", home / f"state-kept-{kind}")
     found = {kind: home / f"kept-{kind}" for kind in KINDS}
     for folder in (home / "tokens", *found.values()):
         (folder / MANIFEST).write_text(folder.name)  # other bytes for each
@@ -102,17 +101,17 @@ def test_a_killed_teacher_says_the_same(
     home: Path, models: dict[str, Path], negatives: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {"split": "train", "queries": None, "sample": 0, "least_negatives": 0}
-    spec = {"form": "scores", **asked, "fill": 5, "numerics": NUMERICS}
+    request = TeacherRequest(form="scores", **asked, fill=5, numerics=NUMERICS)
     places = (models[kind], home / "tokens", home / "collection", negatives)
-    write_teacher_outputs(spec, *places, tmp_path / "whole")
+    write_teacher_outputs(request, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 6)
     with pytest.raises(KilledError):
-        write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")
+        write_teacher_outputs(request, *places, tmp_path / "again", tmp_path / "state")
     monkeypatch.undo()
     monkeypatch.setattr(scoring.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(embed.PASS, "cpu", PartSize(8))
     assert not (tmp_path / "again").exists()
-    write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state")
+    write_teacher_outputs(request, *places, tmp_path / "again", tmp_path / "state")
     for name in ("pair_queries.npy", "pair_passages.npy", "pair_scores.npy"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

@@ -11,14 +11,13 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning import scoring
 from encore.finetuning.scoring import open_scorer, passage_blocks
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, embed, inputs
 from encore.models.encoder import Encoder
 from encore.models.memory import PartSize
-from encore.training.checkpoint import Resume
 from tests.support.little_memory import in_little_memory
 from tests.support.simulated_gpu import simulated_gpu
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import STEP, finetuned
 
 OWN = {
     "vector": {"validate_every": None},
@@ -34,8 +33,7 @@ def trained(request, home, negatives):
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
     changed = {**STEP, "scorer": kind, **OWN[kind]}
     step = {name: value for name, value in changed.items() if value is not None}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    finetune(spec, FinetuneInputs(*places), home / kind, Resume(home / "state"))
+    finetuned(step, FinetuneInputs(*places), home / kind, home / "state")
     return kind, home / kind, TokenStore(home / "tokens")
 
 
@@ -101,8 +99,7 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     places = [home / "tokens", home / "collection", model, negatives]
     step = {**STEP, "steps": 1, "learning_rate": 1e-12, "validate_every": None}
     step = {name: value for name, value in step.items() if value is not None}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    finetune(spec, FinetuneInputs(*places), tmp_path / "student", Resume(tmp_path / "state"))
+    finetuned(step, FinetuneInputs(*places), tmp_path / "student", tmp_path / "state")
     assert checkpoint.load_use(tmp_path / "student").scorer["kind"] == "vector"
     before, after = (
         checkpoint.load_encoder(model).state_dict(),
@@ -112,8 +109,7 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     assert checkpoint.load_heads(tmp_path / "student").keys() == checkpoint.load_heads(model).keys()
     again = {**OWN[kind], **step, "scorer": kind, "length": checkpoint.load_use(model).length}
     del again["validate_every"]
-    spec = {"step": again, "seed": 5, "numerics": NUMERICS}
-    finetune(spec, FinetuneInputs(*places), tmp_path / "more", Resume(tmp_path / "state2"))
+    finetuned(again, FinetuneInputs(*places), tmp_path / "more", tmp_path / "state2", seed=5)
     one, other = (open_scorer(each, store).score(*PAIRS) for each in (model, tmp_path / "more"))
     np.testing.assert_allclose(one, other, atol=1e-5)
 

@@ -15,16 +15,16 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
+from encore.finetuning.teachers import TeacherRequest
 from encore.finetuning.teachers.outputs import PairScores, TextVectors
 from encore.finetuning.teachers.published import write_published_scores
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import Queries, answer_exactly
 from encore.retrieval.encode import Encoding, make_shard
-from encore.training.checkpoint import Resume
 from tests.support import inside
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 
 KNOWN = {name: value for name, value in STEP.items() if name != "validate_every"}
 COLBERT = {**KNOWN, "scorer": "late-interaction", "token_dimension": 8, "per_query": 1}
@@ -33,21 +33,15 @@ TEACH = {"split": "train", "queries": None, "sample": 0, "least_negatives": 0, "
 
 
 def trained(home: Path, step: dict[str, Any], weights: str, output: str, mined: str, *teachers: str) -> Path:
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     places = [home / name for name in ("tokens", "collection", weights)]
-    teacher_outputs = [home / teacher for teacher in teachers]
-    finetune(
-        spec,
-        FinetuneInputs(*places, home / mined if mined else None, teacher_outputs),
-        home / output,
-        Resume(home / f"state-{output}"),
-    )
+    inputs = FinetuneInputs(*places, home / mined if mined else None, [home / teacher for teacher in teachers])
+    finetuned(step, inputs, home / output, home / f"state-{output}")
     return home / output
 
 
 def said(home: Path, form: str, model: str, output: str, mined: str = "negatives") -> Path:
-    spec = {**TEACH, "form": form}
-    write_teacher_outputs(spec, home / model, home / "tokens", home / "collection", home / mined, home / output)
+    request = TeacherRequest(form=form, **TEACH)
+    write_teacher_outputs(request, home / model, home / "tokens", home / "collection", home / mined, home / output)
     return home / output
 
 
@@ -149,8 +143,8 @@ def test_a_cross_encoder_scores_no_batch(chain: Path, cross: Path) -> None:
 @pytest.mark.parametrize("teacher", ["colbert", "tct", "cross"])
 def test_pairs_have_the_teachers_scores(chain: Path, teacher: str, tmp_path: Path) -> None:
     store = TokenStore(chain / "tokens")
-    spec = {**TEACH, "form": "scores"}
-    write_teacher_outputs(spec, chain / teacher, chain / "tokens", chain / "collection", chain / "negatives", tmp_path)
+    request, texts = TeacherRequest(form="scores", **TEACH), [chain / name for name in ("tokens", "collection")]
+    write_teacher_outputs(request, chain / teacher, *texts, chain / "negatives", tmp_path)
     row = store.queries.names.index("q7")
     own = [store.passages.names.index(line.split("\t")[1]) for line in gunzip(chain / "negatives" / "negatives.tsv.gz")
            if line.startswith("q7\t")]  # fmt: skip
@@ -192,11 +186,10 @@ def test_students_and_teachers_leave_out_copies_where_they_are_told_to(
     """Here every passage is a copy of every answer, so none is left to learn from."""
     place = shutil.copytree(home / "collection", tmp_path / "collection")
     (place / "copies.tsv.gz").write_bytes(gzip.compress("".join(f"d{row}\td0\n" for row in range(1, 64)).encode()))
-    spec = {"step": COLBERT, "seed": 0, "numerics": NUMERICS, "ignore_copies": True}
     inputs = FinetuneInputs(home / "tokens", place, home / "start", negatives)
     with pytest.raises(EncoreError, match="nothing to learn"):
-        finetune(spec, inputs, tmp_path / "model", Resume(tmp_path / "state"))
-    taught = {**TEACH, "form": "vectors", "ignore_copies": True}
+        finetuned(COLBERT, inputs, tmp_path / "model", tmp_path / "state", ignore_copies=True)
+    taught = TeacherRequest(form="vectors", ignore_copies=True, **TEACH)
     with pytest.raises(EncoreError, match="nothing to learn"):
         write_teacher_outputs(taught, home / "start", home / "tokens", place, negatives, tmp_path / "says")
 
@@ -211,7 +204,7 @@ def published(home: Path, source: Path, output: Path) -> dict[str, int]:
     from encore.data.unpacked import score_files
     from encore.storage.files import contents
 
-    return write_published_scores({"content": contents(score_files(str(source)))}, str(source), home / "tokens", output)
+    return write_published_scores(str(source), home / "tokens", output, contents(score_files(str(source))))
 
 
 def test_published_scores_become_triples_and_pairs(home: Path, tmp_path: Path) -> None:
@@ -276,10 +269,10 @@ def test_what_was_fetched_is_read_from_its_folder(home: Path, tmp_path: Path) ->
     """Its own manifest says what the files are, so the plan has no digest of them."""
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "one.tsv").write_text(LINES[0])
-    assert write_published_scores({}, str(tmp_path), home / "tokens", tmp_path / "out")["triples"] == 1
+    assert write_published_scores(str(tmp_path), home / "tokens", tmp_path / "out")["triples"] == 1
 
 
 def test_a_changed_source_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text(LINES[0])
     with pytest.raises(EncoreError, match="is not what was planned with"):
-        write_published_scores({"content": {"one.tsv": "another"}}, str(tmp_path), home / "tokens", tmp_path / "out")
+        write_published_scores(str(tmp_path), home / "tokens", tmp_path / "out", {"one.tsv": "another"})

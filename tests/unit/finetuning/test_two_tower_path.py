@@ -14,13 +14,14 @@ from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, QuerySample, write_collection
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore, write_store
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.objectives.parts import step as pretraining
 from encore.retrieval.dense import Queries, answer_exactly, vectors_by_row
 from encore.storage import manifest
 from encore.training.checkpoint import Resume
+from tests.support.small_home import finetuned
 from tests.support.small_models import TEXTS, tokenizer_folder
 from tests.support.small_shard import encode_all
 
@@ -64,9 +65,8 @@ def pretrained(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
 
 
 def tuned(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
-    spec = {"step": {**FINETUNE, "steps": 1, **fields}, "seed": 0, "numerics": NUMERICS}
     inputs = FinetuneInputs(home / "tokens", home / "c", weights, home / "negatives")
-    finetune(spec, inputs, output, Resume(output.parent / "t"))
+    finetuned({**FINETUNE, "steps": 1, **fields}, inputs, output, output.parent / "t")
     return output
 
 
@@ -113,14 +113,14 @@ def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path]
 
 
 def test_fine_tuning_hands_on_that_a_checkpoint_gave_no_vocabulary_head(home: Path, tmp_path: Path) -> None:
-    spec = {"step": {**FINETUNE, "steps": 1, "validate_every": None}, "seed": 0, "numerics": NUMERICS}
+    step = {**FINETUNE, "steps": 1, "validate_every": None}
     inputs = FinetuneInputs(home / "tokens", home / "c", tmp_path / "start", home / "negatives")
     for told in ({}, {"no_vocabulary_head": 1}):
         shutil.rmtree(tmp_path / "start", ignore_errors=True)
         shutil.copytree(home / "shared", tmp_path / "start")
         with manifest.record(tmp_path / "start", stage="start", spec={}, inputs=[]) as facts:
             facts["results"] = told
-        done = finetune(spec, inputs, tmp_path / "made", Resume(tmp_path / "state"))
+        done = finetuned(step, inputs, tmp_path / "made", tmp_path / "state")
         assert done.counts == {"queries": 5} | told
 
 
@@ -158,10 +158,9 @@ def test_against_an_index_the_passage_tower_stays_and_its_vectors_serve(home: Pa
     """ADORE: only the encoder of queries learns, so the passages of the start are those of the trained model."""
     encode_all({"length": 16, "numerics": NUMERICS}, home / kind, home / "tokens", tmp_path / "index")
     step = {**FINETUNE, "steps": 2, "negatives": "index", "loss": "lambda", "depth": 3, "validate_every": None}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     index = partial(vectors_by_row, [tmp_path / "index"])
     inputs = FinetuneInputs(home / "tokens", home / "c", home / kind, index=index)
-    finetune(spec, inputs, tmp_path / "model", Resume(tmp_path / "state"))
+    finetuned(step, inputs, tmp_path / "model", tmp_path / "state")
     before, after = (checkpoint.load_encoder(folder) for folder in (home / kind, tmp_path / "model"))
     for name, value in towers.passage_weights(before).items():
         assert torch.equal(value, after.state_dict()[name]), name

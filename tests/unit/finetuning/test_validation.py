@@ -8,6 +8,7 @@ import torch
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import count_copies
+from encore.finetuning.negatives import Ignored
 from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
 from encore.models import embed
@@ -95,7 +96,7 @@ def test_a_copy_of_an_answer_and_the_querys_document_do_not_count_as_wrong(store
     here = SimpleNamespace(passages=renamed, queries=store.queries)
     values = {}
     for ignored in ((), ("ignore_copies",), ("ignore_copies", "ignore_identical_ids")):
-        excluded = no_negatives(Collection(tmp_path), "valid", dict.fromkeys(ignored, True))
+        excluded = no_negatives(Collection(tmp_path), "valid", Ignored(**dict.fromkeys(ignored, True)))
         pool = validation_pool(wanted, Collection(tmp_path), here, excluded)
         values[len(ignored)] = Validation(wanted, pool, here)(encoder, 0)
     assert values == pytest.approx({0: 1 / 3, 1: 1 / 2, 2: 1})

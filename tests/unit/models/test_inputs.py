@@ -14,15 +14,14 @@ from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, embed, inputs, late_interaction
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.retrieval.dense import Queries, answer_exactly
-from encore.training.checkpoint import Resume
 from tests.support import small_models
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 from tests.support.small_shard import encode_all
 
 TCT = {"query_marker": "[q]", "passage_marker": "[d]", "separator": False, "augment": True, "pooling": "content"}
@@ -138,8 +137,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
     step = {**STEP, "length": 18, "query_length": 10, "scorer": scorer, "token_dimension": 8, "temperature": 1.0}
     del step["validate_every"]
     places = [home / "tokens", home / "collection", tmp_path / "start", negatives]
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    finetune(spec, FinetuneInputs(*places), tmp_path / "model", Resume(tmp_path / "state"))
+    finetuned(step, FinetuneInputs(*places), tmp_path / "model", tmp_path / "state")
     assert not (tmp_path / "model" / "modules.json").exists()
     encoder, heads = checkpoint.load_encoder(tmp_path / "model").eval(), checkpoint.load_heads(tmp_path / "model")
     assert encoder.config == shape

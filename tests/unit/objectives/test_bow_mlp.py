@@ -15,14 +15,14 @@ from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, flops, lsa, towers
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.models.towers import BowMlp
-from encore.training.checkpoint import Resume
 from tests.support.small_decoding import assert_gradient, draw
+from tests.support.small_home import finetuned
 from tests.support.small_models import TEXTS, random_batch, tokenizer_folder
 from tests.support.small_store import random_store
 from tests.support.whole_loss import whole_loss
@@ -41,7 +41,6 @@ BACKBONE = {
 }
 BACKBONE |= {"projection_dim": 6, "pooling": "content", "similarity": "cosine", "dropout": 0.0, "encoders": "separate"}
 STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-2, "length": 16, "query_length": 8, "source": "a test"}
-NUMERICS = {"precision": "fp32", "threads": 1}
 
 
 def by_definition(encoder: BowMlp, ids: np.ndarray) -> np.ndarray:
@@ -177,10 +176,9 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     checkpoint.save_model(started(home), {}, tmp_path / "start", home / "tokenizer")
     step = {"kind": "finetune", "negatives": "none", "logq_correction": True, "temperature": 0.5, "steps": 30, **STEP}
     step |= {"validate_every": 10, "validation_measure": "R@10"}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     output = tmp_path / "out/model"
     inputs = FinetuneInputs(home / "tokens", home / "c", tmp_path / "start")
-    done = finetune(spec, inputs, output, Resume(tmp_path / "state"))
+    done = finetuned(step, inputs, output, tmp_path / "state")
     assert done.losses[-1].terms["contrast"] < done.losses[0].terms["contrast"]
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
     before, after = checkpoint.load_encoder(tmp_path / "start"), checkpoint.load_encoder(output)

@@ -11,16 +11,15 @@ from encore.data.collection import QuerySample
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import Queries, answer_exactly
 from encore.retrieval.encode import Encoding, make_shard
 from encore.storage.manifest import record, state_of
-from encore.training.checkpoint import Resume
 from tests.support import forks, inside
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +36,7 @@ def model(home, negatives):
 def tuned(home, output, **changes):
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
     step = {name: value for name, value in {**STEP, **changes}.items() if value is not None}
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    return finetune(spec, FinetuneInputs(*places), output, Resume(output.parent / "state"))
+    return finetuned(step, FinetuneInputs(*places), output, output.parent / "state")
 
 
 def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):

@@ -13,7 +13,7 @@ from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models.encoder import Encoder
 from encore.plan import folders
 from encore.plan.artifact import Topics
@@ -21,10 +21,9 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import Path, load_catalogue
 from encore.retrieval.rerank import Reranking, above, rerank
 from encore.storage.manifest import record
-from encore.training.checkpoint import Resume
 from tests.support import inside
 from tests.support.little_memory import in_little_memory
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 
 ROOT = Path(__file__).parents[3]
 SPEC = {
@@ -96,8 +95,7 @@ def ranker(request, home, negatives):
     del step["validate_every"]
     output = home / f"ranker-{request.param}"
     with record(output, stage="finetune", spec={}, inputs=places):
-        spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-        finetune(spec, FinetuneInputs(*places), output, Resume(home / "state"))
+        finetuned(step, FinetuneInputs(*places), output, home / "state")
     return output
 
 

@@ -11,12 +11,11 @@ from encore.data.runs import read_header, read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.step import FinetuneInputs, finetune
+from encore.finetuning.step import FinetuneInputs
 from encore.models import checkpoint, inputs
 from encore.retrieval import rerank
 from encore.retrieval.rerank import Reranking, answer_by_tokens, best
-from encore.training.checkpoint import Resume
-from tests.support.small_home import NUMERICS, STEP
+from tests.support.small_home import NUMERICS, STEP, finetuned
 
 QUERIES = Reranking(QuerySample("test"), 5, NUMERICS, "s", "c")
 FIELDS = {
@@ -30,8 +29,7 @@ def model(request, home, negatives):
     changed = {**STEP, "scorer": "late-interaction", "token_dimension": 6, **FIELDS[request.param]}
     step = {name: value for name, value in changed.items() if name != "validate_every"}
     places = [home / name for name in ("tokens", "collection", "start", "negatives")]
-    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
-    finetune(spec, FinetuneInputs(*places), home / request.param, Resume(home / "state"))
+    finetuned(step, FinetuneInputs(*places), home / request.param, home / "state")
     return home / request.param
 
 

@@ -14,7 +14,7 @@ from encore.data.collection import Collection, Judgment, topics, write_collectio
 from encore.data.rankings import Ranking
 from encore.datasets.kinds import build_collection
 from encore.errors import EncoreError
-from encore.evaluation import judging, scores
+from encore.evaluation import EvaluationProtocol, judging, scores
 from encore.plan import tuning
 from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
@@ -347,15 +347,16 @@ def test_a_trial_is_scored_where_test_judgments_are_gone(tmp_path):
     judged = {"valid": [Judgment("v", "b", 3)], "test": [Judgment("t", "a", 3)]}
     write_collection(tmp_path, documents, queries, judged)
     spec = tune.validation_scores(plan_of("trials"), grid(), "bert-base+marco-bm25").spec
+    protocol = EvaluationProtocol(splits=spec["splits"])
     ranking = {"v": Ranking(["a", "b"], np.array([2, 1], dtype=np.float32))}
-    before = judging.summary(judging.judge(ranking, collection, spec))
+    before = judging.summary(judging.judge(ranking, collection, protocol))
     assert before == {"valid": {"judged": 1, "answered": 1, "RR@10": 0.5}}
     (tmp_path / "qrels/test.tsv").write_text("poison")
-    assert judging.summary(judging.judge(ranking, collection, spec)) == before
+    assert judging.summary(judging.judge(ranking, collection, protocol)) == before
     (tmp_path / "qrels/test.tsv").unlink()
-    assert judging.summary(judging.judge(ranking, collection, spec)) == before
+    assert judging.summary(judging.judge(ranking, collection, protocol)) == before
     with pytest.raises(EncoreError, match="no split 'test'"):
-        judging.judge(ranking, collection, {"splits": {"test": spec["splits"]["valid"]}})
+        judging.judge(ranking, collection, EvaluationProtocol(splits={"test": spec["splits"]["valid"]}))
 
 
 def test_queries_that_a_choice_is_made_on_are_in_no_sample(tmp_path):

@@ -29,6 +29,7 @@ from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
 from encore.stages import fuse as fusing
 from encore.stages import lucene_search, search, search_index
+from encore.stages.evaluate import Evaluate
 from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.manifest import has_no_vectors
@@ -92,11 +93,12 @@ def _check(folder: Path, queries: int, report: AuditReport, counts: Counter[str]
 def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -> list[str]:
     """Scores that differ from those computed again from the run, or from trec_eval's, whose queries are counted."""
     (run,), (collection,) = inputs["runs"], inputs["collections"]
+    protocol = Evaluate.read(spec, {"run": str(run), "collection": str(collection)}, str(folder)).spec
     with TemporaryDirectory() as place:
-        write_scores(Path(place), judging.judge(read_run(run), Collection(collection), spec))
+        write_scores(Path(place), judging.judge(read_run(run), Collection(collection), protocol))
         found, again = read_scores(folder), read_scores(Path(place))
     try:
-        counts[BY_TREC_EVAL] += check_scores(run, collection, spec, again, whole=True)
+        counts[BY_TREC_EVAL] += check_scores(run, collection, protocol, again, whole=True)
     except EncoreError as error:
         return [f"{folder}/{SCORES}: {error}"]
     return [f"{folder}/{SCORES}: {text}" for text in [_other_scores(found, again)] if text]

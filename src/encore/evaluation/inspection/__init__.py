@@ -1,19 +1,40 @@
 """A model's outputs on a few texts: the pieces that it names, words, a map of a query's candidates, its vectors.
 
-Each kind of inspection is a function of a ``spec`` and folders that returns the content of ``inspection.json``.
+Each kind of inspection is a function that returns the content of ``inspection.json``.
 """
 
 from pathlib import Path
 from typing import Any
 
+from encore.config.validation import Strict
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
 FILE = "inspection.json"
 
 
+class Inspection(Strict):
+    """What is asked of a model, of which texts; each kind has some of the fields."""
+
+    kind: str
+    numerics: dict[str, Any]
+    length: int  # tokens that are read of a text, or of a passage
+    sample: int = 0  # which texts, which random order of examples, or which query
+    texts: int = 0  # of the collection
+    ks: list[int] = []  # the numbers of pieces that coverage is of
+    top: int = 0  # pieces that are shown
+    text: str | None = None  # the example; without it the first passage of a random order that is of a fit length
+    shortest: int = 0  # in pieces
+    longest: int = 0
+    split: str = ""  # whose query is mapped
+    candidates: int = 0  # ranks of the run on a map
+    perplexity: int | float = 0
+    seed_of_map: int = 0
+    query_length: int = 0  # tokens
+
+
 def inspect_model(
-    spec: dict[str, Any],
+    asked: Inspection,
     model: Path,
     tokens: Path,
     output: Path,
@@ -24,7 +45,6 @@ def inspect_model(
     """Write ``inspection.json`` and return what the manifest keeps of it.
 
     Args:
-        spec: ``kind``, its fields, and ``numerics``.
         head: the model whose vocabulary head is asked; without it, the model's own.
         run, collection: of a map, the run that candidates are taken from and what it searched.
     """
@@ -33,21 +53,21 @@ def inspect_model(
     from encore.models import embed
     from encore.training import machine
 
-    device = machine.prepare(spec["numerics"])
+    device = machine.prepare(asked.numerics)
     store = TokenStore(tokens)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
-    with machine.precision(spec["numerics"], device):
-        match spec["kind"]:
+    with machine.precision(asked.numerics, device):
+        match asked.kind:
             case "coverage":
-                found = pieces.measure_coverage(spec, encoder, store, head or model)
+                found = pieces.measure_coverage(asked, encoder, store, head or model)
             case "vectors":
-                found = vectors.measure_vectors(spec, encoder, store)
+                found = vectors.measure_vectors(asked, encoder, store)
             case "words":
-                found = pieces.predict_words(spec, encoder, store, head or model)
+                found = pieces.predict_words(asked, encoder, store, head or model)
             case "heat":
-                found = pieces.measure_heat(spec, encoder, store, model)
+                found = pieces.measure_heat(asked, encoder, store, model)
             case "map" if run is not None and collection is not None:
-                found = vectors.map_candidates(spec, encoder, store, run, collection)
+                found = vectors.map_candidates(asked, encoder, store, run, collection)
             case kind:
                 raise EncoreError(f"no inspection of kind {kind!r} can be made of these folders")
     write_json(output / FILE, found)

@@ -18,6 +18,7 @@ from encore.data import vocabulary
 from encore.data.tokens import TokenStore
 from encore.data.vocabulary import CONTINUES
 from encore.errors import EncoreError
+from encore.evaluation.inspection import Inspection
 from encore.evaluation.inspection.vectors import TOGETHER, representations, rounded, sample
 from encore.models import checkpoint
 from encore.models.encoder import Encoder
@@ -40,25 +41,22 @@ def projection(model: Path, device: torch.device) -> tuple[str, Callable[[Tensor
     return "embeddings", lambda vectors: vectors @ embeddings.T
 
 
-def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
-    """The means over texts for each of ``spec["ks"]``: ``of_text`` and ``of_top``, and the standard error of the first.
+def measure_coverage(asked: Inspection, encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
+    """The means over texts for each of ``ks``: ``of_text`` and ``of_top``, and the standard error of the first.
 
     The algorithm divides the hits by the text's pieces, the caption of the paper's figure by k; both are kept. A text's
     pieces are those that the model reads of it, each once, special ones left out; a text without any is passed over.
-
-    Args:
-        spec: ``texts``, how many of the collection, ``sample``, which, ``length`` in tokens, ``ks``.
     """
-    rows = sample(len(store.passages), spec["texts"], spec["sample"])
+    rows = sample(len(store.passages), asked.texts, asked.sample)
     rows = rows[store.passages.lengths[rows] > 0]
     if not len(rows):
-        raise EncoreError(f"none of {spec['texts']} texts has a piece of the vocabulary; take more `texts`")
-    (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(spec["ks"])
+        raise EncoreError(f"none of {asked.texts} texts has a piece of the vocabulary; take more `texts`")
+    (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(asked.ks)
     texts = [store.passages[int(row)] for row in rows]
-    kept = [text[: spec["length"] - 2] for text in texts]
+    kept = [text[: asked.length - 2] for text in texts]
     found: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []
-    for place, vectors in enumerate(representations(encoder, texts, spec["length"])):
+    for place, vectors in enumerate(representations(encoder, texts, asked.length)):
         bag = bags(kept[place * TOGETHER : (place + 1) * TOGETHER], list(store.special))
         top = project(vectors).topk(min(ks[-1], store.vocabulary)).indices.cpu().numpy()
         found.append(hits(top, bag, ks))
@@ -88,12 +86,12 @@ def _value(k: int, counts: NDArray[np.int64], pieces: NDArray[np.int64]) -> dict
     return {"k": k} | {name: rounded(float(value)) for name, value in means.items()}
 
 
-def predict_words(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
+def predict_words(asked: Inspection, encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
     """The ``top`` pieces, best first, with their logits and whether the text has them; and the text as it was read."""
-    ids = example(spec, store)[: spec["length"] - 2]
+    ids = example(asked, store)
     name, project = projection(head, next(encoder.parameters()).device)
-    (vectors,) = representations(encoder, [ids], spec["length"])
-    best = project(vectors)[0].topk(min(spec["top"], store.vocabulary))
+    (vectors,) = representations(encoder, [ids], asked.length)
+    best = project(vectors)[0].topk(min(asked.top, store.vocabulary))
     inside = set(ids.tolist()) - set(store.special)
     found = [
         {"piece": store.pieces[piece], "hit": piece in inside, "logit": rounded(logit)}
@@ -103,16 +101,16 @@ def predict_words(spec: dict[str, Any], encoder: Encoder, store: TokenStore, hea
     return {"text": text, "head": name, "pieces": found}
 
 
-def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path) -> dict[str, Any]:
+def measure_heat(asked: Inspection, encoder: Encoder, store: TokenStore, model: Path) -> dict[str, Any]:
     """The words of a text in order, each with the sum of its pieces' probabilities.
 
     Probabilities are the decoder's sigmoids divided by their sum over the vocabulary, as in the model's contrast.
     """
-    ids = example(spec, store)[: spec["length"] - 2]
+    ids = example(asked, store)
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)})
     if set(checkpoint.restore_heads(heads, model)) != set(heads.state_dict()):
         raise EncoreError(f"{model} keeps no decoder of words; name a lineage that ends with CPDAE")
-    (vectors,) = representations(encoder, [ids], spec["length"])
+    (vectors,) = representations(encoder, [ids], asked.length)
     decoder = heads["decoder"].to(vectors.device).eval()
     with torch.no_grad():
         probabilities = F.normalize(decoder(vectors).sigmoid(), p=1, dim=-1)[0].double().cpu().numpy()
@@ -143,23 +141,17 @@ def joined(pieces: list[str]) -> str:
     return "".join(piece.removeprefix(CONTINUES) for piece in pieces)
 
 
-def example(spec: dict[str, Any], store: TokenStore) -> np.ndarray:
-    """The pieces of the text to show: the given one, or the first passage of a random order that is of a fit length.
-
-    Args:
-        spec: ``text``; or ``shortest`` and ``longest`` in pieces, and ``sample``, which random order.
-    """
-    if "text" in spec:
+def example(asked: Inspection, store: TokenStore) -> np.ndarray:
+    """The pieces of the text to show, int64 [S], as many as the model reads."""
+    if asked.text is not None:
         tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)
-        ids = np.array(tokenizer.encode(spec["text"], add_special_tokens=False).ids, dtype=np.int64)
+        ids = np.array(tokenizer.encode(asked.text, add_special_tokens=False).ids, dtype=np.int64)
         if not len(ids):
             raise EncoreError("the text of the figure has no word; write one")
-        return ids
+        return ids[: asked.length - 2]
     lengths = store.passages.lengths
-    fit = np.flatnonzero((lengths >= spec["shortest"]) & (lengths <= spec["longest"]))
+    fit = np.flatnonzero((lengths >= asked.shortest) & (lengths <= asked.longest))
     if not len(fit):
-        raise EncoreError(
-            f"no passage has {spec['shortest']} to {spec['longest']} pieces; change `shortest` and `longest`"
-        )
-    chosen = generator(spec["sample"], "example").permutation(len(fit))[0]
-    return store.passages[int(fit[chosen])].astype(np.int64)
+        raise EncoreError(f"no passage has {asked.shortest} to {asked.longest} pieces; change `shortest` and `longest`")
+    chosen = generator(asked.sample, "example").permutation(len(fit))[0]
+    return store.passages[int(fit[chosen])][: asked.length - 2].astype(np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from encore import objectives
+from encore.config.entries import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.models import checkpoint, embed
 from encore.models.memory import MicroBatch, PartSize
@@ -18,16 +19,15 @@ PAIRS, LOSS = "pairs.json", "loss.json"
 SPECIAL_TOKENS = 2  # [CLS] and [SEP], for which room is left
 
 
-def count_pairs(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, Any]:
+def count_pairs(step: Any, tokens: Path, output: Path) -> dict[str, Any]:
     """Write ``pairs.json``: ``pairs`` of an epoch, their ``tokens``, and the mean of a query's and of a document's.
 
     That is table 1 of Chang et al. 2020. Tokens are word pieces as the model reads them: cut to the step's lengths, a
     title with its passage, no special tokens. One pair is in memory at a time; its chance depends on its number alone.
 
     Args:
-        spec: ``step``, the fields of the step that decide which pairs there are.
+        step: of an objective of pairs (``objectives.fields``), with those fields that decide which there are.
     """
-    step: Any = objectives.fields(spec["step"])
     objective: Any = objectives.load(step.objective)(step, TokenStore(tokens), None)
     queries = documents = 0
     for index in range(len(objective)):
@@ -44,7 +44,9 @@ def count_pairs(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, A
     return found
 
 
-def measure_masked_loss(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> dict[str, Any]:
+def measure_masked_loss(
+    step: PretrainStep, texts: int, numerics: dict[str, Any], tokens: Path, model: Path, output: Path
+) -> dict[str, Any]:
     """Write ``loss.json``: ``loss``, a mean of batches' means over masked pieces, and the ``texts`` that it is over.
 
     It is MLM's loss (Devlin et al. 2019). A batch counts by its texts. Texts and masks depend on the collection alone,
@@ -52,19 +54,20 @@ def measure_masked_loss(spec: dict[str, Any], tokens: Path, model: Path, output:
     head: none of its steps trained one.
 
     Args:
-        spec: ``step``, fields of an MLM step that say how texts are masked, ``texts``, how many, and ``numerics``.
+        step: of MLM (``objectives.fields``), which says how texts are masked.
+        texts: the most that are read.
     """
-    step, store = objectives.fields(spec["step"]), TokenStore(tokens)
+    store = TokenStore(tokens)
     encoder = embed.load_for_tokens(model, store)
     objective = objectives.load(step.objective)(step, store, None)
     heads = objective.heads(encoder)
-    chosen = generator(0, "masked loss").permutation(len(objective))[: spec["texts"]]
+    chosen = generator(0, "masked loss").permutation(len(objective))[:texts]
     found: dict[str, Any] = {"loss": None, "texts": len(chosen)}
     if set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict()):
-        device = machine.prepare(spec["numerics"])
+        device = machine.prepare(numerics)
         for module in (encoder, heads):
             module.to(device).eval()
-        models = TrainingModels(objective, encoder, heads, device, spec["numerics"])
+        models = TrainingModels(objective, encoder, heads, device, numerics)
         at_once = MicroBatch(PartSize(step.batch))
         terms = held_out.held_out_losses(models, np.sort(chosen), step.batch, at_once)
         found["loss"] = float(f"{terms['mlm']:.6g}")

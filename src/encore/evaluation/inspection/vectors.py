@@ -19,6 +19,7 @@ from encore.data.collection import Collection, topics
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.evaluation.inspection import Inspection
 from encore.models import embed, inputs
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
@@ -58,25 +59,22 @@ def rounded(value: float) -> float:
     return float(f"{value:.{TOKEN_DIGITS}g}")
 
 
-def measure_vectors(spec: dict[str, Any], encoder: Encoder, store: TokenStore) -> dict[str, Any]:
+def measure_vectors(asked: Inspection, encoder: Encoder, store: TokenStore) -> dict[str, Any]:
     """``cosine``, ``effective_dimension`` and ``own_half`` of the model's own pooling, and ``mean_...`` of the mean.
 
     Vectors are those of the encoder before any linear head, of a sample of passages; shorter ones are passed over.
-
-    Args:
-        spec: ``texts``, how many of the collection, ``sample``, which, and ``length`` in tokens.
     """
-    rows = sample(len(store.passages), spec["texts"], spec["sample"])
+    rows = sample(len(store.passages), asked.texts, asked.sample)
     rows = rows[store.passages.lengths[rows] >= FEWEST]
     if len(rows) < 2:
-        raise EncoreError(f"fewer than two of {spec['texts']} passages have {FEWEST} word pieces; take another dataset")
-    texts = [store.passages[int(row)][: spec["length"] - 2] for row in rows]
+        raise EncoreError(f"fewer than two of {asked.texts} passages have {FEWEST} word pieces; take another dataset")
+    texts = [store.passages[int(row)][: asked.length - 2] for row in rows]
     found: dict[str, Any] = {"texts": len(texts)}
     pooling = encoder.config
     for prefix, config in (("", pooling), ("mean_", replace(pooling, pooling="mean"))):
         encoder.config = config
         first, second, whole = (
-            _vectors(encoder, parts, spec["length"])
+            _vectors(encoder, parts, asked.length)
             for parts in ([text[: len(text) // 2] for text in texts], [text[len(text) // 2 :] for text in texts], texts)
         )
         found[f"{prefix}cosine"] = rounded(mean_cosine(whole))
@@ -124,27 +122,22 @@ def _vectors(encoder: Encoder, texts: list[np.ndarray], length: int) -> NDArray[
 
 
 def map_candidates(
-    spec: dict[str, Any], encoder: Encoder, store: TokenStore, run: Path, collection: Path
+    asked: Inspection, encoder: Encoder, store: TokenStore, run: Path, collection: Path
 ) -> dict[str, Any]:
-    """The ``points`` of a map (COSTA, figure 3): the query, its first ranks, and what is relevant, each with its place.
-
-    Args:
-        spec: ``split``, ``sample`` (which query), ``candidates``, ``perplexity``, ``seed_of_map``, ``length`` of a
-            passage and ``query_length`` in tokens.
-    """
+    """The ``points`` of a map (COSTA, figure 3): the query, its first ranks, and what is relevant, with places."""
     searched = Collection(collection)
-    query, relevant = chosen(searched, spec["split"], spec["sample"])
+    query, relevant = chosen(searched, asked.split, asked.sample)
     found = read_run(run).get(query)
     if found is None:
         raise EncoreError(f"{run} has no answer to the query of the map, {query!r}; draw another with `sample`")
     ranking = found.documents
     ranks = {document: rank for rank, document in enumerate(ranking, 1)}
-    documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
+    documents = [*ranking[: asked.candidates], *sorted(relevant - set(ranking[: asked.candidates]))]
     rows = store.passages.names.find(documents)
     query_row = np.array([store.queries.names.find([query])[query]])
-    own = embed.embed_texts(encoder.query_tower, store.queries, query_row, spec["query_length"])
-    others = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
-    places = mapped(np.concatenate([own, others]), spec["perplexity"], spec["seed_of_map"])
+    own = embed.embed_texts(encoder.query_tower, store.queries, query_row, asked.query_length)
+    others = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), asked.length)
+    places = mapped(np.concatenate([own, others]), asked.perplexity, asked.seed_of_map)
     kinds = ["query", *("relevant" if name in relevant else "candidate" for name in documents)]
     points = [
         {"name": name, "kind": kind, "rank": ranks.get(name), "x": rounded(x), "y": rounded(y)}

@@ -14,13 +14,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from sys import intern
-from typing import Any
 
 from encore.data import answer_matching
 from encore.data.collection import Collection, smallest
 from encore.data.copies import copies_of, normal_form
 from encore.data.rankings import Run
 from encore.errors import EncoreError
+from encore.finetuning.negatives import Ignored
 from encore.storage.files import open_text, open_text_writer, write_json
 
 HEADER = "query-id\tcorpus-id\trank"
@@ -145,16 +145,15 @@ class Candidates(Mapping[str, Sequence[str]]):
         return len(self.run)
 
 
-def no_negatives(collection: Collection, split: str, spec: Mapping[str, Any]) -> dict[str, set[str]]:
+def no_negatives(collection: Collection, split: str, ignored: Ignored) -> dict[str, set[str]]:
     """Documents that are no negatives though nobody judged them, by query of a training split, for those that have any.
 
-    With ``spec["ignore_identical_ids"]`` the document of the query's id, if there is one; with
-    ``spec["ignore_copies"]`` those that are relevant for a query of equal text, and all that have the text of a
-    relevant one.
+    With ``ignore_identical_ids`` the document of the query's id, if there is one; with ``ignore_copies`` those that are
+    relevant for a query of equal text, and all that have the text of a relevant one.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    judged = collection.qrels(split) if spec.keys() & {"ignore_identical_ids", "ignore_copies"} else {}
-    if spec.get("ignore_copies"):
+    judged = collection.qrels(split) if ignored.ignore_identical_ids or ignored.ignore_copies else {}
+    if ignored.ignore_copies:
         texts = {query: normal_form(text) for query, text in collection.queries().items() if query in judged}
         relevant: dict[str, set[str]] = defaultdict(set)
         for query, grades in judged.items():
@@ -164,7 +163,7 @@ def no_negatives(collection: Collection, split: str, spec: Mapping[str, Any]) ->
             alike = relevant[texts[query]].union(*(copies.get(name, ()) for name in relevant[texts[query]]))
             if others := alike - grades.keys():
                 found[query] = others
-    if spec.get("ignore_identical_ids"):
+    if ignored.ignore_identical_ids:
         for query in judged:
             found[query].add(query)
     return dict(found)

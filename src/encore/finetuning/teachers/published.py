@@ -4,9 +4,8 @@ A line is ``pos_score neg_score query_id pos_id neg_id``, tab-separated. Of seve
 triples in the same order, the scores are averaged: so is T2 made of three models' (Hofstaetter et al. 2020, section 4).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +21,16 @@ from encore.storage.tsv import TsvBlock, read_tsv
 COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
 
-def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
-    """Write the triples of published files and the score of each of their pairs; returns counts."""
+def write_published_scores(
+    source: str, tokens: Path, output: Path, planned: Mapping[str, str] | None = None
+) -> dict[str, int]:
+    """Write the triples of published files and the score of each of their pairs; returns counts.
+
+    Args:
+        planned: the digests of the files that were planned with; None for fetched ones, whose manifest has them.
+    """
     paths = score_files(source)
-    if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
+    if planned is not None and contents(paths) != planned:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     store = TokenStore(tokens)
     queries, passages = store.queries.names, store.passages.names

@@ -7,7 +7,6 @@ the score of any query of a batch with any passage of it.
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from encore.finetuning.negatives import mining
 from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import LateInteractionScorer, Scorer, VectorScorer, open_scorer
+from encore.finetuning.teachers import TeacherRequest
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.storage import manifest
 from encore.training import machine
@@ -27,7 +27,7 @@ TOGETHER = 8192  # texts that are embedded before their vectors are written
 
 
 def write_teacher_outputs(
-    spec: dict[str, Any],
+    request: TeacherRequest,
     model: Path,
     tokens: Path,
     collection: Path,
@@ -38,8 +38,6 @@ def write_teacher_outputs(
     """Show a teacher the training queries of a split with their passages; returns counts.
 
     Args:
-        spec: ``form`` (``scores`` or ``vectors``, or ``listed``, those of a run), ``split``, ``queries``, ``sample``
-            and ``least_negatives``, ``fill`` (negatives that each query has at least), ``numerics`` of a model.
         model: the folder of the teacher, or of the run.
         mined: the folder of negatives; None where students bring none.
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
@@ -51,21 +49,22 @@ def write_teacher_outputs(
         judged,
         store,
         sampled_negatives,
-        **{name: spec[name] for name in ("split", "queries", "sample", "least_negatives")},
-        excluded=no_negatives(judged, spec["split"], spec),
+        *(request.split, request.queries, request.sample, request.least_negatives),
+        excluded=no_negatives(judged, request.split, request),
     )
-    queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
+    queries, passages = query_passage_pairs([filled(query, request.fill, len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}
     print(f"{counts['pairs']} pairs of {counts['queries']} queries", flush=True)
-    if spec["form"] == "listed":
+    if request.form == "listed":
         write_scores(output, queries, passages, listed_scores(model, store, queries, passages))
         return counts
-    device = machine.prepare(spec["numerics"])
-    with machine.precision(spec["numerics"], device):
+    device = machine.prepare(request.numerics)
+    with machine.precision(request.numerics, device):
         teacher = open_scorer(model, store).to(device)
-        if spec["form"] == "vectors":
+        if request.form == "vectors":
             return counts | _write_vectors(teacher, model, queries, passages, output)
-        made_of = {"spec": spec, "inputs": manifest.described(model, tokens) if state else []}
+        asked = request.model_dump(mode="json", exclude_unset=True)
+        made_of = {"spec": asked, "inputs": manifest.described(model, tokens) if state else []}
         write_scores(output, queries, passages, teacher.score(queries, passages, state=state, spec=made_of))
     return counts
 

@@ -21,6 +21,7 @@ from encore.products.slices import Read
 from encore.products.tables.grid import Column
 from encore.products.tables.layout import REPRODUCTION, Layout, Reference, ReproductionSlice
 from encore.products.tables.sources.kinds import SOURCES, TESTED
+from encore.stages.evaluate import Evaluate
 from encore.storage import manifest
 from encore.storage.csv_rows import number, read_rows, write_rows
 
@@ -129,9 +130,9 @@ def _by_query(found: scores.Scored, column: Column) -> ByQuery:
 def _judge(run: str, depth: int, collection: str, like: str) -> scores.Scores:
     """A released run judged as ours, whose folder of scores says how."""
     try:
-        return judging.judge(
-            _released(run, depth), Collection(Path(collection)), manifest.read_manifest(Path(like))["spec"]
-        )
+        spec, inputs = manifest.read_manifest(Path(like))["spec"], {"run": run, "collection": collection}
+        protocol = Evaluate.read(spec, inputs, like).spec
+        return judging.judge(_released(run, depth), Collection(Path(collection)), protocol)
     except EncoreError as error:
         raise EncoreError(f"{run}: {error}") from error
 

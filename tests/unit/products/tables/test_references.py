@@ -18,7 +18,7 @@ from encore.data.runs import describe as header
 from encore.data.runs import write_run
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
-from encore.evaluation import judging, scores
+from encore.evaluation import EvaluationProtocol, judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
 from encore.plan.plan import Plan
 from encore.products.kinds import BY_RULE
@@ -146,7 +146,7 @@ def ours(tmp_path: Path, name: str, run: Run) -> dict[str, str]:
     write_run(folder, run, header(name, collection="c", split="test", retrieval=[]))
     outputs = {name: describe(folder / name) for name in ("run.npz", "run.trec.gz")}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
-    scores.write_scores(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
+    scores.write_scores(judged, judging.judge(run, Collection(tmp_path / "collection"), EvaluationProtocol(**SPEC)))
     outputs = {scores.FILE: describe(judged / scores.FILE)}
     write_json(judged / MANIFEST, {"spec": SPEC, "results": {}, "inputs": {}, "outputs": outputs})
     return {"run": str(folder), "scores": str(judged)}

@@ -8,7 +8,7 @@ import pytest
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import overlap_with_training
 from encore.data.rankings import Ranking
-from encore.evaluation import judging, scores
+from encore.evaluation import EvaluationProtocol, judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.products.catalogue import load_plan
 from encore.products.explained import explanations
@@ -66,8 +66,8 @@ def test_scores_say_of_each_query_what_it_shares_by_what_the_measure_calls_relev
     collection: Collection, tmp_path: Path
 ) -> None:
     run = {query: Ranking(["d0", "d1"], np.array([2.0, 1.0], np.float32)) for query in "abcd"}
-    spec = {"splits": {"test": {"RR@10": "RR@10", "strict": "RR(rel=2)@10"}}}
-    scores.write_scores(tmp_path, judging.judge(run, collection, spec))
+    protocol = EvaluationProtocol(splits={"test": {"RR@10": "RR@10", "strict": "RR(rel=2)@10"}})
+    scores.write_scores(tmp_path, judging.judge(run, collection, protocol))
     found = scores.read_scores(tmp_path)
     assert found["test", "RR@10"].queries == ["a", "b", "c", "d"]
     assert found["test", "RR@10"].shared.tolist() == [TEXT, RELEVANT, 0, RELEVANT + TEXT]
