@@ -9,11 +9,28 @@ import numpy as np
 from encore.evaluation.scores import Scored, write_scores
 from encore.products.claims.entries import Claim
 from encore.products.tables.cell_scores import CellScores
+from encore.products.tables.entries import Table
 from encore.products.tables.sources.base import CellValues
 
 QUERIES = [f"q{number}" for number in range(40)]
 OF_POINTS = [str(number) for number in range(60)]
 SEEDS = (0, 1, 2, 3, 4)
+TABLE = Table.model_validate(
+    {
+        "title": "Small",
+        "rows": [
+            {"id": name, "label": name, "setting": setting, "system": name}
+            for setting in ("one", "two")
+            for name in ("a", "b", "c")
+        ],
+        "columns": [
+            {"id": name, "label": name, "dataset": "d", "split": split, "measure": name}
+            for name, split in (("x", "test"), ("y", "test"), ("z", "graded"))
+        ],
+    }
+)
+TABLES = {"p/t": TABLE}
+GAINS = {"kind": "gains", "row": "a", "than": "b"}
 
 
 def claim(*tests: dict[str, Any], **more: Any) -> Claim:

@@ -10,8 +10,7 @@ from encore.products.catalogue import load_plan
 from encore.products.claims import chance, run_claims
 from encore.products.claims.entries import number_tests
 from encore.products.claims.plan import claims_plan
-from tests.support.small_claims import claim
-from tests.unit.products.claims.test_claim_entries import GAINS, TABLE, TABLES
+from tests.support.small_claims import GAINS, TABLE, TABLES, claim
 
 
 def rate(test, needed=None):

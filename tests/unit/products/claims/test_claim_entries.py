@@ -7,27 +7,10 @@ from encore.errors import EncoreError
 from encore.products.claims.contrasts import DUST, Address
 from encore.products.claims.entries import read_claims
 from encore.products.claims.plan import all_shapes, cells_of
-from encore.products.tables.entries import Table
 from encore.products.tables.reported import PAPERS
-from tests.support.small_claims import claim
+from tests.support.small_claims import GAINS, TABLES, claim
 
-TABLE = Table.model_validate(
-    {
-        "title": "Small",
-        "rows": [
-            {"id": name, "label": name, "setting": setting, "system": name}
-            for setting in ("one", "two")
-            for name in ("a", "b", "c")
-        ],
-        "columns": [
-            {"id": name, "label": name, "dataset": "d", "split": split, "measure": name}
-            for name, split in (("x", "test"), ("y", "test"), ("z", "graded"))
-        ],
-    }
-)
-TABLES = {"p/t": TABLE}
 ONE = {"kind": "above", "columns": ["x"], "settings": ["one"]}
-GAINS = {"kind": "gains", "row": "a", "than": "b"}
 VALUES = {
     Address("p/t", setting, row, column): value + bonus
     for setting, bonus in (("one", 0.0), ("two", 0.1))
