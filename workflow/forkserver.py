@@ -20,7 +20,6 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -31,11 +30,7 @@ from encore.storage.processes import end_with_parent
 LIBRARY = Path(manifest.__file__).parents[1]
 LEFT_OUT = ("encore.commands", "encore.products", "encore.retrieval.doc2query.model")  # for a few jobs of a run
 LATE = ["ir_measures", "pandas"]  # imported where they are used
-BY_THEMSELVES = {
-    "lucene_index",
-    "lucene_search",
-    "measure_latency",
-}  # stages: what they start, or their time, is measured
+BY_THEMSELVES = {"lucene_index", "lucene_search", "measure_latency"}  # what these start, or their time, is measured
 ALONE = 1000  # the answer to a program that has to start by itself, as in job.py
 UNREAD = (b"ENCORE_", b"OLDPWD", b"PATH", b"PWD", b"PYTHONPATH", b"SHLVL", b"TEMP", b"TMP", b"_")  # by imports
 
@@ -75,9 +70,7 @@ def code(library: Path) -> dict[str, tuple[int, int]]:
 
 
 def warm_up() -> None:
-    """Import what jobs do, look up what all of them note, and keep Python's collector from touching, and so copying,
-    the memory that jobs share.
-    """
+    """Import what jobs do, look up what all note, and keep Python's collector from touching shared memory."""
     found = (module.name for module in pkgutil.walk_packages([str(LIBRARY)], "encore."))
     for name in (*LATE, *(name for name in found if not name.startswith(LEFT_OUT))):
         with contextlib.suppress(ImportError):  # the job that needs it says so
@@ -161,13 +154,11 @@ def pass_on(client: socket.socket, child: int) -> None:
 
 def is_alike(job: Job) -> bool:
     """Whether a fork is as a new process: not where a variable has another value, by which imports may differ."""
-    alike = read_by_imports(job.environment) == read_by_imports(os.environb)
-    return alike and BY_THEMSELVES.isdisjoint(job.arguments[1:2])
-
-
-def read_by_imports(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """The variables of an environment that imports may read."""
-    return {name: value for name, value in environment.items() if not name.startswith(UNREAD)}
+    ours, theirs = (
+        {name: value for name, value in variables.items() if not name.startswith(UNREAD)}
+        for variables in (os.environb, job.environment)
+    )
+    return ours == theirs and BY_THEMSELVES.isdisjoint(job.arguments[1:2])
 
 
 def become(job: Job, known: dict[str, tuple[int, int]]) -> None:

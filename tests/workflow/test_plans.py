@@ -145,19 +145,6 @@ def test_a_product_is_another_run_s_until_this_run_has_made_it(tmp_path: Path) -
     assert json.loads(index.read_text())["products"][copied] == "config/nano.yaml"
 
 
-def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: Path) -> None:
-    """Under Snakemake's own it looks at all ready jobs each second, once for every job that finished."""
-    for profile in REPOSITORY.glob("profiles/*/config.yaml"):
-        assert "max-jobs-per" not in profile.read_text()
-    clone = Clone.fresh(tmp_path / "a clone")
-    ends = "onsuccess:\n"
-    clone.replace("workflow/rules/run.smk", ends, f'{ends}    print("limit:", workflow.scheduler.job_rate_limiter)\n')
-    with_a_copied_row(clone)
-    assert "limit: None" in clone.nano(COPIED, "--force").succeeded()
-    limited = clone.nano(COPIED, "--force", "--max-jobs-per-timespan", "7/1s").succeeded()
-    assert re.search("limit: .*JobRateLimiter", limited)
-
-
 def with_a_copied_row(clone: Clone) -> None:
     """Let nano have a table that is made of nothing."""
     clone.replace("config/nano.yaml", "tables: {table1:", "tables: {cpdae/table1: [trec], table1:")

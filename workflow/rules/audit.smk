@@ -8,10 +8,8 @@ rule audit:
     localrule: True
     conda:
         "../../envs/environment.yaml"
-    params:
-        run=RUN_FILE,
     shell:
-        "python -m encore.commands audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        'python -m encore.commands audit --config "$ENCORE_RUN" 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}'
 
 
 rule preflight:
@@ -21,7 +19,5 @@ rule preflight:
     localrule: True
     conda:
         "../../envs/environment.yaml"
-    params:
-        run=RUN_FILE,
     shell:
-        "python -m encore.commands preflight --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+        'python -m encore.commands preflight --config "$ENCORE_RUN" 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}'

@@ -1,4 +1,4 @@
-"""A run on one machine: its jobs are forks of a process that has imported torch, unless `execution: {fork_jobs: false}`."""
+"""A run on one machine: jobs fork from a process that has imported torch, unless `execution: {fork_jobs: false}`."""
 
 import atexit
 import os
@@ -7,19 +7,19 @@ import subprocess
 import tempfile
 
 SERVER = "ENCORE_FORKSERVER"  # the socket of the process that forks, for workflow/job.py
-THREADS = ("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-THREADS += ("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS")
+THREADS = ("OMP_NUM", "GOTO_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
+ONE_THREAD = {f"{name}_THREADS": "1" for name in THREADS}  # a job that Snakemake gives more starts by itself
 FEW = 4  # jobs, whose imports take no longer than the server's
 
 
 def use_forkserver():
     """Have jobs fork where all run here, in this Python, and are enough to pay for the server."""
     here = workflow.executor_plugin.name == "local" and not workflow.deployment_settings.deployment_method
-    manifests = [*(made.manifest for made in LOOKED_UP.values()), *records()]
-    missing = [manifest for manifest in manifests if not Path(manifest).is_file()]
+    wanted = [*(made.manifest for made in LOOKED_UP.values()), *records()]
+    missing = sum(not Path(manifest).is_file() for manifest in wanted)
     if not here or not EXECUTION.fork_jobs:
         os.environ.pop(SERVER, None)
-    elif SERVER not in os.environ and sys.platform == "linux" and len(missing) > FEW:
+    elif SERVER not in os.environ and sys.platform == "linux" and missing > FEW:
         start_forkserver()
 
 
@@ -31,8 +31,7 @@ def start_forkserver():
         print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
         return
     atexit.register(shutil.rmtree, address.parent, ignore_errors=True)  # also where the server was killed
-    one_thread = dict.fromkeys(THREADS, "1")  # a job that Snakemake gives more starts by itself
     server = f"{prefix}exec python {quote(str(WORKFLOW / 'forkserver.py'))} {quote(str(address))}"
-    started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | one_thread)
+    started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | ONE_THREAD)
     atexit.register(started.stdin.close)
     os.environ[SERVER] = str(address)

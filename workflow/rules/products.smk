@@ -1,4 +1,7 @@
-"""Products: tables, figures, claims and the report, each from its slice of the plan and the artifacts that it names."""
+"""Products: tables, figures, claims and the report, a rule for each kind in src/encore/products/kinds.py.
+
+Inputs are a product's slice of the plan and the manifests of the folders that it names (slices.smk).
+"""
 
 for product in PRODUCTS:
 
@@ -26,9 +29,5 @@ for product in PRODUCTS:
         params:
             spec=digest_of(product),
         shell:
-            f"{JOB}{{input.program:q}}"
-            " {resources.product}"
-            " --plan {input.plan:q}"
-            " --spec {params.spec:q}"
-            " --output {output:q}"
-            " > {log:q} 2>&1"
+            f"{JOB}{{input.program:q}} {{resources.product}}"
+            " --plan {input.plan:q} --spec {params.spec:q} --output {output:q} > {log:q} 2>&1"

@@ -1,13 +1,15 @@
-"""Slices of the plan: what each product is made of, and the file that says so."""
+"""Slices of the plan: what each product is made of, and the file that says so, an input of the product's rule.
+
+As an input it is compared also where Snakemake's own records, with the digest that is a param, were lost.
+"""
 
 import tempfile
 
 from encore.products.kinds import BY_RULE, PRODUCTS
 from encore.products.tables.plan import CURVES
 from encore.products.tables.references import refuse_damaged
-from encore.products.declared import slice_digest
+from encore.products.declared import PLANS, is_written, plan_file, read_plan, slice_digest, write_plan
 from encore.products.slices import built_from
-from encore.products.declared import PLANS, is_written, plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
 SLICES = {}
@@ -41,8 +43,7 @@ def records():
 
 def is_reading(name):
     """Whether a product's slice may not be written: in a dry run, and where a run at work makes the product or reads it."""
-    locks = workflow.execution_settings is None or workflow.execution_settings.lock
-    return workflow.dryrun or (locks and str(plan_file(name)) in files_of_runs())
+    return workflow.dryrun or str(plan_file(name)) in files_of_runs()
 
 
 def plan_of(product):
@@ -60,20 +61,12 @@ def plan_of(product):
 
 def reads_of(product):
     """What a product is made from."""
-
-    def paths(wildcards):
-        return product.reads(product.typed(slice_of(product, wildcards)), product.name(wildcards))
-
-    return paths
+    return lambda wildcards: product.reads(product.typed(slice_of(product, wildcards)), product.name(wildcards))
 
 
 def digest_of(product):
     """The digest of a product's slice of the plan, which is its one param."""
-
-    def spec(wildcards):
-        return canonical(slice_digest(slice_of(product, wildcards)))
-
-    return spec
+    return lambda wildcards: canonical(slice_digest(slice_of(product, wildcards)))
 
 
 def files_of(product):

@@ -1,0 +1,75 @@
+"""What workflow/rules/private.smk takes of Snakemake beyond its manual does what it is taken for.
+
+GPUs that a profile gives to rules are tried in test_rules.py, by the threads of trainings.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.clones import REPOSITORY, Clone
+from tests.support.forks import SNAKEMAKE
+
+TABLE = "results/tables/cpdae/table1.csv"  # made of nothing
+PRINTED = """\
+    print("limit:", workflow.scheduler.job_rate_limiter)
+    print("locked:", files_of_runs())
+"""
+STUDY = """
+configfile: "mine.yaml"
+
+
+onstart:
+    print("their own start")
+
+
+onerror:
+    print("their own error")
+
+
+module encore:
+    snakefile: "{snakefile}"
+    config: config
+
+
+use rule * from encore
+
+
+rule theirs:
+    output: "theirs.txt"
+    shell: "false"
+"""
+
+
+def test_a_folder_without_a_manifest_is_made_again_though_what_was_made_from_it_is_there(nano: Clone) -> None:
+    assert nano.planned() == set()
+    (nano.folder("tokens", "pydocs-stdlib") / "manifest.json").unlink()
+    assert {"tokens pydocs-stdlib", "start tiny-s0"} <= nano.planned()
+
+
+def test_locks_list_a_run_s_files_and_submissions_have_the_limit_that_the_user_gives(clone: Clone) -> None:
+    """Under a limit Snakemake looks at all ready jobs each second, once for every job that finished."""
+    for profile in REPOSITORY.glob("profiles/*/config.yaml"):
+        assert "max-jobs-per" not in profile.read_text()
+    clone.replace("config/nano.yaml", "tables: {table1:", "tables: {cpdae/table1: [trec], table1:")
+    clone.replace("workflow/rules/run.smk", "onsuccess:\n", f"onsuccess:\n{PRINTED}")
+    output = clone.nano(TABLE, "--force").succeeded()
+    assert "limit: None" in output
+    (locked,) = re.findall("locked: (.*)", output)
+    assert f"'{TABLE}'" in locked
+    assert re.search("limit: .*JobRateLimiter", clone.nano(TABLE, "-f", "--max-jobs-per-timespan", "7/1s").succeeded())
+
+
+@pytest.mark.slow
+def test_the_handlers_of_a_module_are_called_after_those_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: config/nano.yaml\ntitle: Mine\ntables: {cpdae/table1: [trec]}\n")
+    (tmp_path / "Snakefile").write_text(STUDY.replace("{snakefile}", f"{REPOSITORY}/workflow/Snakefile"))
+    study = Clone(tmp_path)
+    made = study.run(SNAKEMAKE, TABLE, "--cores", "1").succeeded()
+    assert "their own start" in made
+    assert "Mine: tables and figures made: 1" in made
+    assert (tmp_path / "results/plan/cpdae/table1.json").is_file()
+    failed = study.run(SNAKEMAKE, "theirs.txt", "--cores", "1")
+    assert failed.code != 0
+    assert "their own error" in failed.output

@@ -1,0 +1,57 @@
+"""What Encore does to Snakemake 9, or asks of it, beyond its manual; tests/workflow/test_private.py tries each.
+
+What the command line said (configfiles, dryrun, executor_plugin, ..._settings) is read where it is needed.
+"""
+
+
+def seeks_jobs():
+    """Whether jobs are sought, and rules not only looked at, as by --lint."""
+    return workflow.dag is not None
+
+
+def make_again(files):
+    """Have Snakemake make files though all that is made from them exists.
+
+    --forcerun makes a target of each as well, and has to name them before any job is known.
+    """
+    workflow.dag.forcefiles.update(files)
+
+
+def files_of_runs():
+    """The files that runs at work in this folder read and make, unless --nolock says to ignore those.
+
+    No command of Snakemake's lists what its locks hold.
+    """
+    if workflow.execution_settings is not None and not workflow.execution_settings.lock:
+        return set()
+    return {line for lock in Path(".snakemake/locks").glob("*.lock") for line in lock.read_text().splitlines()}
+
+
+def has_gpus(rule):
+    """Whether the profile gives a rule GPUs.
+
+    `threads:` is not told of resources, and a profile's `set-threads` knows no size of a training's batches.
+    """
+    return not {"gpu", "gres"}.isdisjoint(workflow.resource_settings.overwrite_resources.get(rule, {}))
+
+
+def submit_without_limit():
+    """Submit as many jobs a second as there are, if the user names no limit; Snakemake's own is 100.
+
+    Under a limit, every job that finishes makes Snakemake look at all ready jobs once more each second, until the end.
+    --max-jobs-per-timespan has no value for none, and Snakemake ends no sooner than the time that it names.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
+def have_handlers_called(start, success, error):
+    """Have Snakemake call the handlers of a module, of which it calls none; without the first jobs have no specs.
+
+    A study could call them in its own, but snakedeploy writes a Snakefile without.
+    """
+    if not workflow.modifier.is_main_snakefile():
+        before, failed = workflow._onstart, workflow._onerror
+        workflow._onstart, workflow._onsuccess = lambda log: (before(log), start()), lambda log: success()
+        workflow._onerror = lambda log: (failed(log), error())
