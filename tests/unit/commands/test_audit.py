@@ -38,7 +38,8 @@ def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
 
 def test_what_other_tables_stand_on_is_left_out(results, monkeypatch):
     """Of two tables each artifact belongs to one, or to both."""
-    alone = declared(None) | {"table2": {"rows": declared(None)["table1"]["rows"][:1]}}
+    table = declared(None)["table1"]
+    alone = {"table1": table, "table2": table | {"name": "table2", "rows": table["rows"][:1]}}
     monkeypatch.setattr(audit, "published_products", lambda plan: alone)
     write_product(Path("results/tables/table2"), "table", alone["table2"], [C])
     tamper(f"{OTHER.folder}/file")
@@ -232,7 +233,7 @@ def test_a_manifest_holds_no_time_host_or_absolute_path(results):
 
 
 def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(results, monkeypatch):
-    rows = [{"label": "ICT", "seeds": [{"seed": 0, "model": B.folder}]}]
+    rows = [{"label": "ICT", "step": "ict", "lineage": "bert+ict", "seeds": [{"seed": 0, "model": B.folder}]}]
     made = {"pretraining": {"name": "pretraining", "rows": rows}}
     monkeypatch.setattr(audit, "published_products", lambda plan: made)
     assert audit.audit(results).notes == ["figure pretraining is not made yet"]
@@ -250,7 +251,11 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
     results, monkeypatch
 ):
     """The new table may call the same step otherwise, and its models need not be made."""
-    ict, wlp = ({"seeds": [{"seed": 0, "model": made.folder}]} for made in (B, C))
+    steps = {"ict": B.folder, "wlp": C.folder}
+    ict, wlp = (
+        {"step": name, "lineage": f"bert+{name}", "seeds": [{"seed": 0, "model": folder}]}
+        for name, folder in steps.items()
+    )
     planned = {
         "pretraining": {"name": "pretraining", "rows": [{"label": "ICT (ours)", **ict}, {"label": "WLP", **wlp}]}
     }
@@ -264,7 +269,7 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
     assert [product.content for product in report.products] == [drawn]
     tamper(f"{B.folder}/file")
     assert [finding.cells for finding in audit.audit(results).findings] == [("pretraining: ICT",)]
-    other = {"label": "ICT", "seeds": [{"seed": 0, "model": "results/models/of-another-plan"}]}
+    other = {"label": "ICT", **ict, "seeds": [{"seed": 0, "model": "results/models/of-another-plan"}]}
     write_product(figure, "curves", drawn | {"rows": [other]}, [A])
     assert any("has another plan" in finding.reason for finding in audit.audit(results).findings)
 
@@ -272,7 +277,8 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
 def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     """Another run's table has another slice; this one's advice removed it, with figures and the report."""
     table, report = Path("results/tables/table1.manifest.json"), Path("results/report/manifest.json")
-    theirs = {"rows": [{"label": "ICT", "cells": {}}]}
+    about = declared(None)["table1"]
+    theirs = about | {"rows": [about["rows"][0] | {"label": "ICT", "cells": {}}]}
     write_product(Path("results/tables/table1"), "table", theirs, [])
     write_text(report, json.dumps({"spec": {"run": "config/own.yaml"}, "outputs": {"index.html": {}}}))
     write_text(report.with_name("index.html"), "theirs")

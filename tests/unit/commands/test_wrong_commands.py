@@ -13,7 +13,6 @@ WRONG = [
     (["whatif", "steps.ict.temperature=*a"], "the value is not YAML: found undefined alias 'a'"),
     (["whatif", "title=!!python/object/apply:os.system [id]"], "the value is not YAML: could not determine"),
     (["whatif", "scale.pretrain.steps=true"], "steps: must be a number, not true or false"),
-    (["whatif", 'execution.data_root="a\\0b"'], "a text holds a NUL character; take it out"),
     (["preflight", ""], "there is no table, figure or target ''"),
     (["preflight", "."], "there is no table, figure or target '.'"),
     (["show", "table9"], "there is no table 'table9'; did you mean table2"),

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
-from requests.adapters import HTTPAdapter
-from urllib3.util import Retry
+from requests.adapters import HTTPAdapter, Retry
 
 from encore.config.sources import Remote, digest_of
 from encore.errors import EncoreError
