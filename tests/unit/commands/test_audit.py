@@ -251,11 +251,8 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
     results, monkeypatch
 ):
     """The new table may call the same step otherwise, and its models need not be made."""
-    steps = {"ict": B.folder, "wlp": C.folder}
-    ict, wlp = (
-        {"step": name, "lineage": f"bert+{name}", "seeds": [{"seed": 0, "model": folder}]}
-        for name, folder in steps.items()
-    )
+    steps = {"ict": B.folder, "wlp": C.folder}.items()
+    ict, wlp = ({"step": name, "lineage": name, "seeds": [{"seed": 0, "model": folder}]} for name, folder in steps)
     planned = {
         "pretraining": {"name": "pretraining", "rows": [{"label": "ICT (ours)", **ict}, {"label": "WLP", **wlp}]}
     }
@@ -294,7 +291,7 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     assert pruned(results) == []
     assert table.is_file()
     index.write("config/config.yaml", {}, products=[str(table)])  # this run made it, by an earlier plan
-    assert [finding.place for finding in audit.audit(results).findings] == [B.folder, str(table)]
+    assert {finding.place for finding in audit.audit(results).findings} == {B.folder, str(table)}
     files = {f"results/tables/table1.{ending}" for ending in (*BY_RULE["table"].endings, "manifest.json")}
     assert set(pruned(results)) == {B.folder, C.folder, *files}
     assert report.with_name("index.html").is_file()
@@ -356,9 +353,10 @@ def test_a_table_that_no_run_plans_is_counted(results):
 @pytest.mark.parametrize(("judged", "fails"), [("all", False), (["C08"], True)])
 def test_claims_that_the_run_names_are_not_left_out(results, monkeypatch, judged, fails):
     """Whoever forges them can edit their plan in their own manifest; claims that no run names may be another's."""
-    planned = {"claims": {"tables": {}, "figures": {}}}
+    about = {"name": "claims", "claims": {}, "shapes": {}, "tables": {}, "figures": {}}
+    planned = {"claims": about}
     monkeypatch.setattr(audit, "published_products", lambda plan: declared(plan) | planned)
-    write_product(Path("results/claims"), "claims", {"tables": {}, "figures": {}, "more": 1}, [])
+    write_product(Path("results/claims"), "claims", about | {"spread": {"p/t": 0.5}}, [])
     monkeypatch.setattr(results.config, "claims", judged)
     found = audit.audit(results)
     assert [finding.place for finding in found.findings] == ["results/claims.manifest.json"] * fails
