@@ -115,7 +115,7 @@ def _files_of(manifests: Sequence[Path]) -> Iterator[Path]:
     for place in manifests:
         outputs = read_object(place, "remove it, and run snakemake again").get("outputs", ())
         yield place
-        yield from (place.with_name(name) for name in sorted(outputs))
+        yield from (place.parent / name for name in sorted(outputs))
         yield from (path for path in [place.with_name("run.json")] if path.is_file())
 
 
