@@ -47,7 +47,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     assert clone.planned() == set()
     assert "a fork: True" in log_of(clone, "evaluate")
     clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
-    for part in ("scores", "tables", "figures", "report"):
+    for part in ("runs", "scores", "tables", "figures", "report"):
         shutil.rmtree(clone.root / "results" / part)
     again = jobs(clone.nano_as_typed().succeeded())
     assert len(again) > 4, "enough for forks, if they were allowed"

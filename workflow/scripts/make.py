@@ -16,7 +16,7 @@ from encore.storage.manifest import state_of
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])  # python -OO leaves none
     parser.add_argument("stage", help="encode, pretrain, ...: the name of a file in src/encore/stages")
     parser.add_argument("--planned", required=True, type=Path, help="its spec and inputs, which the plan wrote")
     parser.add_argument("--output", required=True, type=artifact, help="the folder, or the manifest in it")
