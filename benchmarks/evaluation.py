@@ -21,7 +21,7 @@ from encore.data.rankings import RunMatrices
 from encore.data.runs import TEXT, read_run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
-from encore.evaluation import measures
+from encore.evaluation import EvaluationProtocol, measures
 from encore.evaluation.check_from_files import SAMPLE, check_scores
 from encore.evaluation.ranks import Grades, Hits
 from encore.evaluation.scores import Scored
@@ -106,7 +106,7 @@ def _ours(found: RunMatrices, grades: Grades, folder: Path | None = None) -> Val
         its = [measures.values(parse_measure(name), ranks) for ranks in ways]
         scored[SPLIT, name] = Scored(queries, queries, *its, hits.places >= 0, np.zeros(len(grades), np.int8))
     if folder is not None:
-        check_scores(folder, folder, {"splits": {SPLIT: {name: name for name in THEIRS}}}, scored)
+        check_scores(folder, folder, EvaluationProtocol(splits={SPLIT: {name: name for name in THEIRS}}), scored)
     return {name: dict(zip(queries, each.values.tolist(), strict=True)) for (_, name), each in scored.items()}
 
 

@@ -17,7 +17,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, topics
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation import judging
+from encore.evaluation import EvaluationProtocol, judging
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Example, judged_queries
@@ -81,7 +81,7 @@ class Recipe:
         names = topics(self.collection, SPLIT)
         queries = self._embed(encoder.query_tower, names)
         run = Searcher([Shard(index, self.store.passages.names)]).search(names, queries, min(DEPTH, len(passages)))
-        scores = judging.judge(run, self.collection, {"splits": {SPLIT: {MEASURE: self.expression}}})
+        scores = judging.judge(run, self.collection, EvaluationProtocol(splits={SPLIT: {MEASURE: self.expression}}))
         return float(scores[SPLIT, MEASURE].values.mean())
 
     def _embed(self, tower: Encoder, names: list[str]) -> np.ndarray:
