@@ -88,5 +88,5 @@ def test_a_wrong_field_never_gets_into_a_name(stage: str, fields: dict[str, Any]
 
 
 def test_an_unknown_stage_is_refused_with_the_nearest() -> None:
-    with pytest.raises(EncoreError, match="stage 'serch' is unknown; did you mean search"):
-        stages.load("serch")
+    with pytest.raises(EncoreError, match="stage 'searchh' is unknown; did you mean search"):
+        stages.load("searchh")
