@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from encore import objectives
-from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.base import Facts, Fields, Job, Roles
+from encore.stages.of_objective import ObjectiveStage
 
 
 class Spec(Fields):
@@ -24,18 +25,8 @@ class Inputs(Roles):
     tokens: Path
 
 
-class CountPairs(Stage[Spec, Inputs]):
+class CountPairs(ObjectiveStage[Spec, Inputs]):
     """The pairs of an epoch."""
-
-    @classmethod
-    def version(cls, variant: str) -> list[int]:
-        """The stage's, and that of the objective."""
-        return [cls.impl, objectives.load(variant).impl]
-
-    @classmethod
-    def modules(cls, variant: str) -> list[str]:
-        """The stage's, and that of the objective."""
-        return [cls.__module__, objectives.load(variant).__module__]
 
     def make(self, job: Job) -> Facts:
         from encore.evaluation.inspection.pretraining import count_pairs

@@ -5,8 +5,9 @@ from typing import Any
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.base import Facts, Fields, Job, Roles
 from encore.stages.needs import PLAIN, Needs, Size
+from encore.stages.of_objective import ObjectiveStage
 
 
 class Spec(Fields):
@@ -28,18 +29,8 @@ class Inputs(Roles):
     attention: Path | None = None
 
 
-class Prepare(Stage[Spec, Inputs]):
+class Prepare(ObjectiveStage[Spec, Inputs]):
     """Each objective that prepares something says how, by ``Prepares``."""
-
-    @classmethod
-    def version(cls, variant: str) -> list[int]:
-        """The stage's, and that of the objective."""
-        return [cls.impl, objectives.load(variant).impl]
-
-    @classmethod
-    def modules(cls, variant: str) -> list[str]:
-        """The stage's, and that of the objective."""
-        return [cls.__module__, objectives.load(variant).__module__]
 
     def needs(self, size: Size) -> Needs:
         tokens = size.collection.chunks(self.spec.preparation).tokens

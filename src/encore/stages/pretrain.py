@@ -14,8 +14,9 @@ from encore.objectives.parts.masked_texts import MaskingFields
 from encore.objectives.parts.pairs import PairFields
 from encore.objectives.parts.preference import PreferenceFields
 from encore.objectives.simlm import SimlmFields
-from encore.stages.base import Facts, Fields, Job, Roles, Stage
+from encore.stages.base import Facts, Fields, Job, Roles
 from encore.stages.needs import FP32, PROCESS, SENTENCE, Example, Needs, Size, training_memory
+from encore.stages.of_objective import ObjectiveStage
 from encore.training.schedule import total_steps
 
 EXAMPLES = 6e3  # in a second: 9,900 of costa, the slowest objective, in docs/performance.md
@@ -42,23 +43,13 @@ class Inputs(Roles):
     prepared: Path | None = None
 
 
-class Pretrain(Stage[Spec, Inputs]):
+class Pretrain(ObjectiveStage[Spec, Inputs]):
     """Each objective is a file in ``objectives/``, with a version of its own."""
 
     impl = 2
     devices = "GPUs"
     resumes = True
     does = "trains"
-
-    @classmethod
-    def version(cls, variant: str) -> list[int]:
-        """The stage's, and that of the objective."""
-        return [cls.impl, objectives.load(variant).impl]
-
-    @classmethod
-    def modules(cls, variant: str) -> list[str]:
-        """The stage's, and that of the objective."""
-        return [cls.__module__, objectives.load(variant).__module__]
 
     def needs(self, size: Size) -> Needs:
         step, texts = objectives.fields(self.spec.step), size.collection.chunks(self.spec.step)
