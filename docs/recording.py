@@ -101,7 +101,8 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     plan = load_plan(config)
     report = audit.audit(plan, typed.called(config))
     report.findings, removed = without_removed_runs(report.findings)
-    recompute.remake_products(plan.catalogue, report)
+    recompute.remake_products(report)
+    recompute.remake_page(report)
     recompute.recompute_report(plan, report)
     if report.findings:
         raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")

@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import torch
 
+from encore.config.systems import T5
 from encore.data.collection import write_collection
 from encore.data.tokens import TokenStore
 from encore.finetuning.scoring import CrossEncoderScorer, LateInteractionScorer, Scorer
@@ -75,9 +76,10 @@ def predicting(sizes: Facts) -> Facts:
 
 def sampled(sizes: Facts, processes: int) -> float:
     """Queries a second of all processes together, of which this is one; each writes those of as many passages."""
-    shape, each = SHAPES[sizes["model"]] | {"dropout": 0.0}, sizes["expanded"]
-    spec = {"per_passage": PER_PASSAGE, "top_k": 10, "length": 512, "query_length": sizes["predicted"], "seed": 0}
-    spec |= {"numerics": setting_of(sizes, LENGTH, full=False).numerics()}
+    fields = {name: value for name, value in SHAPES[sizes["model"]].items() if name != "pooling"}
+    shape = T5.model_construct(**fields, dropout=0.0)
+    each, chosen = sizes["expanded"], setting_of(sizes, LENGTH, full=False).numerics()
+    how = sampling.Sampling(PER_PASSAGE, 10, length=512, query_length=sizes["predicted"], seed=0, numerics=chosen)
     with tempfile.TemporaryDirectory() as place, mock.patch.object(sampling, "BLOCK", each):
         folder = Path(place)
         judged = (processes * each // 2, LENGTH, QUERY, VOCABULARY)  # with two passages for each query
@@ -85,9 +87,9 @@ def sampled(sizes: Facts, processes: int) -> float:
         written = texts.as_text(store.passages, store.pieces)
         rows = [{"_id": str(row), "title": "", "text": text} for row, text in enumerate(written)]
         write_collection(folder / "collection", rows, [], {})
-        made, words = doc2query.create(shape, 0, store.tokenizer_folder)
+        made, words = doc2query.create(shape, store.tokenizer_folder)
         doc2query.save_model(folder / "model", made, words)
-        took = timing.time_of(lambda: sampling.sample(spec, folder / "model", folder / "collection", folder / "a"))
+        took = timing.time_of(lambda: sampling.sample(how, folder / "model", folder / "collection", folder / "a"))
     return len(rows) * PER_PASSAGE / took.wall
 
 

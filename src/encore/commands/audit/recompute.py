@@ -42,7 +42,7 @@ def recompute_report(plan: Plan, report: AuditReport) -> None:
 
 
 def remake_products(report: AuditReport) -> None:
-    """Make tables, figures and claims again, and add what differs to an audit\'s report."""
+    """Make tables, figures and claims again, and add what differs to an audit's report."""
     bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     for product in report.products:
         if product.name not in bad_products:
