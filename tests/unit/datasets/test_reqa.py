@@ -83,6 +83,25 @@ def test_parts_are_disjoint_and_complete_and_of_the_shares_asked_for() -> None:
         assert (len(train) + len(valid), len(valid)) == (2 * ratio, 0.2 * ratio)
 
 
+def test_a_common_validation_is_apart_from_what_any_share_trains_on_or_tests() -> None:
+    names, own = [question.id for question in asked(200)], fields(validation="common")
+    parts = split_questions(names, own)
+    assert {name: len(part) for name, part in parts.items() if "-s1" not in name} == {
+        "train-10": 20,
+        "valid": 16,  # a tenth of the largest share
+        "test-10": 164,
+        "train-80": 144,
+        "test-80": 40,
+    }
+    assert {*own.splits} == {*parts, *(f"{name}.sentence" for name in parts if name.startswith("test"))}
+    for share in ("10", "80"):
+        assert sorted([*parts[f"train-{share}"], *parts["valid"], *parts[f"test-{share}"]]) == sorted(names)
+    assert set(parts["train-10"]) < set(parts["train-80"])
+    assert not set(parts["valid"]) & {*parts["train-80"], *parts["test-10"]}
+    assert own.resolve() == fields().resolve() | {"validation": "common"}
+    assert "validation" not in fields().resolve(), "or collections with a validation of each share had other names"
+
+
 def test_draws_differ_and_a_larger_share_of_one_holds_the_smaller() -> None:
     parts = split_questions([question.id for question in asked(200)], fields())
     assert {*parts["train-10"], *parts["valid-10"]} < {*parts["train-80"], *parts["valid-80"]}

@@ -7,7 +7,7 @@ Questions are split into training, validation and test for several shares of tra
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,11 @@ class ReqaFields(FormFields):
     )
     draws: Positive = Field(3, description="ways to draw each of them; all but the first are called -s1, -s2, …")
     valid_share: Annotated[int, Field(gt=0, lt=100)] = Field(10, description="percentage of these that validates")
+    validation: Literal["each", "common"] = Field(
+        "each",
+        description="whether a part of each share validates it, or one part of the largest share validates all, which "
+        "no share trains on or tests",
+    )
     distractors: int = Field(0, ge=0, description="further candidates that answer nothing, for the open domain")
 
     @model_validator(mode="before")
@@ -46,12 +51,19 @@ class ReqaFields(FormFields):
         ratios, draws = (given.get(name, cls.model_fields[name].default) for name in ("ratios", "draws"))
         if not isinstance(ratios, list | tuple) or not isinstance(draws, int):  # their own checks say what is wrong
             return {**given, "splits": {}}
-        return {**given, "splits": _splits([cls.draw(ratio, draw) for draw in range(draws) for ratio in ratios])}
+        common = given.get("validation") == "common"
+        parts = [
+            cls.split(role, None if role == "valid" and common else ratio, draw)
+            for draw in range(draws)
+            for ratio in ratios
+            for role in ("train", "valid", "test")
+        ]
+        return {**given, "splits": _splits(parts)}
 
     @staticmethod
-    def draw(ratio: int, draw: int) -> str:
-        """The name of a share and a draw: ``80``, ``80-s1``."""
-        return f"{ratio}-s{draw}" if draw else str(ratio)
+    def split(role: str, ratio: int | None, draw: int) -> str:
+        """The name of a split of a share, or of all, and a draw: ``train-80``, ``test-80-s1``, ``valid``."""
+        return "-".join([role, *([str(ratio)] if ratio else []), *([f"s{draw}"] if draw else [])])
 
     takes_articles: ClassVar[bool] = True  # distractors are cut from them as they are read
 
@@ -67,19 +79,21 @@ class ReqaFields(FormFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: all fields but those that only say how it is used."""
-        named = self.model_dump(exclude={"splits", "absent", "of", "segments"}, mode="json")
+        usual = {"validation"} if self.validation == "each" else set[str]()  # so that collections keep their names
+        named = self.model_dump(exclude={"splits", "absent", "of", "segments", *usual}, mode="json")
         return {**named, "salt": SALT, **self.form.to_spec()}
 
 
-def _splits(draws: list[str]) -> dict[str, Any]:
+def _splits(names: Iterable[str]) -> dict[str, Any]:
     recall = {f"R@{cut}": f"R@{cut}" for cut in CUTS}
     best = {f"R@{cut}": f"Success@{cut}" for cut in CUTS}
     splits: dict[str, Any] = {}
-    for name in draws:
-        splits[f"train-{name}"] = {"role": "train"}
-        splits[f"valid-{name}"] = {"role": "valid", "measures": {"R@10": "R@10"}}
-        splits[f"test-{name}"] = {"role": "test", "measures": recall}
-        splits[f"test-{name}{SENTENCE}"] = {"role": "test", "topics": f"test-{name}", "measures": best}
+    for name in names:
+        role = role_of(name)
+        measures = {"train": {}, "valid": {"R@10": "R@10"}, "test": recall}[role]
+        splits[name] = {"role": role} | ({"measures": measures} if measures else {})
+        if role == "test":
+            splits[name + SENTENCE] = {"role": role, "topics": name, "measures": best}
     return splits
 
 
@@ -119,20 +133,27 @@ def split_questions(queries: Iterable[str], fields: ReqaFields) -> dict[str, lis
     Splits are named by their share and draw, as in ``train-1-s2``: 1 %, third draw.
 
     A draw is an order by hash. The first ``ratio`` percent of it are for training, of which the first ``valid_share``
-    percent validate; the rest is the test. Within a draw a larger share of training holds a smaller one.
+    percent validate; the rest is the test. Within a draw a larger share of training holds a smaller one. A ``common``
+    validation is the end of the largest share.
     """
     known, splits = list(queries), dict[str, list[str]]()
     for draw in range(fields.draws):
         drawn = smallest(known, len(known), f"{SALT}:{draw}")
+        most = round(len(drawn) * max(fields.ratios) / 100)
+        common = range(most - (round(most * fields.valid_share / 100) or 1), most)
         for ratio in fields.ratios:
             learned = round(len(drawn) * ratio / 100)
-            held = round(learned * fields.valid_share / 100) or 1
-            parts = {"train": drawn[held:learned], "valid": drawn[:held], "test": drawn[learned:]}
-            if not (parts["train"] and parts["test"]):
+            valid = common if fields.validation == "common" else range(round(learned * fields.valid_share / 100) or 1)
+            parts = {
+                fields.split("train", ratio, draw): [i for i in range(learned) if i not in valid],
+                fields.split("valid", None if fields.validation == "common" else ratio, draw): valid,
+                fields.split("test", ratio, draw): [i for i in range(learned, len(drawn)) if i not in valid],
+            }
+            if not all(parts.values()):
                 raise EncoreError(
                     f"{len(drawn)} questions are too few to train on {ratio} % of them; take larger `ratios`"
                 )
-            splits |= {f"{role}-{fields.draw(ratio, draw)}": part for role, part in parts.items()}
+            splits |= {name: [drawn[i] for i in places] for name, places in parts.items()}
     return splits
 
 
