@@ -26,7 +26,7 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tuning import COLUMNS, Trial, at_an_edge
+from encore.plan.tuning import COLUMNS, Trial, at_an_edge, is_shared
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.storage.csv_rows import write_rows
 from encore.storage.manifest import verify
@@ -44,27 +44,31 @@ class Grid(Strict):
     shared: str | None = Field(
         None, description="the step whose values the rows with it choose together: those best in the mean over them"
     )
+    crossed: str | None = Field(
+        None, description="the step whose values each row tries with each of its own, and chooses for itself"
+    )
     rows: dict[str, list[str]] = Field(min_length=1, description="lineages, with the values that are tried in braces")
 
 
 def trials(grid: Grid) -> Iterator[Trial]:
     """Every trial of every row, without a model or a score: lineages as the grid has them."""
-    counts = {}
+    counts, finetuning = {}, grid.shared or grid.crossed
     for row, written in grid.rows.items():
         lineages = [naming.parse(name) for each in written for name in alternatives(each)]
         named = {(step.name, field) for lineage in lineages for step in lineage.steps for field, _ in step.overrides}
         values = {key: [_value(lineage, *key) for lineage in lineages] for key in sorted(named)}
         varied = {key: found for key, found in values.items() if len(set(found)) > 1}
-        steps = {step for step, _ in varied if step != grid.shared} or {step for step, _ in varied}
+        steps = {step for step, _ in varied if step != finetuning} or {step for step, _ in varied}
         if len(steps) != 1 or any(None in found for found in varied.values()):
             raise EncoreError(f"row {row!r} must try values of one step, in braces; it has {sorted(steps) or 'none'}")
         (name,) = steps
         own = {field: found for (step, field), found in varied.items() if step == name}
         if name != grid.shared:
-            counts[row] = len(set(zip(*own.values(), strict=True)))
+            counts[row] = len(set(zip(*(varied if grid.crossed else own).values(), strict=True)))
+        joined = grid.shared or (grid.crossed if name != grid.crossed else None)
         for place, lineage in enumerate(lineages):
             settings = {field: found[place] for field, found in own.items()}
-            recipe = "".join(str(step) for step in lineage.steps if step.name == grid.shared)
+            recipe = "".join(str(step) for step in lineage.steps if step.name == joined)
             yield Trial(row, name, settings, str(lineage), "", grid.split, grid.measure, 0.0, recipe=recipe)
     if len(set(counts.values())) > 1:
         raise EncoreError(f"rows must try equally many values, and these do not: {counts}")
@@ -118,10 +122,11 @@ def choose(listed: Sequence[Trial]) -> list[Trial]:
     """Mark the best trial of every row; of equally good ones the first.
 
     Rows that share a recipe have one: of those that all these rows tried the one under which the mean of their best
-    scores is highest.
+    scores is highest. Where it is crossed with a row's own values each row has its own.
     """
     recipes: dict[str, dict[str, float]] = {}
-    for trial in (trial for trial in listed if trial.recipe):
+    shared = is_shared(listed)
+    for trial in (trial for trial in listed if trial.recipe and shared):
         rows = recipes.setdefault(trial.recipe, {})
         rows[trial.row] = max(trial.score, rows.get(trial.row, trial.score))
     most = max(map(len, recipes.values()), default=0)
@@ -129,7 +134,9 @@ def choose(listed: Sequence[Trial]) -> list[Trial]:
     recipe = max(means, key=means.__getitem__, default="")
     best: dict[str, Trial] = {}
     for trial in listed:
-        if trial.recipe in ("", recipe) and (trial.row not in best or trial.score > best[trial.row].score):
+        if (not shared or trial.recipe in ("", recipe)) and (
+            trial.row not in best or trial.score > best[trial.row].score
+        ):
             best[trial.row] = trial
     return [replace(trial, chosen=trial is best[trial.row]) for trial in listed]
 

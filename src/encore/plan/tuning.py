@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from encore.config import lineage as naming
 from encore.storage.csv_rows import read_rows
 from encore.storage.program_files import CATALOGUE
 
@@ -16,7 +17,7 @@ COLUMNS = {
     "step": "The step whose field was tried.",
     "field": "The field, or several joined by `+`.",
     "value": "Its value, or several joined by `+`.",
-    "recipe": "The fine-tuning that it was tried with, with its rate, where rows choose that together.",
+    "recipe": "The fine-tuning that it was tried with, with its rate, where rows choose that too, together or each.",
     "lineage": "The lineage that was trained.",
     "model": "The digest that ends the model's folder.",
     "split": "The split of role `valid` that was measured.",
@@ -39,7 +40,7 @@ class Trial:
     measure: str
     score: float  # the mean over the split's queries, to six decimals
     chosen: bool = False
-    recipe: str = ""  # the step that rows share, with its value: marco-bm25~learning_rate=0.001
+    recipe: str = ""  # the fine-tuning that is chosen too, with its value: marco-bm25~learning_rate=0.001
 
     @property
     def field(self) -> str:
@@ -65,14 +66,27 @@ def read_trials(path: Path) -> list[Trial]:
     return found
 
 
+def is_shared(trials: Sequence[Trial]) -> bool:
+    """True if rows chose one recipe together, which the row without pre-training tried by itself."""
+    return any(trial.recipe.startswith(f"{trial.step}~") for trial in trials)
+
+
 def at_an_edge(trials: Sequence[Trial]) -> list[Trial]:
-    """The chosen trials of rows whose value is the least or the largest that they tried.
+    """The chosen trials of rows whose value, or that of a recipe of their own, is the least or largest that they tried.
 
     Rows that tried several fields together are left out: their grid is their paper's.
     """
+    tried = list(trials) if is_shared(trials) else [*trials, *map(_of_recipe, (each for each in trials if each.recipe))]
     found = []
-    for best in trials:
+    for best in tried:
         if best.chosen and len(best.settings) == 1:
-            values = [trial.value for trial in trials if trial.row == best.row]
-            found += [best] if best.value in (min(values), max(values)) else []
+            values = [trial.value for trial in tried if (trial.row, trial.step) == (best.row, best.step)]
+            found += [best] if best.value in (min(values), max(values)) and len(set(values)) > 1 else []
     return found
+
+
+def _of_recipe(trial: Trial) -> Trial:
+    """A trial as one of the values of its recipe: of the one field that this overrides."""
+    (step,) = naming.parse(f"any+{trial.recipe}").steps
+    (field,) = step.values()
+    return replace(trial, step=step.name, settings={field: float(step.values()[field])}, recipe="")

@@ -174,10 +174,34 @@ def test_the_recipe_is_the_best_in_the_mean_over_all_its_rows():
         ("ict", further): 0.90,
     }  # fmt: skip
     tried = [trial(1e-3, score, row, recipe) for (row, recipe), score in scored.items()]
+    tried = [replace(each, step="r") if each.row == "none" else each for each in tried]
     tried += [trial(2e-3, 0.55, "ict", low), trial(2e-3, 0.65, "ict", high), trial(1e-3, 0.3, "control")]
     chosen = {each.row: each for each in tune.choose(tried) if each.chosen}
     assert {row: best.score for row, best in chosen.items()} == {"none": 0.4, "ict": 0.7, "mlm": 0.45, "control": 0.3}
     assert {best.recipe for row, best in chosen.items() if row != "control"} == {high}
+
+
+def test_each_row_chooses_both_of_two_crossed_rates():
+    """With equally many trials of each row, one without pre-training too."""
+    rows = {
+        "none": ["bert-base+reqa-1~learning_rate={1,2,3,4}"],
+        "ict": ["bert-base+ict~learning_rate={0.1,0.2}+reqa-1~learning_rate={1,2}"],
+    }
+    crossed = {"shared": None, "crossed": "reqa-1"}
+    tried = list(tune.trials(grid(rows=rows, **crossed)))
+    names = [("none", "reqa-1", "")] * 4 + [("ict", "ict", f"reqa-1~learning_rate={rate}") for rate in (1, 2)] * 2
+    assert [(each.row, each.step, each.recipe) for each in tried] == names
+    scores = (0.1, 0.3, 0.2, 0.1, 0.4, 0.6, 0.5, 0.3)
+    done = tune.choose([replace(each, score=score) for each, score in zip(tried, scores, strict=True)])
+    chosen = {each.row: each.lineage for each in done if each.chosen}
+    ict = "bert-base+ict~learning_rate=0.1+reqa-1~learning_rate=2"
+    assert chosen == {"none": "bert-base+reqa-1~learning_rate=2", "ict": ict}
+    assert [(each.row, each.step, each.value) for each in tuning.at_an_edge(done)] == [
+        ("ict", "ict", 0.1),
+        ("ict", "reqa-1", 2),
+    ]
+    with pytest.raises(EncoreError, match=r"equally many values, and these do not: {'none': 3, 'ict': 4}"):
+        list(tune.trials(grid(rows=rows | {"none": ["bert-base+reqa-1~learning_rate={1,2,3}"]}, **crossed)))
 
 
 def test_the_best_is_chosen_and_of_equals_the_first():

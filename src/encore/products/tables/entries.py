@@ -246,14 +246,12 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
 
 
 def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
-    """The placeholders in some texts, and those within their values."""
+    """The placeholders in some texts, those within their values, and those that are named by them: ``{rate_{share}}``."""
     found: set[str] = set()
-    waiting: dict[str, tuple[str, ...]] = {name: (name,) for text in texts if text for name in _NAME.findall(text)}
-    while waiting:
-        name, path = waiting.popitem()
-        found.add(name)
-        for inner in _NAME.findall(str(values.get(name, ""))):
-            if inner in path:
-                raise ValueError(f"{{{inner}}} is filled with itself; let its `vars` be another text")
-            waiting[inner] = (*path, inner)
+    for text in filter(None, texts):
+        for _ in range(len(values) + 1):
+            found |= {*(names := _NAME.findall(text))}
+            text = _NAME.sub(lambda name: str(values.get(name[1], name[0])), text)
+        if known := [name for name in names if name in values]:
+            raise ValueError(f"{{{known[0]}}} is filled with itself; let its `vars` be another text")
     return found

@@ -33,13 +33,18 @@ def test_a_name_is_filled_from_the_row_before_the_column() -> None:
     rows = [
         {"id": "a", "label": "A", "system": "tiny+reqa-{share}~learning_rate={rate}"},
         {"id": "b", "label": "B", "system": "tiny~rate={rate}", "vars": {"share": "1-s2", "rate": 5e-06}},
+        {"id": "c", "label": "C", "system": "tiny~rate={rate_{share}}", "vars": {"rate_80": 0.3}},
     ]
     made = table(rows, [column])
     found = [
         (fill_vars(row.system, row, made.columns[0]), fill_vars("test-{share}", row, made.columns[0]))
         for row in made.rows
     ]
-    assert found == [("tiny+reqa-80~learning_rate=0.1", "test-80"), ("tiny~rate=5e-6", "test-1-s2")]
+    assert found == [
+        ("tiny+reqa-80~learning_rate=0.1", "test-80"),
+        ("tiny~rate=5e-6", "test-1-s2"),
+        ("tiny~rate=0.3", "test-80"),
+    ]
 
 
 def test_the_datasets_of_a_table_are_those_of_its_filled_cells() -> None:
@@ -67,6 +72,12 @@ def test_the_datasets_of_a_table_are_those_of_its_filled_cells() -> None:
             "column 'rr', vars: no cell takes {share} from it",
         ),
         ({"reported_setting": "ft={recipe}"}, {}, "nothing fills {recipe}"),
+        ({"system": "tiny~rate={rate_{share}}"}, {"vars": {"share": 80}}, "nothing fills {rate_80}"),
+        (
+            {"system": "{a}", "vars": {"a": "{b}", "b": "{a}"}},
+            {},
+            "is filled with itself; let its `vars` be another text",
+        ),
     ],
 )
 def test_a_name_that_nothing_fills_or_that_fills_nothing_is_one_line(
