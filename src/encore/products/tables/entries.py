@@ -246,7 +246,7 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
 
 
 def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
-    """The placeholders in some texts, those within their values, and those that are named by them: ``{rate_{share}}``."""
+    """The placeholders in some texts, those within their values, and those that these name: ``{rate_{share}}``."""
     found: set[str] = set()
     for text in filter(None, texts):
         for _ in range(len(values) + 1):
