@@ -126,6 +126,11 @@ class FinetuneStep(Step):
     negatives_kept: Positive = Field(
         30, description="The number of negatives that are sampled once and kept for each query."
     )
+    kept: Literal["random", "first"] = Field(
+        "random",
+        description="Which of the allowed ranks are kept: a sample, or the best ranks, which after a ranking again are "
+        "those of the first run.",
+    )
     per_query: Positive = Field(
         7, description="The number of negatives of each query in a batch, sampled again from those kept for each batch."
     )
@@ -227,7 +232,7 @@ class FinetuneStep(Step):
             *(set() if self.validate_every else validation),
             *(set() if self.queries else {"sample"}),
             *({"negatives_kept"} if self.negatives == "systems" else {"margin", "per_system"}),
-            *(set() if ranked else {"first_rank"}),
+            *(set() if ranked else {"first_rank", "kept"}),
             *(set() if ranked or self.negatives == "index" or self.loss == "residual" else {"depth"}),
             *(taken if self.negatives in ("none", "index") else set()),
             *({"length"} if self.negatives == "index" else set()),

@@ -7,7 +7,7 @@ from encore.finetuning.negatives import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import LINES, PLAIN, Needs, Size
 
-RECIPE = {"first_rank", "depth", "keep", "exclude_judged", "seed"}
+RECIPE = {"first_rank", "depth", "keep", "kept", "exclude_judged", "seed"}
 WINDOW = {"first_rank", "depth"}
 
 
@@ -17,6 +17,7 @@ class Spec(Fields, Ignored):
     split: str
     depth: int  # ranks that are sampled from
     keep: int  # negatives of a query
+    kept: Literal["random", "first"] = "random"
     exclude_judged: bool
     seed: int
     first_rank: int = 1
@@ -25,9 +26,10 @@ class Spec(Fields, Ignored):
 
 
 class Inputs(Roles):
-    """A run over the split's queries, and the collection."""
+    """A run over the split's queries and, where its order counts, the one that it ranked again; and the collection."""
 
     run: Path
+    first: Path | None = None
     collection: Path
 
 
@@ -35,7 +37,8 @@ class Negatives(Stage[Spec, Inputs]):
     """A file of the negatives of each query."""
 
     def needs(self, size: Size) -> Needs:
-        memory = PLAIN + 12 * size.lines + 105 * min(size.lines, size.passages)
+        runs = 2 if self.spec.kept == "first" else 1
+        memory = PLAIN + 12 * runs * size.lines + 105 * min(size.lines, size.passages)
         return Needs(memory, disk=180 * size.queries, core_seconds=size.lines / LINES)
 
     def make(self, job: Job) -> Facts:
@@ -46,7 +49,8 @@ class Negatives(Stage[Spec, Inputs]):
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         answers = read_run(self.inputs.run)
-        ranking = mining.Candidates(answers, no_negatives(collection, spec.split, spec))
+        ranked = read_run(self.inputs.first) if self.inputs.first else answers
+        ranking = mining.Candidates(ranked, no_negatives(collection, spec.split, spec))
         window = spec.model_dump(include=WINDOW, exclude_unset=True)
         right = answering(ranking, collection, **window) if spec.answers else {}
         found = {query: set(documents) for query, documents in right.items()}

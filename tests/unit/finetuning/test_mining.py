@@ -64,6 +64,17 @@ def test_every_candidate_is_drawn_equally_often():
     assert 15 <= min(counts.values()) <= max(counts.values()) <= 70  # mean 40, standard deviation 6
 
 
+def test_the_first_ranks_that_are_allowed_are_kept_instead_of_a_draw():
+    """As RocketQA's code does, whatever the seed: d3 and d8 are judged, d1 and d4 too probable."""
+    for seed in (0, 1):
+        found, counts = mine(
+            {"q2": RANKING["q2"]}, JUDGMENTS, depth=50, keep=4, kept="first", seed=seed, answering={"q2": {"d1", "d4"}}
+        )
+        assert found == {"q2": {"d0": 1, "d2": 3, "d5": 6, "d6": 7}}
+        assert (counts.kept, counts.judged, counts.answering) == (4, 2, 2)
+    assert mine({"q1": ["d5", "d6"]}, JUDGMENTS, depth=50, keep=4, kept="first")[0] == {"q1": {"d5": 1}}
+
+
 def test_queries_left_with_nothing_are_counted():
     negatives, statistics = mine({"q1": ["d6"]}, JUDGMENTS, depth=10, keep=3)
     assert negatives == {"q1": {}}

@@ -57,6 +57,20 @@ def test_negatives_say_how_many_and_what_set_they_are(made):
     assert json.loads((made / "n1/statistics.json").read_text()) == bm25
 
 
+def test_the_first_improbable_passages_are_in_the_order_before_the_ranking_again(made):
+    """The ranker turns the order round, gives d11 to d00 less than ln(0.1 / 0.9) = -2.197; d00 and d01 are judged."""
+    header = describe("ranker", collection="collection", split="train", retrieval=[])
+    with manifest.record(made / "ranker", stage="rerank", spec={}, inputs=[]):
+        again = rank(DOCUMENTS[::-1], 5.5 - np.arange(20.0))
+        write_run(made / "ranker", {"q1": again, "q2": again}, header)
+    spec = {**RECIPE, "depth": 20, "negatives_below": 0.1, "kept": "first"}
+    places = {"run": made / "ranker", "first": made / "bm25", "collection": made / "collection"}
+    code, found = call("negatives", made / "n", spec, **places)
+    assert (code, found["kept"], found["answering"]) == (0, 8, 16)
+    four = {f"d0{number}": number + 1 for number in range(2, 5)}
+    assert mining.read_negatives(made / "n") == {"q1": {"d01": 2} | four, "q2": {"d00": 1} | four}
+
+
 def test_answers_to_a_query_of_equal_text_are_not_negatives_where_copies_are_ignored(made):
     places = {"run": made / "bm25", "collection": made / "collection"}
     wide = {**RECIPE, "depth": 20, "keep": 20}

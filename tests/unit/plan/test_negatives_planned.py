@@ -36,15 +36,28 @@ def test_negatives_can_be_mined_by_another_lineage(make):
 
 def test_denoised_negatives_are_those_that_a_cross_encoder_has_ranked_again(make):
     plan = make()
-    model = plan.model(plan.resolve.lineage("bert-base+rocketqa-0+rocketqa-1"), 0)
+    model = plan.model(plan.resolve.lineage("bert-base-dpr+rocketqa-0+rocketqa-1"), 0)
     negatives = model.inputs["negatives"]
-    run, retriever = negatives.inputs["run"], plan.model(plan.resolve.lineage("bert-base+rocketqa-0"), 0)
+    run, retriever = negatives.inputs["run"], plan.model(plan.resolve.lineage("bert-base-dpr+rocketqa-0"), 0)
     assert (negatives.spec["negatives_below"], run.stage) == (0.1, "rerank")
     assert run.inputs["first"].inputs["model"] is retriever
     ranker = run.inputs["model"]
     assert ranker.inputs["negatives"].inputs["run"].inputs["model"] is retriever
-    assert ranker.inputs["weights"] is model.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base"), 0)
-    assert {"negatives_below", "mined_by"}.isdisjoint(retriever.spec["step"])
+    assert ranker.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base"), 0)
+    assert model.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base-dpr"), 0)
+    assert {"negatives_below", "mined_by", "kept"}.isdisjoint(retriever.spec["step"])
+
+
+def test_the_first_ranks_are_those_before_the_ranking_again(make):
+    """As RocketQA's code takes them; a sample needs no order, and its folder does not name one."""
+    denoised = "bert-base-dpr+rocketqa-0+rocketqa-1"
+    first = negatives_of(make(), denoised)
+    assert first.inputs["first"] is first.inputs["run"].inputs["first"]
+    assert first.spec["kept"] == "first"
+    drawn = negatives_of(make(steps={"rocketqa-1": {"kept": "random"}}), denoised)
+    assert ("first" in drawn.inputs, "kept" in drawn.spec) == (False, False)
+    own = negatives_of(make(steps={"marco-hn": {"kept": "first"}}), ICT)
+    assert set(own.inputs) == {"run", "collection"}
 
 
 def test_a_step_without_negatives_reads_none(make):

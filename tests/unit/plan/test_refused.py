@@ -12,7 +12,7 @@ from tests.support.shipped import plan_with
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
 RECIPE, HN, TCT = "bert-base+marco-bm25", "bert-base+marco-bm25+marco-hn", "bert-base-tct+colbert+tct"
-DENOISED = "bert-base+rocketqa-0+rocketqa-1"
+DENOISED = "bert-base-dpr+rocketqa-0+rocketqa-1"
 LONG = "'micro-bert' has 160 positions; lower "
 BELOW = "`negatives_below` is a probability, and .* gives none"
 STATES = "take a step with `scorer: vector`, `projector: none` and no `pooling`"
@@ -70,7 +70,7 @@ STEPS: list[tuple[str, dict[str, Any], str]] = [  # other fields of the last ste
     (HN, {"mined_by": "bert-base+icct"}, "did you mean ict"),
     (HN, {"mined_by": "hybird"}, "step 'marco-hn', mined_by: .*did you mean hybrid"),
     (RECIPE, {"negatives": "systems", "triples": None}, "name it in the step's `systems_file`"),
-    (DENOISED, {"mined_by": "bert-base+rocketqa-0"}, BELOW),
+    (DENOISED, {"mined_by": "bert-base-dpr+rocketqa-0"}, BELOW),
     (DENOISED, {"mined_by": "bm25-cross-encoder", "depth": 10}, BELOW),
     (DENOISED, {"mined_by": None}, BELOW),
     (DENOISED, {"depth": 51}, BELOW),  # `rocketqa-scored` knows scores of 50 ranks

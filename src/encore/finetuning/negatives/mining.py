@@ -2,8 +2,9 @@
 
 BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
 first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128,
-without the first two ranks). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``. Those that a
-collection was published with, as DPR's training questions are (Karpukhin et al. 2020, 3.2), are drawn alike.
+without the first two ranks) or the best-ranked ones taken (RocketQA's code: 50, 4). TCT-ColBERT's code leaves the
+positives in, hence ``exclude_judged``. Those that a collection was published with, as DPR's training questions are
+(Karpukhin et al. 2020, 3.2), are drawn alike.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from sys import intern
+from typing import Literal
 
 from encore.data import answer_matching
 from encore.data.collection import Collection, smallest
@@ -49,12 +51,13 @@ def mine(
     *,
     depth: int,
     keep: int,
+    kept: Literal["random", "first"] = "random",
     exclude_judged: bool = True,
     seed: int = 0,
     first_rank: int = 1,
     answering: Answering | None = None,
 ) -> tuple[Negatives, Statistics]:
-    """Draw at most ``keep`` negatives for each ranked query.
+    """Draw at most ``keep`` negatives for each ranked query, or take its ``first`` ones.
 
     A draw is the ``keep`` smallest digests of (seed, query, document): a query's draw does not depend on other queries,
     and one candidate more or less changes one negative and not all.
@@ -79,7 +82,7 @@ def mine(
         unjudged = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
         free = [document for document in unjudged if document not in answering[query]] if answering else unjudged
         judged, answered = judged + len(top) - len(unjudged), answered + len(unjudged) - len(free)
-        sampled = smallest(free, keep, f"{seed}:{query}")
+        sampled = free[:keep] if kept == "first" else smallest(free, keep, f"{seed}:{query}")
         negatives[query] = {document: top[document] for document in sorted(sampled, key=top.__getitem__)}
     return negatives, statistics(negatives, judged=judged, answering=answered)
 

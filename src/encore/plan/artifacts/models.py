@@ -28,6 +28,7 @@ BF16 = 2  # the version of how trainings compute in bf16; raised where last bits
 ADDED = {
     "head_warmup",
     "negatives_below",
+    "kept",
     "batch_weight",
     "clusters",
     "margin_bins",

@@ -68,6 +68,9 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     spec = {"split": topics.split, **recipe}
     if step.negatives_below:
         spec["negatives_below"] = step.negatives_below
+    if step.kept == "first":
+        spec["kept"] = step.kept
+        inputs |= {role: first for role, first in run.inputs.items() if role == "first"}  # the order before reranking
     folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 
