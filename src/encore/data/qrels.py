@@ -58,7 +58,7 @@ def lines(path: Path) -> Iterator[Judgment]:
         else:
             raise EncoreError(
                 f"{place}: the header must be query-id, corpus-id and score, tab-separated; add it, or give TREC's "
-                "four columns, which have none"
+                "four columns, which have none; `encore new NAME --from FOLDER` knows other names of columns, too"
             )
         yield Judgment(query, document, whole_grade(grade, f"{place}: "), place)
 

@@ -85,7 +85,8 @@ def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = (
     shown = [path for path, found in made.items() if found and found[0].category in ("Tables", "Figures")]
     said = f"tables and figures made: {len(shown)}" if shown else "what was requested is made"
     lines = [f"{plan.config.title}: {said}", *(f"  {path}" for path in made)]
-    lines += [f"root {root}: digest of all results; note it to detect later changes"] if root else []
+    told = "one digest of all results; keep it, and `encore audit --root` with it tells later whether any has changed"
+    lines += [f"root {root}: {told}"] if root else []
     tables = (found[1] for found in made.values() if found and found[0].rule == "table")
     table = next(tables, next(iter(plan.config.tables), "table1"))
     show, audit = typed.encore("show", table, run=run), typed.encore("audit", run=run)

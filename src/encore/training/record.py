@@ -57,8 +57,13 @@ class TrainingProgress:
         self.printed = now
         seconds = max(now - self.began, 1e-9)
         left = seconds / (step - self.start) * (self.total - step)
-        speed = f"{self.examples / seconds:.0f} examples/s  {left:.0f} s left"
+        speed = f"{_speed(self.examples / seconds)} examples/s  {left:.0f} s left"
         print(f"step {step}/{self.total}  {format_terms(terms)}  {speed}", flush=True)
+
+
+def _speed(rate: float) -> str:
+    """A rate with two digits at least."""
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 @dataclass

@@ -115,8 +115,8 @@ def test_judgments_under_another_usual_name_are_read(bare: Path, name: str) -> N
 
 def test_judgments_to_validate_with_are_said_to_test_where_no_others_do(bare: Path) -> None:
     place = folder({"train": judged(0, 300), "dev": judged(300, 400)})
-    said = "Tested on dev, since no judgments are called test.\n"
-    assert said in new("own", "--beir", "data/own")
+    said = "Tested on dev (qrels/dev.tsv), since no judgments are called test."
+    assert new("own", "--beir", "data/own").splitlines()[1] == said, "first of all that is said of the collection"
     (place / "qrels/test.tsv").write_bytes((place / "qrels/dev.tsv").read_bytes())
     assert "Tested on" not in new("two", "--beir", "data/own", "--zero-shot")
 
@@ -124,7 +124,9 @@ def test_judgments_to_validate_with_are_said_to_test_where_no_others_do(bare: Pa
 def test_judgments_that_no_split_takes_are_named(bare: Path) -> None:
     place = folder({"test": judged(300, 400), "dev.small": judged(0, 9), "test-2": judged(0, 9)})
     (place / "qrels/.hidden").write_text("")
-    assert "Not read: qrels/dev.small.tsv, qrels/test-2.tsv.\n" in new("own", "--beir", "data/own", "--zero-shot")
+    said = new("own", "--beir", "data/own", "--zero-shot")
+    assert "Not read: qrels/test-2.tsv (no split of this run takes it).\n" in said
+    assert "Not read: qrels/dev.small.tsv (judgments are qrels/SPLIT.tsv or .txt; --from reads others).\n" in said
 
 
 def test_judgments_in_a_form_that_is_not_read_are_named(bare: Path) -> None:

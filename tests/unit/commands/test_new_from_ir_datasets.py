@@ -34,7 +34,7 @@ def test_ms_marco_is_tested_on_its_small_part_and_counted_by_what_is_judged(libr
     found = library("msmarco-passage", zero_shot=False)
     assert found.given == {"train": {"id": "msmarco-passage/train/judged"}, "test": {"id": "msmarco-passage/dev/small"}}
     assert found.queries == {"train": 502_939 - 400, "valid": 400, "test": 6980}
-    assert found.notes == ["Tested on msmarco-passage/dev/small."]
+    assert found.tested == "Tested on msmarco-passage/dev/small."
     assert library("mmarco/de", zero_shot=True).given == {"test": {"id": "mmarco/de/dev/small"}}
     assert library("mmarco/de", zero_shot=False).queries["train"] <= 532_761, "of 808,731 queries, no more are judged"
     assert library("msmarco-passage/dev", zero_shot=True).given == {"test": {"id": "msmarco-passage/dev/judged"}}

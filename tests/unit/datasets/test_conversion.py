@@ -269,7 +269,7 @@ REFUSED = [
     ),
     ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
     ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),
-    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt is empty, or its form is not known"),
+    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt is empty, or its form is not known (6 columns parted by blanks"),
     ({}, "raw has no passages (there: nothing)"),
     (
         {"corpus.jsonl": '{"id": "1", "text": "x"}\n{"id": 1.0, "text": "y"}\n'},
@@ -299,6 +299,14 @@ REFUSED = [
     ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n"}, "docs.trec, line 1: <DOC> is not closed"),
     ({"docs.parquet": "PAR1 and no more"}, "docs.parquet: cannot be read"),
     ({**SMALL, "qrels.txt": "1 0 1 yes\n"}, "qrels.txt is empty, or its form is not known"),
+    ({**SMALL, "qrels.test.txt": "1 0 1 0.5\n"}, "(4 columns parted by blanks: 1 0 1 0.5): judgments are four such"),
+    ({**SMALL, "qrels.test.txt": "1 Q0 1 1 2.5 tag\n"}, "six are a run of a system, and no judgments"),
+    (
+        {**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/test.tsv": "query-id corpus-id score\n1 1 1\n"},
+        "raw/qrels/test.tsv is empty, or its form is not known (3 columns parted by blanks: query-id corpus-id score)",
+    ),
+    ({**SMALL, "qrels.txt": "1 0 1 1\n", "test.tsv": "1 1 1\n"}, "raw/test.tsv is empty, or its form is not known"),
+    ({**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/notes": "who judged"}, "raw/qrels/notes is empty, or its form"),
     ({**SMALL, "qrels.tsv": "1\t1\t0.5\n"}, "qrels.tsv, line 1: grade '0.5' is not a whole number"),
     ({**SMALL, "qrels.txt": "1 0 1 1\n1 0 2 1\n"}, "qrels.txt, line 2: document '2' is not in the corpus"),
     ({**SMALL, "qrels.a": "1 0 1 1\n", "qrels.b": "1 0 1 1\n"}, "raw/qrels.a and raw/qrels.b both judge 'test'"),
@@ -360,6 +368,7 @@ def test_what_cannot_be_taken_is_refused_with_its_place_and_what_is_there(
     monkeypatch.chdir(tmp_path)
     Path("raw").mkdir()
     for name, text in files.items():
+        (Path("raw") / name).parent.mkdir(exist_ok=True)
         (Path("raw") / name).write_text(text)
     with pytest.raises(EncoreError) as caught:
         convert(Path("raw"), Path("made"))
@@ -417,7 +426,11 @@ def test_a_name_says_what_judgments_are_of(name: str, split: str, tmp_path: Path
 def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     for name, text in {**SMALL, "README.md": "Texts, and more.\n", ".hidden": "x"}.items():
         (tmp_path / name).write_text(text)
-    assert convert(tmp_path, tmp_path.with_name("made"))[-1] == "Not read: README.md."
+    (said,) = (each for each in convert(tmp_path, tmp_path.with_name("made")) if each.startswith("Not read"))
+    assert said.endswith(
+        "README.md: comma-separated with no known header (Texts,  and more.) is not understood; rename "
+        "its columns or the file, or remove it."
+    )
 
 
 def test_columns_that_are_known_by_their_place_alone_are_said_with_the_first_row(tmp_path: Path) -> None:
@@ -435,7 +448,9 @@ def test_links_to_folders_and_to_nothing_are_not_read(tmp_path: Path) -> None:
         (source / name).write_text(text)
     (source / "linked").symlink_to(source / "more")
     (source / "gone.csv").symlink_to(source / "nowhere")
-    assert convert(source, tmp_path / "made")[-1] == "Not read: gone.csv, linked."
+    gone, linked = (each for each in convert(source, tmp_path / "made") if each.startswith("Not read"))
+    assert "gone.csv: cannot be read (" in gone
+    assert "linked: cannot be read (" in linked
 
 
 def test_scores_are_grades_where_no_column_is_called_so_and_a_run_is_no_judgments(tmp_path: Path) -> None:
@@ -446,7 +461,7 @@ def test_scores_are_grades_where_no_column_is_called_so_and_a_run_is_no_judgment
     (raw / "qrels.csv").write_text("qid,docid,score,relevance\n1,1,35,2\n")
     (raw / "bm25.csv").write_text("qid,docid,rank,score\n1,1,1,35\n")
     said = convert(raw, tmp_path / "made")
-    assert said[-1] == "Not read: bm25.csv."
+    assert "bm25.csv: comma-separated with qid, docid, rank, score is not understood" in said[-1]
     assert Collection(tmp_path / "made").qrels("test") == {"1": {"1": 2}}
 
 

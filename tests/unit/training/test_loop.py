@@ -15,7 +15,7 @@ from encore import objectives
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
-from encore.training import loop, machine
+from encore.training import loop, machine, record
 from encore.training.batches import BatchMaker
 from encore.training.checkpoint import Resume
 from encore.training.loop import train
@@ -210,3 +210,10 @@ def test_a_curve_has_about_a_hundred_points() -> None:
     assert trained.losses[0].step == 1
     assert trained.losses[-1].step == 1234
     assert math.isclose(trained.flops, 1234)
+
+
+def test_a_slow_training_tells_its_rate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 100.0])
+    monkeypatch.setattr(record.time, "monotonic", lambda: next(clock))
+    record.TrainingProgress(0, 1).step(1, {"loss": 1.0}, 32)
+    assert "step 1/1  loss 1.0000  0.32 examples/s  0 s left" in capsys.readouterr().out

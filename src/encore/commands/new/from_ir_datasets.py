@@ -68,7 +68,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     _count(source, sets)
     source.notes = _searched(sets["test"].queries_cls(), given["test"]["id"])
     if named["test"] != "test":
-        source.notes.append(f"Tested on {given['test']['id']}.")
+        source.tested = f"Tested on {given['test']['id']}."
     if not (language or read_in or asked_in):
         source.notes.append(AS_ENGLISH)
     if asked_in and language_code(asked_in) != spoken:

@@ -68,6 +68,7 @@ def run_text(
 
 def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[str]:
     """What was found in the collection, and of the encoder, in sentences."""
+    yield from filter(None, [source.tested])
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages" + (f"; {asked}; judgments of {grades}." if asked else ", to pre-train on.")

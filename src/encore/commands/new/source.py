@@ -72,6 +72,7 @@ class Source:
     unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here
     scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it
     notes: list[str] = field(default_factory=list)  # and what is to be said of that
+    tested: str = ""  # which judgments test, in a sentence, if they are not called so
 
     @property
     def trains(self) -> bool:
@@ -123,10 +124,13 @@ def beir_source(
             source.notes.append("The " + CROSS_LINGUAL.format("script"))
             fields["note"] = f"{folder.name}: {CROSS_LINGUAL.format('script')}"
     if named.get("test", "test") != "test":
-        source.notes.append(f"Tested on {named['test']}, since no judgments are called test.")
+        source.tested = f"Tested on {named['test']} ({found[named['test']]}), since no judgments are called test."
     read = {"qrels", *(found[name] for name in named.values())}
-    if unread := [name for name in there if "qrels" in name and "/." not in name and name not in read]:
-        source.notes.append(f"Not read: {', '.join(unread[:SHOWN])}.")
+    unread = [name for name in there if "qrels" in name and "/." not in name and name not in read]
+    for name in unread[:SHOWN]:
+        known = name in found.values()
+        why = "no split of this run takes it" if known else "judgments are qrels/SPLIT.tsv or .txt; --from reads others"
+        source.notes.append(f"Not read: {name} ({why}).")
     fields |= {"ignore_identical_ids": True} if source.own else {}
     fields |= {"ignore_copies": True} if source.copies else {}
     return source

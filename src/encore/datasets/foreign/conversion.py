@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,12 @@ from encore.datasets.foreign.forms import Form, form_of
 from encore.errors import EncoreError
 from encore.storage.files import appearing, writing
 from encore.storage.progress import Progress
+from encore.storage.text_files import numbered_records
 
 _SPLIT = re.compile(r"((?<![a-z])|(?<=doc))(train|validation|valid|val|dev|test)(ing|elopment)?(?![a-z])")
+_ABOUT = re.compile(
+    r"(?i)(readme|licen[cs]e|copying|notice|changelog|citation|state|dataset_(info|dict))(\..*)?|.*\.(md|py|sh)"
+)
 _SHARD = re.compile(r"\d+-of-\d+")  # of one table, as Hugging Face writes them
 USES: Mapping[What, str] = {"training": "train", "judgments": "test"}  # where no name says another
 SHOWN = 8  # names in a message
@@ -88,17 +92,23 @@ def recognised(source: Path) -> tuple[list[Part], dict[str, str]]:
             before = sum((each.meaning.what, each.split) == (part.meaning.what, part.split) for each in parts)
             parts.append(replace(part, place=before + 1))
         except EncoreError as error:
-            if hinted(path.name):
+            if _is_needed(Path(name)):
                 raise
             others[name] = str(error)
     return parts, others
+
+
+def _is_needed(name: Path) -> bool:
+    """True if a file's name, its folder's, or a split for its name says that it is of the collection."""
+    about = _ABOUT.fullmatch(name.name) and not hinted(name.name)  # the others, and none of them
+    return not about and bool(hinted(str(name)) or _SPLIT.fullmatch(name.name.partition(".")[0].lower()))
 
 
 def _part(path: Path, name: str) -> Part:
     """A file, as its first row says; one that is not understood is refused."""
     form = form_of(path)
     if form is None:
-        raise EncoreError(f"{path} is empty, or its form is not known; convert or remove it")
+        raise EncoreError(f"{path} is empty, or its form is not known{_by_blanks(path, name)}; convert or remove it")
     first = next(form.rows(path), None)
     columns = first[1] if first else {}
     refuse_twice(columns, str(path))
@@ -114,6 +124,21 @@ def _part(path: Path, name: str) -> Part:
     split = next((found for part in reversed(Path(name).parts) if (found := _SPLIT.search(part.lower()))), None)
     shown = ", ".join(columns.values())[:60] if "1" in columns else ""
     return Part(path, form, known, split[2] if split else USES.get(known.what, ""), first=shown)
+
+
+def _by_blanks(path: Path, name: str) -> str:
+    """The columns of a first line that blanks part, and what judgments need, for a message."""
+    columns = list[str]()
+    with suppress(EncoreError):  # no text
+        columns = next((line.split() for _, line in numbered_records(path)), [])
+    if (count := len(columns)) < 2:
+        return ""
+    shown = f" ({count} columns parted by blanks: {' '.join(columns)[:60]})"
+    if hinted(name) != "judgments":
+        return shown
+    if count == 6:
+        return f"{shown}: six are a run of a system, and no judgments"
+    return f"{shown}: judgments are four such columns, the last a whole number, or three parted by tabs"
 
 
 def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
@@ -138,7 +163,8 @@ def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:
     return [
         *_sentences(source, parts),
         *left_out(counts),
-        *([f"Not read: {', '.join([*others][:SHOWN])}."] if others else []),
+        *(f"Not read: {error}." for error in [*others.values()][:SHOWN]),
+        *([f"Not read either: {len(others) - SHOWN:,} more files."] if len(others) > SHOWN else []),
     ]
 
 
