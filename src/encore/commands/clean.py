@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from encore.errors import EncoreError
+from encore.storage.lock import owners
 from encore.storage.root import RESULTS
 
 PRODUCTS = frozenset({"tables", "figures", "report", "plan", "logs", "benchmarks"})
@@ -26,6 +27,8 @@ def answer(arguments: argparse.Namespace) -> int:
         raise EncoreError("there is no results/ here; run encore from the root of the repository")
     if arguments.yes and any(LOCKS.glob("*.lock")):
         raise EncoreError("a run is at work here; wait for its end (after a crash: `snakemake --unlock`), then repeat")
+    for makes in owners(RESULTS) if arguments.yes else ():
+        raise EncoreError(f"{makes}, perhaps for a run of another clone; wait for its end, then repeat")
     folders = [each for each in sorted(RESULTS.iterdir()) if each.is_dir() and each.name not in KEPT[arguments.keep]]
     for linked in (each for each in folders if each.is_symlink()):
         print(f"{linked} is a link and stays, with what it leads to")

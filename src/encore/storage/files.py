@@ -85,6 +85,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.unlink(missing_ok=True)  # it could be a link
             yield temporary
             temporary.replace(path)
     finally:

@@ -1,16 +1,20 @@
-"""GPUs of this machine for jobs that no scheduler gives any: each has one job, by a lock that ends with the job.
+"""GPUs of this machine for jobs that no scheduler gives any: each has one job, until that has ended in whatever way.
 
-Snakemake counts the GPUs of its jobs on one machine, but does not say which they are. All users' jobs take turns.
+Snakemake counts the GPUs of its jobs on one machine, but does not say which they are. All users' jobs take turns. Who
+has a GPU has bound an abstract socket, a name that Linux holds without a file: another user can neither take it away
+nor put a link, a pipe or a folder of theirs in its place.
 """
 
-import fcntl
+import errno
+import hashlib
 import os
+import socket
 import time
 from pathlib import Path
 
 from encore.storage import environment
 
-FOLDER = Path("/tmp/encore-gpus")  # the same for all, whatever TMPDIR says; files are empty
+PREFIX = "encore-gpu"  # of the names
 JOBS = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "JOB_ID")  # in which Snakemake runs: its GPUs may be counted from 0
 DEVICES = Path("/dev")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -35,46 +39,42 @@ def lease(count: int = 1) -> None:
     if not environment.number(environment.LEASE_GPUS):
         return
     os.environ[environment.LEASE_GPUS] = "0"
-    gpus, held = visible(), dict[str, int]()
+    gpus, held = visible(), dict[str, socket.socket]()
     count = min(count, len(gpus))  # that there are too few is said later
     if not count:
         return
-    entrance = _opened("entrance")  # so that jobs for few GPUs do not overtake one for several
-    fcntl.flock(entrance, fcntl.LOCK_EX)
-    waits = False
+    entrance, waits = (
+        None,
+        False,
+    )  # which one job at a time is in, so that those for few do not overtake one for several
     while True:
-        for gpu in gpus:
-            if len(held) < count and gpu not in held and (file := _taken(gpu)) is not None:
-                held[gpu] = file
-        if len(held) == count:
-            break
+        if entrance := entrance or _taken("entrance"):
+            for gpu in gpus:
+                if len(held) < count and gpu not in held and (name := _taken(gpu)) is not None:
+                    held[gpu] = name
+            if len(held) == count:
+                break
         if not waits:
             print(f"waiting for {'a GPU' if count == 1 else f'{count} GPUs'} that no other job has", flush=True)
             waits = True
         time.sleep(PAUSE)
-    os.close(entrance)
-    for file in held.values():
-        os.set_inheritable(file, True)  # torchrun, which this process may become, goes on to hold it
+    entrance.close()
+    for name in held.values():
+        name.set_inheritable(True)  # torchrun, which this process may become, goes on to hold it
+        name.detach()
     os.environ[VISIBLE] = ",".join(gpu for gpu in gpus if gpu in held)
 
 
-def _taken(gpu: str) -> int | None:
-    """The file of a GPU, which this process then holds; None where another does."""
-    file = _opened(gpu)
+def _taken(gpu: str) -> socket.socket | None:
+    """The name of a GPU, which this process then holds; None where another does."""
+    of_job = "".join(os.environ.get(job, "") for job in JOBS)
+    name = f"\0{PREFIX}-{hashlib.sha256(f'{of_job}/{gpu}'.encode()).hexdigest()[:32]}"  # sockets take 107 bytes
+    bound = socket.socket(socket.AF_UNIX)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
+        bound.bind(name)
+    except OSError as error:
+        bound.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
         return None
-    return file
-
-
-def _opened(name: str) -> int:
-    """A file to lock, which every user can open."""
-    mask = os.umask(0)
-    try:
-        folder = FOLDER / "".join(os.environ.get(job, "") for job in JOBS)
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / f"{name.replace('/', '_')}.lock", os.O_RDONLY | os.O_CREAT, 0o666)
-    finally:
-        os.umask(mask)
+    return bound

@@ -1,9 +1,11 @@
 """One job at a time for one folder, on whatever node: a lock that ends with its owner, however that ends."""
 
+import errno
 import fcntl
 import json
 import os
 import platform
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +37,7 @@ def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
 def _hold(path: Path, deadline: float) -> IO[str]:
     """The open lock file, which this process now owns."""
     while True:
-        file = path.open("a+", encoding="utf-8")
+        file = _opened(path, os.O_CREAT)
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -58,6 +60,30 @@ def _hold(path: Path, deadline: float) -> IO[str]:
     json.dump({"host": platform.node(), "process": os.getpid(), **({"slurm_job": job} if job else {})}, file)
     file.flush()
     return file
+
+
+def _opened(path: Path, more: int = 0) -> IO[str]:
+    """A lock file, which is no link, pipe or device that somebody has put in its place."""
+    try:
+        number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | more, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise
+        raise EncoreError(f"{path} is no file; remove it, then repeat") from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise EncoreError(f"{path} is no file; remove it, then repeat")
+    return os.fdopen(number, "r+", encoding="utf-8")
+
+
+def owners(results: Path) -> Iterator[str]:
+    """Who makes which folder of results at the moment, a line each; whatever clone their run is in."""
+    for path in results.rglob(LOCK):
+        with suppress(FileNotFoundError, EncoreError), _opened(path) as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield f"{path.parent} is being made by {_owner(file)}"
 
 
 def _owner(file: IO[str]) -> str:

@@ -60,7 +60,7 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
     with locked(output):
         (output / MANIFEST).unlink(missing_ok=True)
         for path in output.rglob("*.tmp"):  # of a job that was killed; they can be large
-            if path.is_file() and path.name != LOCK:
+            if path.name != LOCK and (path.is_symlink() or not path.is_dir()):
                 path.unlink()
         facts: dict[str, Any] = {}
         before = _cpu_seconds()
@@ -215,7 +215,8 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _is_litter(path: Path) -> bool:
-    return any(fnmatch(path.name, name) for name in LITTER)
+    is_file = path.is_file() and not path.is_symlink()  # a link could have another file written to
+    return is_file and any(fnmatch(path.name, name) for name in LITTER)
 
 
 def look_up_for_forks() -> None:

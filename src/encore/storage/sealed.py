@@ -76,6 +76,8 @@ class SealedBlocks:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             for file in (path, self._seals):
+                if file.is_symlink():
+                    file.unlink()  # what it leads to is not ours
                 file.touch()
             size = self._read_whole()
             if size < path.stat().st_size:

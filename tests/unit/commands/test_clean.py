@@ -1,5 +1,7 @@
 """Removing what can be made again: said first, nothing else, and not while a run is at work."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,19 @@ def test_a_run_at_work_and_no_results_are_said(results: Path, monkeypatch: pytes
     assert left(results) == {*FILES}
     monkeypatch.chdir(results)
     assert "there is no results/ here" in inside.encore("clean", "--keep", "tables").stderr
+
+
+def test_a_folder_that_another_clones_run_makes_keeps_all(results: Path) -> None:
+    """Two clones may have one folder of results; one removed 52 MB under the other's run."""
+    code = "import sys; from pathlib import Path; from encore.storage.lock import locked\n"
+    code += "with locked(Path(sys.argv[1])): print('held', flush=True); input()"
+    folder = results / "models/tiny-00000001"
+    job = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert job.stdout
+    job.stdout.readline()
+    done = inside.encore("clean", "--keep", "tables", "--yes")
+    job.kill()
+    job.communicate()
+    assert f"models/tiny-00000001 is being made by process {job.pid} on " in done.stderr
+    assert {*FILES} < left(results)
+    assert inside.encore("clean", "--keep", "tables", "--yes").returncode == 0, "a lock ends with its owner"

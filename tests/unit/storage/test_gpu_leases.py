@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,13 @@ import torch
 
 from encore.storage import gpu_leases
 from encore.training import machine
+from tests.support.other_user import BECOMING, READING
 
 JOB = """
 import os, sys
 from pathlib import Path
 from encore.storage import gpu_leases
-gpu_leases.FOLDER, gpu_leases.PAUSE, gpu_leases.DEVICES = Path(sys.argv[1]), 0.02, Path(sys.argv[2])
+gpu_leases.PREFIX, gpu_leases.PAUSE, gpu_leases.DEVICES = sys.argv[1], 0.02, Path(sys.argv[2])
 gpu_leases.lease(int(sys.argv[3]))
 gpu_leases.lease(int(sys.argv[3]))  # as of a process that trains with others
 if "becomes" in sys.argv:
@@ -36,11 +37,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         (tmp_path / f"nvidia{number}").touch()
     (tmp_path / "nvidiactl").touch()
 
-    def begin(count: int, *how: str, **environment: str) -> "subprocess.Popen[str]":
+    def begin(count: int, *how: str, user: Sequence[str] = (), **environment: str) -> "subprocess.Popen[str]":
         kept = {name: value for name, value in os.environ.items() if name != gpu_leases.VISIBLE}
         jobs.append(
             subprocess.Popen(
-                [sys.executable, "-c", JOB, str(tmp_path / "leases"), str(tmp_path), str(count), *how],
+                [*user, sys.executable, "-c", JOB, str(tmp_path)[-60:], str(tmp_path), str(count), *how],
                 env=kept | {"ENCORE_LEASE_GPUS": "1"} | environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -102,6 +103,21 @@ def test_gpus_of_different_jobs_of_a_scheduler_may_have_the_same_numbers(start: 
     assert said(start(1, **named, SLURM_JOB_ID="7")) == "waiting for a GPU that no other job has"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, as root can")
+def test_users_of_one_machine_take_turns_and_leave_no_file(start: Start, tmp_path: Path) -> None:
+    """Locks were files of a folder where everybody could put a link to a file of somebody else in their place."""
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    before = set(tmp_path.iterdir())
+    theirs = start(3, user=(*BECOMING, *READING))
+    assert said(theirs) == "0,1,2"
+    ours = start(2)
+    assert said(ours) == "waiting for 2 GPUs that no other job has"
+    assert set(tmp_path.iterdir()) == before
+    theirs.kill()
+    assert said(ours) == "0,3"
+
+
 @pytest.mark.parametrize(
     ("environment", "count", "has"),
     [
@@ -122,7 +138,7 @@ def test_what_the_user_named_is_what_there_is(start: Start, environment: dict[st
 def test_a_job_takes_its_gpu_before_cuda_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[str] = []
     (tmp_path / "nvidia0").touch()
-    monkeypatch.setattr(gpu_leases, "FOLDER", tmp_path)
+    monkeypatch.setattr(gpu_leases, "PREFIX", str(tmp_path)[-60:])
     monkeypatch.setattr(gpu_leases, "DEVICES", tmp_path)
     monkeypatch.setenv("ENCORE_LEASE_GPUS", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
@@ -144,7 +160,7 @@ def test_jobs_have_real_gpus_of_their_own(tmp_path: Path) -> None:
     """One job more than there are GPUs: the last one waits."""
     asks = JOB.replace('os.environ.get("CUDA_VISIBLE_DEVICES")', "torch.cuda.get_device_properties(0).uuid")
     code, seen = f"import torch\n{asks}", len(gpu_leases.visible())
-    command = [sys.executable, "-c", code, str(tmp_path), "/dev", "1"]
+    command = [sys.executable, "-c", code, str(tmp_path)[-60:], "/dev", "1"]
     environment = os.environ | {"ENCORE_LEASE_GPUS": "1"}
     piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     jobs = [subprocess.Popen(command, env=environment, text=True, **piped) for _ in range(seen)]

@@ -95,3 +95,21 @@ def test_an_artifact_is_made_under_its_lock_and_without_a_trace_of_it(tmp_path: 
         (tmp_path / "a" / "file").write_text("made")
     assert manifest.read_manifest(tmp_path / "a")["outputs"].keys() == {"file"}
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "manifest.json", "run.json"]
+
+
+@pytest.mark.parametrize("kind", ["a link", "a pipe"])
+def test_a_link_or_a_pipe_in_the_locks_place_is_refused_and_not_written_to(tmp_path: Path, kind: str) -> None:
+    """Results from elsewhere had a link to another file of the user's there, which a job emptied."""
+    (tmp_path / "thesis").write_text("mine")
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / LOCK).symlink_to(tmp_path / "thesis") if kind == "a link" else os.mkfifo(results / LOCK)
+    with pytest.raises(EncoreError, match=f"{LOCK} is no file; remove it, then repeat"), locked(results):
+        raise AssertionError("it is held")
+    assert [*manifest.added(results, [])] == [results / LOCK], "an audit sees it"
+    (results / LOCK).unlink()
+    (results / "half.tmp").symlink_to(tmp_path / "thesis")
+    with manifest.record(results, stage="tokens", spec={}, inputs=[]):
+        pass
+    assert not os.path.lexists(results / "half.tmp")
+    assert (tmp_path / "thesis").read_text() == "mine"

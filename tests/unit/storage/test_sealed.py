@@ -121,3 +121,11 @@ def test_a_full_disk_is_one_line(three: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(EncoreError, match=r"cannot write .*: No space left on device; make room"):
         blocks.append(b"x")
+
+
+def test_blocks_are_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "thesis").write_text("mine")
+    (tmp_path / "vectors").symlink_to(tmp_path / "thesis")
+    sealed.SealedBlocks(tmp_path / "vectors", "model").append(b"block")
+    assert (tmp_path / "thesis").read_text() == "mine"
+    assert (tmp_path / "vectors").read_bytes() == b"block"
