@@ -43,10 +43,8 @@ def lease(count: int = 1) -> None:
     count = min(count, len(gpus))  # that there are too few is said later
     if not count:
         return
-    entrance, waits = (
-        None,
-        False,
-    )  # which one job at a time is in, so that those for few do not overtake one for several
+    entrance: socket.socket | None = None  # one job at a time is in it, so that none for few overtakes one for several
+    waits = False
     while True:
         if entrance := entrance or _taken("entrance"):
             for gpu in gpus:
