@@ -273,6 +273,10 @@ class CollectionFields(Strict):
         unsaid = {"ignore_identical_ids", "ignore_copies", "zero_shot"} - self.model_fields_set
         return self.model_copy(update={name: getattr(base, name) for name in unsaid})
 
+    def serves(self, split: str, other: str) -> bool:
+        """True if what trains or chooses by a split may be measured on another: they are of one draw, or it of none."""
+        return serves(split, other)
+
     def check_files(self) -> None:
         """Check in seconds, before any job, what can be known of the user's files."""
 

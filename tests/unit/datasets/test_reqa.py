@@ -98,6 +98,7 @@ def test_a_common_validation_is_apart_from_what_any_share_trains_on_or_tests() -
         assert sorted([*parts[f"train-{share}"], *parts["valid"], *parts[f"test-{share}"]]) == sorted(names)
     assert set(parts["train-10"]) < set(parts["train-80"])
     assert not set(parts["valid"]) & {*parts["train-80"], *parts["test-10"]}
+    assert [own.serves("train-10", other) for other in ("valid", "valid-s1", "test-10", "test-80")] == [True, False] * 2
     assert own.resolve() == fields().resolve() | {"validation": "common"}
     assert "validation" not in fields().resolve(), "or collections with a validation of each share had other names"
 

@@ -65,6 +65,12 @@ class ReqaFields(FormFields):
         """The name of a split of a share, or of all, and a draw: ``train-80``, ``test-80-s1``, ``valid``."""
         return "-".join([role, *([str(ratio)] if ratio else []), *([f"s{draw}"] if draw else [])])
 
+    def serves(self, split: str, other: str) -> bool:
+        """As of any collection; a common validation is also apart from what each share of its draw trains on."""
+        number = [name.partition("-s")[2] for name in (split, other)]
+        common = self.validation == "common" and role_of(other) == "valid"
+        return number[0] == number[1] if common else super().serves(split, other)
+
     takes_articles: ClassVar[bool] = True  # distractors are cut from them as they are read
 
     @property

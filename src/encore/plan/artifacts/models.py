@@ -4,7 +4,6 @@ from pathlib import Path
 
 from encore import objectives
 from encore.config.checkpoints import TOKENIZER
-from encore.config.datasets import draw_of
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
@@ -162,13 +161,14 @@ def _tells_probabilities(plan: Planner, step: FinetuneStep) -> bool:
 
 def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
     """Refuse splits that the step's collection does not have, have another role, or are of different draws."""
-    splits = plan.resolve.dataset(step.collection).fields.splits
+    fields = plan.resolve.dataset(step.collection).fields
+    splits = fields.splits
     used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validate_every else {})
     for role, split in used.items():
         if split not in splits or splits[split].role != role:
-            near = nearest(split, [name for name, fields in splits.items() if fields.role == role])
+            near = nearest(split, [name for name, known in splits.items() if known.role == role])
             raise EncoreError(f"{lineage}: {step.collection!r} has no split {split!r} of role {role}{near}")
-    if len({draw_of(split) for split in used.values()}) > 1:
+    if not fields.serves(step.train_split, used.get("valid", step.train_split)):
         raise EncoreError(f"{lineage}: {' and '.join(used.values())} are not of one draw; name splits that are")
 
 

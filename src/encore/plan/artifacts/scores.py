@@ -1,6 +1,5 @@
 """Scores, every measure of every judged query of a system's run, and the latency of its queries."""
 
-from encore.config.datasets import serves
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
@@ -59,7 +58,8 @@ def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
     tested, learned = plan.resolve.dataset(dataset), [(plan.resolve.dataset(step.collection), step) for step in tuned]
     if tested.fields.zero_shot and any(tested.may_share_queries(each) for each, _ in learned):
         return False
-    return all(serves(step.train_split, split) for each, step in learned if each.questions == tested.questions)
+    fair = tested.fields.serves
+    return all(fair(step.train_split, split) for each, step in learned if each.questions == tested.questions)
 
 
 def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
