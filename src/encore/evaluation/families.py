@@ -1,9 +1,9 @@
 """Differences of systems to the same comparators: each tested, its p corrected over a family by Holm's procedure."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scipy.optimize import brentq
 
@@ -18,7 +18,8 @@ class PairedDifference:
 
     ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the families.
     ``p_joint`` is set where the verdict is about this comparator: that of a gain over all such comparators, corrected
-    over the family. ``family``: how many systems it has.
+    over the family. ``family``: how many systems it has. With a margin ``p_equivalent`` and ``p_jointly_equivalent``
+    are the same of two one-sided tests that the difference is smaller.
     """
 
     difference: Difference
@@ -27,6 +28,8 @@ class PairedDifference:
     p_holm: float | None = None
     p_joint: float | None = None
     family: int = 1
+    p_equivalent: float | None = None
+    p_jointly_equivalent: float | None = None
 
     def sign(self) -> int:
         """1 for a significant gain, -1 for a significant loss, 0 where the corrected test is not significant at 5 %."""
@@ -39,6 +42,7 @@ def compare(
     differences: Mapping[tuple[K, str], Floats],
     clusters: Mapping[K, Sequence[str]],
     families: Iterable[tuple[Sequence[K], Sequence[str]]],
+    margin: float | None = None,
 ) -> dict[K, dict[str, PairedDifference]]:
     """Test each difference of a system to a comparator, and correct the p values of each family.
 
@@ -46,6 +50,7 @@ def compare(
         differences: [queries, seeds], by system and comparator.
         clusters: of each system's queries [queries].
         families: systems, and the comparators over all of which a gain has to hold.
+        margin: what a smaller difference is equivalent within, in the measure's unit; None for no such tests.
     """
     compared: dict[K, dict[str, PairedDifference]] = {system: {} for system in clusters}
     by_clusters: dict[tuple[str, ...], list[tuple[K, str]]] = {}
@@ -57,28 +62,60 @@ def compare(
             own = differences[system, other]
             compared[system][other] = PairedDifference(clustered(own, alike), paired_t(own[:, 0]), p_randomised)
     for family, deciding in families:
-        correct(compared, family, deciding)
+        correct(compared, family, deciding, margin)
     return compared
 
 
-def correct(compared: dict[K, dict[str, PairedDifference]], family: Sequence[K], deciding: Sequence[str]) -> None:
-    """Correct a family's p values in place: against each comparator, and for a gain over all of ``deciding``.
+def correct(
+    compared: dict[K, dict[str, PairedDifference]],
+    family: Sequence[K],
+    deciding: Sequence[str],
+    margin: float | None = None,
+) -> None:
+    """Correct a family's p values in place: against each comparator, and for all of ``deciding`` together.
 
     Both by Holm's step-down procedure (Scandinavian Journal of Statistics 6, 1979), over the systems of the family. A
-    gain over several is an intersection-union test (Berger, Technometrics 24, 1982): its p is the largest.
+    gain over several, or an equivalence to them, is an intersection-union test (Berger, Technometrics 24, 1982): its p
+    is the largest. Gains and equivalences are corrected apart, since a system has not both: they take no level from
+    each other (three-sided testing: Goeman, Solari & Stijnen, Statistics in Medicine 29, 2010).
     """
+    _correct_by(lambda one: one.difference.p, "p_holm", compared, family)
+    _correct_jointly(_gain, "p_joint", compared, family, deciding)
+    if margin is not None:
+        _correct_by(lambda one: one.difference.p_within(margin), "p_equivalent", compared, family)
+        _correct_jointly(
+            lambda one: one.difference.p_within(margin), "p_jointly_equivalent", compared, family, deciding
+        )
+
+
+def _correct_by(
+    p: Callable[[PairedDifference], float],
+    field: str,
+    compared: dict[K, dict[str, PairedDifference]],
+    family: Sequence[K],
+) -> None:
+    """Set a field of each comparison to its p, corrected over the systems with the same comparator."""
     for other in dict.fromkeys(other for system in family for other in compared[system]):
         tests = [system for system in family if other in compared[system]]
-        corrected = holm([compared[system][other].difference.p for system in tests])
-        for system, p_holm in zip(tests, corrected, strict=True):
-            compared[system][other] = replace(compared[system][other], p_holm=p_holm, family=len(tests))
+        corrected = holm([p(compared[system][other]) for system in tests])
+        for system, value in zip(tests, corrected, strict=True):
+            changes: dict[str, Any] = {field: value, "family": len(tests)}
+            compared[system][other] = replace(compared[system][other], **changes)
+
+
+def _correct_jointly(
+    p: Callable[[PairedDifference], float],
+    field: str,
+    compared: dict[K, dict[str, PairedDifference]],
+    family: Sequence[K],
+    deciding: Sequence[str],
+) -> None:
+    """Set a field of the comparisons with ``deciding`` to their largest p, corrected over the systems."""
     pairs = {system: [name for name in deciding if name in compared[system]] for system in family}
-    joint = holm(
-        [max((_gain(compared[system][name]) for name in names), default=1.0) for system, names in pairs.items()]
-    )
-    for (system, names), p_joint in zip(pairs.items(), joint, strict=True):
-        for name in names:
-            compared[system][name] = replace(compared[system][name], p_joint=p_joint)
+    joint = holm([max((p(compared[system][name]) for name in names), default=1.0) for system, names in pairs.items()])
+    for (system, names), value in zip(pairs.items(), joint, strict=True):
+        changes: dict[str, Any] = {field: value}
+        compared[system] |= {name: replace(compared[system][name], **changes) for name in names}
 
 
 def _gain(one: PairedDifference) -> float:

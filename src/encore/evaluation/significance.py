@@ -78,6 +78,19 @@ class Difference:
             return 1.0 if self.mean == 0 else self.least_p
         return 2 * _tail(abs(self.mean), self.components)
 
+    @property
+    def p_above(self) -> float:
+        """The one-tailed p value of a mean that is not above 0."""
+        return self.p / 2 if self.mean > 0 else 1 - self.p / 2
+
+    def p_within(self, margin: float) -> float:
+        """p of an equivalence: of a mean that is as far from 0 as ``margin``, in the measure's unit, or farther.
+
+        It is the larger p of two one-sided tests, that of the nearer end (TOST: Schuirmann, Journal of Pharmacokinetics
+        and Biopharmaceutics 15, 1987).
+        """
+        return replace(self, mean=margin - abs(self.mean)).p_above
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The two-sided interval of the mean difference, (lower, upper): the values that the test does not reject."""
         reach = critical_distance(1 - confidence, self.components) if np.isfinite(self.error) else np.inf

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_columns_of_a_table_are_described(tmp_path):
-    table = small_table.table_of(small_table.plan(tmp_path))
+    plan = small_table.plan(tmp_path)
+    plan["significance"]["margin"] = 0.05
+    table = small_table.table_of(plan)
     assert table.comparators
     written = list(tidy_frame(table).columns)
     expected = [

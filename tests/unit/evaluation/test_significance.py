@@ -155,3 +155,33 @@ def test_unequal_clusters_can_be_tested(sizes: tuple[int, ...]) -> None:
     low, high = found.interval()
     assert np.isfinite([low, high, found.p]).all()
     assert low < found.mean < high
+
+
+@pytest.mark.parametrize(("effect", "margin"), [(0.0, 0.1), (0.06, 0.1), (-0.09, 0.1), (0.2, 0.1), (-0.02, 0.03)])
+def test_an_equivalence_is_two_one_sided_t_tests(effect: float, margin: float) -> None:
+    """Of one seed whose queries are all apart: SciPy's own tests against either end of the margin."""
+    drawn = effect + 0.2 * np.random.default_rng(5).normal(size=60)
+    found = significance.clustered(drawn[:, None], [str(query) for query in range(60)])
+    above, below = (
+        stats.ttest_1samp(drawn, end, alternative=side).pvalue for end, side in ((-margin, "greater"), (margin, "less"))
+    )
+    assert found.p_within(margin) == pytest.approx(max(above, below), rel=1e-9)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.01, -0.025, 0.04])
+def test_an_equivalence_joins_queries_and_seeds_as_the_p_value_of_a_gain_does(mean: float) -> None:
+    """By another road: a sum over the plane of both chi-square variables, whose variances scale a normal error."""
+    first, second, margin = Component(4e-5, 13.7), Component(6e-5, 4), 0.03
+    z = np.linspace(-8, 8, 641)
+    weights = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
+    scales = [one.variance * one.freedom / stats.chi2.isf(stats.norm.sf(z), one.freedom) for one in (first, second)]
+    error = np.sqrt(scales[0][:, None] + scales[1][None, :])
+    ends = [weights @ stats.norm.sf((margin + sign * mean) / error) @ weights for sign in (1, -1)]
+    assert Difference(mean, (first, second), 5).p_within(margin) == pytest.approx(max(ends), abs=1e-7)
+
+
+def test_an_equivalence_is_not_shown_by_what_has_no_error_in_a_few_clusters() -> None:
+    """Equal answers to three clusters of queries are no evidence; to thirty they are."""
+    few, many = (significance.clustered(np.zeros((60, 5)), [str(n % count) for n in range(60)]) for count in (3, 30))
+    assert few.p_within(0.1) > significance.SIGNIFICANT > many.p_within(0.1)
+    assert Difference(0.0, (Component(np.inf, 1),), 1).p_within(0.1) == 0.5

@@ -10,7 +10,7 @@ test is Berger's (Technometrics 24, 1982).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -66,17 +66,14 @@ class Estimate:
         """
         if self.difference.error == 0:
             return 0.0 if self.holds else 1.0
-        half = self.difference.p / 2
-        p = half if self.mean > 0 else 1 - half
-        return p / 2 if self.equivalence else p
+        return self.difference.p_above / 2 if self.equivalence else self.difference.p_above
 
     @property
     def p_below(self) -> float:
         """One-sided p value of the null hypothesis that the inequality holds, for a level of 2.5 %."""
         if self.difference.error == 0:
             return 0.0 if self.mean < 0 and not self.holds else 1.0
-        half = self.difference.p / 2
-        return half if self.mean < 0 else 1 - half
+        return replace(self.difference, mean=-self.mean).p_above
 
 
 def of_inequalities(estimates: Sequence[Estimate], needed: int, tests: int = 1) -> Evidence:

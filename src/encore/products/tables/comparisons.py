@@ -15,6 +15,7 @@ from encore.products.tables.layout import Layout
 ENOUGH_SEEDS = 5
 TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
 NOT_BEYOND = "not beyond its compute"
+EQUIVALENT = "equivalent within"
 
 Address = tuple[str, str, str]  # setting, row id, column id
 
@@ -39,16 +40,18 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> dict[Addre
         family = [(setting, row, column.id) for column in layout.columns if column.primary for row in objectives]
         deciding = [row.id for row in own if row.role in ("none", "control")]
         families.append(([address for address in family if address in found], deciding))
-    return compare(apart, {address: one.clusters for address, one in found.items()}, families)
+    return compare(apart, {address: one.clusters for address, one in found.items()}, families, layout.margin)
 
 
-def objective_verdict(against: Sequence[PairedDifference], *, proxy_data: bool) -> str:
+def objective_verdict(against: Sequence[PairedDifference], *, proxy_data: bool, margin: float | None = None) -> str:
     """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
 
     On proxy data it says ``holds here`` or ``fails here``, never that a paper was confirmed. It holds when the
     intersection-union test over both is significant. It fails when either comparison goes significantly the other way,
     except for a gain over none that more fine-tuning exceeds: the paper's claim was over none, and held, so the verdict
-    is ``not beyond its compute``. One gain alone stays ``not distinguishable``.
+    is ``not beyond its compute``. Where none of these is shown, it is equivalent if two one-sided tests, Holm-corrected
+    too, show both differences to be within the margin. Otherwise, as with one gain alone, it stays ``not
+    distinguishable``.
     """
     if min(one.difference.seeds for one in against) < ENOUGH_SEEDS:
         return TOO_FEW
@@ -60,4 +63,7 @@ def objective_verdict(against: Sequence[PairedDifference], *, proxy_data: bool) 
         return NOT_BEYOND
     if any(sign < 0 for sign in (none, *control)):
         return "fails here" if proxy_data else "contradicted"
+    equivalent = against[0].p_jointly_equivalent
+    if margin and equivalent is not None and equivalent <= SIGNIFICANT:
+        return f"{EQUIVALENT} {margin:g}"
     return OPEN

@@ -201,6 +201,7 @@ def _comparison(place: _Place, one: PairedDifference) -> Comparison:
         p_holm=one.p_holm,
         p_ttest_one_seed=one.p_one_seed,
         p_randomisation=one.p_randomised,
+        p_equivalent=one.p_equivalent,
         sign=one.sign(),
     )
 
@@ -245,7 +246,8 @@ def _verdict(place: _Place, found: CellValues | None, against: Sequence[PairedDi
     requested = bool(place.request.system) and place.source.best is not None
     if found is None and (requested or (place.row.role == "objective" and place.column.primary)):
         return UNTESTED
-    return objective_verdict(against, proxy_data=place.layout.proxy_data) if against else ""
+    layout = place.layout
+    return objective_verdict(against, proxy_data=layout.proxy_data, margin=layout.margin) if against else ""
 
 
 def _markers(layout: Layout, comparisons: Comparisons) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes, head_notes
-from encore.products.tables.comparisons import ENOUGH_SEEDS, OPEN
+from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT, OPEN
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.kinds import SOURCES, source_of
 from encore.products.tables.table import Ours, Table
@@ -56,6 +56,11 @@ def _marks(layout: Layout, table: Table) -> Iterator[str]:
         f"{SIGNIFICANT * 100:g} % over the objectives of one setting, on {primary} only; "
         "other measures are secondary."
     )
+    if layout.margin:
+        yield (
+            f"{EQUIVALENT} {layout.margin:g}: two one-sided tests, Holm-corrected likewise, show the differences to "
+            "none and control to be smaller (measures are from 0 to 1); the margin was written down with the rows."
+        )
     if any(one.markers or one.unprinted for one in printed):
         yield _printed_markers(layout, labels, differ=any(one.disagrees for one in printed))
     if any(row.cells[name].verdict == OPEN and table.control(row.setting) for row in table.rows for name in row.cells):

@@ -54,6 +54,12 @@ class Significance(Strict):
         {},
         description="The paper's own significance markers, each with the comparator, or comparators, that it is about.",
     )
+    margin: float | None = Field(
+        None,
+        gt=0,
+        description="What a row's differences to none and control must be smaller than, in the measure's own unit (0 "
+        "to 1), for the verdict `equivalent within …`; without it there is no such verdict.",
+    )
 
     def meant(self) -> dict[str, list[str]]:
         """The comparators that a row with each of the paper's markers is above, all of them."""

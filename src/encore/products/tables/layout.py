@@ -64,6 +64,11 @@ class Layout(Grid):
         """Ids of the rows that the others are tested against; none in a table without tests."""
         return self.significance.comparators if self.significance else []
 
+    @property
+    def margin(self) -> float | None:
+        """What rows are equivalent within, in the measure's unit; None in a table without such a verdict."""
+        return self.significance.margin if self.significance else None
+
     def row(self, address: RowAddress) -> PlannedRow:
         """The row at an address; there must be one."""
         return next(row for row in self.rows if (row.setting, row.id) == address.key)

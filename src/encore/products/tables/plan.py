@@ -105,7 +105,9 @@ def _design(table: Table, rows: list[RowEntry]) -> Significance | None:
     built, meant = {row.id for row in rows}, design.meant()
     printed = {symbol: rows for symbol, rows in design.printed.items() if built.issuperset(meant[symbol])}
     compared = [row for row in design.comparators if row in built]
-    return Significance(comparators=compared, family=design.family, **({"printed": printed} if printed else {}))
+    more: dict[str, Any] = {"printed": printed} if printed else {}
+    more |= {"margin": design.margin} if design.margin else {}
+    return Significance(comparators=compared, family=design.family, **more)
 
 
 def _records(rows: Sequence[PlannedRow]) -> dict[str, Any]:

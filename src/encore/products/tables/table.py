@@ -79,6 +79,12 @@ class Comparison(TablePart):
     p_holm: Number | None = Field(None, description="Corrected by Holm over its family; null outside of one.")
     p_ttest_one_seed: Number = Field(description="Of the papers' paired t-test, on the first seed.")
     p_randomisation: Number = Field(description="Of the randomisation test.")
+    p_equivalent: Number | None = Field(
+        None,
+        description="Of two one-sided tests that the difference is within the table's margin, corrected likewise; left "
+        "out in a table without one.",
+        exclude_if=lambda p: p is None,
+    )
     sign: int = Field(description="1 for a significant gain, -1 for a significant loss, 0 for neither.")
 
 
@@ -148,6 +154,12 @@ class Table(TablePart):
     def label(self) -> str:
         """A name that no other table has: papers number theirs alike."""
         return self.name if self.paper == OURS else f"{self.paper}:{self.name}"
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether it has tests of equivalence."""
+        compared = (one for row in self.rows for cell in row.cells.values() for one in cell.comparisons.values())
+        return any(one.p_equivalent is not None for one in compared)
 
     def groups(self) -> Iterator[tuple[str, list[Row[Cell]]]]:
         """The rows of each setting, in the table's order."""

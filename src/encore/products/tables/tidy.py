@@ -32,6 +32,8 @@ COLUMNS = {
     "interval_high": "Upper end of the interval of the difference to the control, `delta_control`.",
     "p_<row>": "p of the two-sided cluster-robust test of `delta_<row>`.",
     "p_holm_<row>": "The same, corrected by Holm over the objectives of the setting under all primary columns.",
+    "p_equivalent_<row>": "p of two one-sided tests that it is within the table's margin, corrected likewise; only in "
+    "a table with one.",
     "p_ttest_one_seed_<row>": "p of the papers' paired t-test, on the first seed.",
     "p_randomisation_<row>": "p of the randomisation test.",
     "markers": "Symbols of the rows that it is significantly above; those after − it is significantly below.",
@@ -102,6 +104,7 @@ def _line(table: Table, row: Row, column: Column) -> dict[str, Any]:
         "interval_high": to_control.high if to_control else None,
         **each("p", lambda one: one.p),
         **each("p_holm", lambda one: one.p_holm),
+        **(each("p_equivalent", lambda one: one.p_equivalent) if table.has_margin else {}),
         **each("p_ttest_one_seed", lambda one: one.p_ttest_one_seed),
         **each("p_randomisation", lambda one: one.p_randomisation),
         "markers": ours.markers if ours else "",
