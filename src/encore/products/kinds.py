@@ -24,7 +24,7 @@ from encore.products.report.plan import REPORT, report_plan
 from encore.products.report.slice import ReportSlice
 from encore.products.slices import Product
 from encore.products.tables.layout import REPRODUCTION, Layout, ReproductionSlice
-from encore.products.tables.plan import CURVES, has_figure, table_plan
+from encore.products.tables.plan import CURVES, has_figure, table_to_make
 from encore.products.tables.table import FORMATS
 from encore.storage.manifest import MANIFEST
 
@@ -118,13 +118,13 @@ class ProductKind:
 
 
 PRODUCTS: tuple[ProductKind, ...] = (
-    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_plan, Layout.model_validate),
+    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_to_make, Layout.model_validate),
     ProductKind(
         "reproduce",
         f"results/tables/{{table}}.{REPRODUCTION.removesuffix('.csv')}",
         ("csv",),
         "",
-        lambda plan, name: ReproductionSlice.model_validate(table_plan(plan, name).dumped()),
+        lambda plan, name: ReproductionSlice.model_validate(table_to_make(plan, name).dumped()),
         ReproductionSlice.model_validate,
         exists=lambda layout: bool(layout.references),
         missing="this run's `references:` name no released run for this table; add one",
@@ -147,7 +147,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "results/figures/{table}",
         PICTURE,
         "Figures",
-        table_plan,
+        table_to_make,
         Layout.model_validate,
         exists=has_figure,
         missing="no objective of this table is compared with a control, so nothing is drawn",

@@ -60,6 +60,11 @@ class Significance(Strict):
         description="What a row's differences to none and control must be smaller than, in the measure's own unit (0 "
         "to 1), for the verdict `equivalent within …`; without it there is no such verdict.",
     )
+    crossed: bool = Field(
+        False,
+        description="Whether the table is refused unless the trials in config/tuning show that each row chose its "
+        "rates from as many, of fine-tuning with its own of pre-training; without it, a note says where they do not.",
+    )
 
     def meant(self) -> dict[str, list[str]]:
         """The comparators that a row with each of the paper's markers is above, all of them."""

@@ -14,6 +14,7 @@ from encore.products.tables.grid import PlannedColumn, PlannedRow, Significance
 from encore.products.tables.layout import Layout
 from encore.products.tables.notes import notes
 from encore.products.tables.planned import cells, means, partial_means, planned_row
+from encore.products.tables.rates import rate_notes, refuse_unlike_choices
 from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import reported_file
 from encore.products.tables.texts import searched_texts
@@ -35,6 +36,13 @@ def table_plan(plan: Plan, name: str) -> Layout:
     layout = known[name][1]
     digests = reported_file(name, table) | _records(layout.rows) | reference_digests(layout)
     return layout.model_copy(update=digests)
+
+
+def table_to_make(plan: Plan, name: str) -> Layout:
+    """The same of a table that is to be made, which may be refused: not where trials for it are, which plan it too."""
+    layout = table_plan(plan, name)
+    refuse_unlike_choices(plan, layout)
+    return layout
 
 
 def has_figure(layout: Layout) -> bool:
@@ -59,7 +67,7 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
     planned = [planned_row(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
     more: dict[str, Any] = {"texts": texts} if texts else {}
-    return Layout(
+    layout = Layout(
         name=name.rsplit("/", 1)[-1],
         paper=paper_of(name),
         title=table.title,
@@ -72,6 +80,7 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
         proxy_data=plan.config.proxy_data,
         **more | ({"references": released, "depth": plan.config.depth} if released else {}),
     )
+    return layout.model_copy(update={"notes": [*layout.notes, *rate_notes(plan, layout)]})
 
 
 def _column(column: ColumnEntry, over: list[str], is_partial: bool) -> PlannedColumn:
@@ -106,7 +115,7 @@ def _design(table: Table, rows: list[RowEntry]) -> Significance | None:
     printed = {symbol: rows for symbol, rows in design.printed.items() if built.issuperset(meant[symbol])}
     compared = [row for row in design.comparators if row in built]
     more: dict[str, Any] = {"printed": printed} if printed else {}
-    more |= {"margin": design.margin} if design.margin else {}
+    more |= {name: value for name in ("margin", "crossed") if (value := getattr(design, name))}
     return Significance(comparators=compared, family=design.family, **more)
 
 
