@@ -107,6 +107,8 @@ def finetune(
         validate_every=step.validate_every,
     )
     done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
+    if validation:
+        done.counts["validation_queries"] = len(validation.pool.queries)
     if not launch.leads():
         return done
     tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))

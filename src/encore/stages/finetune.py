@@ -85,8 +85,7 @@ class Finetune(Stage[Spec, Inputs]):
         resume = Resume(job.state, job.checkpoint_seconds, job.workers)
         step = checked(FinetuneStep, spec.step, "fine-tuning step")
         done = finetune(step, spec.seed, spec.numerics, inputs, job.output, resume, spec)
-        best = {"best_step": done.best_step} if done.validations else {}
-        return {"results": done.results | best, **done.facts}
+        return {"results": done.results, **done.facts}
 
 
 def example(step: FinetuneStep, shape: EncoderConfig, length: float, asked: float) -> Example:

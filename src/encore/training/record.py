@@ -95,8 +95,13 @@ class Trained:
 
     @property
     def results(self) -> dict[str, Any]:
-        """The entries of a manifest."""
-        return {"steps": self.steps, "examples": self.examples, "flops": self.flops, **self.counts}
+        """The entries of a manifest; with validations the step that was kept, and how many others were as good."""
+        values = [value for _, value in self.validations]
+        found: dict[str, Any] = {"steps": self.steps, "examples": self.examples, "flops": self.flops, **self.counts}
+        if values:
+            found |= {"best_step": self.best_step, "validations": len(values)}
+            found |= {"equal_validations": values.count(max(values))}
+        return found
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -121,6 +121,8 @@ def test_the_best_weights_are_kept_the_earliest_among_equals(tmp_path: Path) -> 
     trained, _ = run(tmp_path, steps=18, validate=validate, validate_every=4, model=model)
     assert trained.validations == list(scores.items())
     assert trained.best_step == 8
+    kept = {"best_step": 8, "validations": 5, "equal_validations": 2}
+    assert {name: trained.results[name] for name in kept} == kept
     assert equal(model.state_dict(), seen[8])
     assert not equal(model.state_dict(), seen[18])
 

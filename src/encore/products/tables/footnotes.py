@@ -11,6 +11,7 @@ from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT, OPEN
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.kinds import SOURCES, source_of
 from encore.products.tables.table import Ours, Table
+from encore.products.tables.trainings import training_notes
 from encore.products.tables.unseen import unseen_notes
 
 DISAGREES = "≠"
@@ -30,6 +31,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *(note for texts in layout.texts for note in texts.notes()),
         *budget_notes(layout),
         *head_notes(layout),
+        *training_notes(layout),
         *_seeds(table),
         *_ties(table),
         *(note for name, source in SOURCES.items() for note in source.notes(layout.own(name), layout)),

@@ -29,6 +29,15 @@ class RowAddress(SlicePart):
         return self.setting, self.row
 
 
+class Validated(SlicePart):
+    """A fine-tuning of a row that kept the weights of its best validation."""
+
+    setting: str
+    label: str  # the row's, with its column where each has another system
+    seed: int
+    folder: str
+
+
 class Reference(RowAddress):
     """A released run, with the columns of the row that share it, our runs by seed, and the row it is a gain over."""
 
@@ -50,6 +59,7 @@ class Layout(Grid):
     reported: str = ""  # the file of printed numbers
     reported_sha256: str = ""
     records_sha256: dict[str, str] = {}  # of the records that cells read
+    validated: list[Validated] = []
     references: list[Reference] = []
     references_sha256: dict[str, str] = {}
     texts: list[SearchedTexts] = []

@@ -18,6 +18,7 @@ from encore.products.tables.rates import rate_notes, refuse_unlike_choices
 from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import reported_file
 from encore.products.tables.texts import searched_texts
+from encore.products.tables.trainings import validated
 from encore.storage import program_files
 from encore.storage.files import sha256
 
@@ -80,7 +81,9 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
         proxy_data=plan.config.proxy_data,
         **more | ({"references": released, "depth": plan.config.depth} if released else {}),
     )
-    return layout.model_copy(update={"notes": [*layout.notes, *rate_notes(plan, layout)]})
+    changes: dict[str, Any] = {"notes": [*layout.notes, *rate_notes(plan, layout)]}
+    chosen = validated(layout, plan.made) if layout.significance else []
+    return layout.model_copy(update=changes | ({"validated": chosen} if chosen else {}))
 
 
 def _column(column: ColumnEntry, over: list[str], is_partial: bool) -> PlannedColumn:

@@ -100,7 +100,7 @@ class Recorded:
             if len({each.finetuning for each in tried[label] if each.pretraining == now.pretraining}) < 2:
                 return f"{label} tried no second rate of fine-tuning with its own of pre-training"
         if len({len(own) for own in tried.values()}) > 1:
-            return f"they had unequally many: {_grouped({label: str(len(own)) for label, own in tried.items()})}"
+            return f"they had unequally many: {grouped({label: str(len(own)) for label, own in tried.items()})}"
         return ""
 
     def _without_rates(self, lineage: Lineage) -> str:
@@ -162,19 +162,19 @@ def _notes(recorded: Recorded, judged: Judged) -> Iterator[str]:
         return
     if differ:
         yield (
-            f"fine-tuned at different learning rates, {_grouped(tuned, 'at')}. No trials show that each row had "
+            f"fine-tuned at different learning rates, {grouped(tuned, 'at')}. No trials show that each row had "
             f"the same choice ({reason}), so differences are of the rates too."
         )
     if searched:
         counts = {label: str(count) for label, count in tried.items()}
-        yield f"rates of pre-training that were tried: {_grouped(counts)}; differences are of this search too."
+        yield f"rates of pre-training that were tried: {grouped(counts)}; differences are of this search too."
 
 
 def _one_after_another(rates: Sequence[float]) -> str:
     return " then ".join(map(spelled, rates))
 
 
-def _grouped(values: Mapping[str, str], word: str = "with") -> str:
+def grouped(values: Mapping[str, str], word: str = "with") -> str:
     """Which rows have each value: by name, or counted where there are many."""
     rows: dict[str, list[str]] = {}
     for label, value in values.items():
