@@ -19,6 +19,7 @@ from encore.storage.program import run
 from pydantic import Field
 
 from encore.config import lineage as naming
+from encore.config.finetuning import FinetuneStep
 from encore.config.groups import alternatives
 from encore.config.lineage import Lineage, StepName, spelled
 from encore.config.validation import Strict, checked, read_yaml
@@ -26,10 +27,10 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.tuning import COLUMNS, Trial, at_an_edge, is_shared
+from encore.plan.tuning import COLUMNS, LATER, Trial, at_an_edge, is_shared
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.storage.csv_rows import write_rows
-from encore.storage.manifest import verify
+from encore.storage.manifest import read_manifest, verify
 
 Build = Callable[[Sequence[str]], None]  # makes targets
 
@@ -90,7 +91,16 @@ def requested(plan: Plan, name: str) -> str:
 
 def validation_scores(plan: Plan, grid: Grid, lineage: str) -> Artifact:
     """The scores that a trial is chosen by; the only ones that this program asks for."""
-    splits = plan.resolve.dataset(grid.dataset).fields.splits
+    dataset = plan.resolve.dataset(grid.dataset)
+    for step in map(plan.resolve.step, plan.resolve.lineage(lineage).steps):
+        if not isinstance(step, FinetuneStep) or plan.resolve.dataset(step.collection).name != dataset.name:
+            continue
+        if not dataset.fields.serves(grid.split, step.train_split):
+            raise EncoreError(
+                f"split {grid.split!r} may hold questions that {lineage} trains on ({step.train_split}) or is tested "
+                "with; choose on the validation of the same share, or on one that serves all (`validation: common`)"
+            )
+    splits = dataset.fields.splits
     artifact = plan.scores(lineage, grid.seed, grid.dataset, grid.split)
     for split in sorted({grid.split, artifact.inputs["run"].spec["split"], *artifact.spec["splits"]}):
         if splits[split].role != "valid":
@@ -113,9 +123,20 @@ def tune(plan: Plan, grid: Grid, build: Build) -> list[Trial]:
     for trial, artifact in zip(wanted, made, strict=True):
         verify(Path(artifact.folder))
         found = scores.read_scores(Path(artifact.folder))[grid.split, grid.measure].values.mean()
-        model = plan.model(plan.resolve.lineage(trial.lineage), grid.seed).name.rsplit("-", 1)[-1]
-        done.append(replace(trial, model=model, score=round(float(found), 6)))
+        model = plan.model(plan.resolve.lineage(trial.lineage), grid.seed)
+        about: dict[str, Any] = {"model": model.name.rsplit("-", 1)[-1], "score": round(float(found), 6)}
+        done.append(replace(trial, **about, **kept(Path(model.folder))))
     return choose(done)
+
+
+def kept(model: Path) -> dict[str, Any]:
+    """The step whose weights a trial's model has, and how many validations were as good; nothing where it is gone."""
+    try:
+        results = read_manifest(model)["results"]
+    except EncoreError:
+        return {}
+    equal = results.get("equal_validations")
+    return {"kept_step": str(results.get("best_step", results["steps"])), "equal": str(equal or "")}
 
 
 def choose(listed: Sequence[Trial]) -> list[Trial]:
@@ -143,12 +164,13 @@ def choose(listed: Sequence[Trial]) -> list[Trial]:
 
 def write_trials(path: Path, done: Iterable[Trial]) -> None:
     """Write trials sorted by row and values; several fields and their values are joined by ``+``."""
-    lines = []
+    lines, done = [], list(done)
+    columns = [name for name in COLUMNS if name not in LATER or any(getattr(trial, name) for trial in done)]
     for trial in sorted(done, key=lambda trial: (trial.row, *trial.settings.values())):
         tried = {"field": "+".join(trial.settings), "value": "+".join(map(spelled, trial.settings.values()))}
         outcome = {"score": f"{trial.score:.6f}", "chosen": "yes" if trial.chosen else "no"}
-        lines.append([(vars(trial) | tried | outcome)[name] for name in COLUMNS])
-    write_rows(path, COLUMNS, lines)
+        lines.append([(vars(trial) | tried | outcome)[name] for name in columns])
+    write_rows(path, columns, lines)
 
 
 def differences(plan: Plan, done: Iterable[Trial]) -> Iterator[str]:

@@ -24,7 +24,10 @@ COLUMNS = {
     "measure": "The measure.",
     "score": "Its mean over the split's queries.",
     "chosen": "Whether it is the best trial of its row.",
+    "kept_step": "The step whose weights were kept; the last one without validations. Not in older records.",
+    "equal": "How many validations had the kept step's value; empty without validations. Not in older records.",
 }
+LATER = ("kept_step", "equal")  # columns that records from before them lack
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Trial:
     score: float  # the mean over the split's queries, to six decimals
     chosen: bool = False
     recipe: str = ""  # the fine-tuning that is chosen too, with its value: marco-bm25~learning_rate=0.001
+    kept_step: str = ""  # whose weights the model has; with ``equal`` as the record has it
+    equal: str = ""
 
     @property
     def field(self) -> str:
@@ -58,7 +63,7 @@ class Trial:
 def read_trials(path: Path) -> list[Trial]:
     """The trials of a record."""
     found = []
-    for line in read_rows(path, *COLUMNS):
+    for line in read_rows(path, *(name for name in COLUMNS if name not in LATER)):
         values = map(float, line.pop("value").split("+"))
         settings = dict(zip(line.pop("field").split("+"), values, strict=True))
         score, chosen = float(line.pop("score")), line.pop("chosen") == "yes"

@@ -55,6 +55,9 @@ class Finetune(Stage[Spec, Inputs]):
         if step.validate_every:
             looked_at = step.validation_pool + step.validation_queries
             operations += steps // step.validate_every * looked_at * forward(shape, 1, read)
+        validated = dict[str, float]()
+        if step.validate_every:
+            validated["validation_queries"] = max(1, round(size.asked(step.valid_split, step.validation_queries)))
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)
         return Needs(
@@ -63,7 +66,7 @@ class Finetune(Stage[Spec, Inputs]):
             checkpoint=36 * size.parameters,
             operations=operations,
             gpu_memory=memory,
-            counts={"steps": steps, "queries": queries},
+            counts={"steps": steps, "queries": queries, "epochs": steps * step.batch / queries} | validated,
             notes=notes,
         )
 

@@ -313,3 +313,17 @@ def test_the_papers_scale_is_estimated_on_one_screen(bare: Path) -> None:
 )
 def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
     assert forecast_text.size(count) == says
+
+
+def test_the_forecast_says_before_a_run_what_makes_its_comparisons_unfair():
+    """As nano is: its control alone reads more than an epoch, and few questions choose it."""
+    short, coarse = (
+        "4 fine-tunings read 0.40 of an epoch or little more, and others 1.36",
+        "one is more than a gain of 0.01",
+    )
+    unfair = estimate(planned(), tables=("table1",)).notes
+    assert [sum(text in note for note in unfair) for text in (short, coarse)] == [1, 1]
+    changes = read_yaml(RUN)
+    changes["scale"]["steps"]["control"] |= {"validate_every": None, "steps_per_epoch": 1}
+    fair = estimate(planned(**changes), tables=("table1",)).notes
+    assert not [note for note in fair if "of an epoch" in note or "more than a gain" in note]

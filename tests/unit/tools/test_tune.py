@@ -297,6 +297,30 @@ def test_all_rows_choose_the_recipe_together_and_their_own_values_under_it(nano)
         assert nano.model(nano.resolve.lineage(each.lineage), 0).name.endswith(each.model)
 
 
+def test_a_record_says_which_step_was_kept_and_of_how_many_equal_ones(nano, tmp_path):
+    """So that a rate is told from a stopping accident; the planted control is the first of five equal validations."""
+    rows = {
+        "none": [f"bert-base+marco-bm25~learning_rate={VALUES}"],
+        "control": [f"bert-base+control~learning_rate={VALUES}"],
+    }
+
+    def build(targets):
+        pretend(nano, targets)
+        for name, results in (
+            ("marco-bm25", {"steps": 40}),
+            ("control", {"steps": 40, "best_step": 8, "equal_validations": 5}),
+        ):
+            for rate in (0.0011, 0.002):
+                model = nano.model(nano.resolve.lineage(f"tiny+{name}~learning_rate={rate}"), 0)
+                with manifest.record(Path(model.folder), stage="finetune", spec={}, inputs=[]) as facts:
+                    facts["results"] = results
+
+    done = tune.tune(nano, grid(shared=None, rows=rows), build)
+    assert {(each.row, each.kept_step, each.equal) for each in done} == {("none", "40", ""), ("control", "8", "5")}
+    tune.write_trials(tmp_path / "trials.csv", done)
+    assert tuning.read_trials(tmp_path / "trials.csv") == sorted(done, key=lambda each: (each.row, each.value))
+
+
 def test_altered_scores_are_not_read(nano):
     with pytest.raises(EncoreError, match=r"scores\.parquet has 6 bytes"):
         tune.tune(nano, grid(), lambda targets: pretend(nano, targets, b"better"))
@@ -327,6 +351,17 @@ def test_a_table_names_the_rows_that_are_best_at_an_edge(nano, monkeypatch):
 def test_scores_of_another_role_are_refused(split):
     with pytest.raises(EncoreError, match="hyper-parameters are chosen on role 'valid' only"):
         tune.validation_scores(plan_of("trials"), grid(split=split), "bert-base+marco-bm25")
+
+
+@pytest.mark.parametrize(("split", "refused"), [("valid-80", True), ("valid-1", False)])
+def test_a_validation_of_another_share_is_refused(split, refused):
+    """The 80 % that train and validate hold the questions of 1 %, and most that test it."""
+    plan, asked = plan_of("trials"), grid(dataset="squad-reqa", split=split, measure="R@10", shared=None)
+    if not refused:
+        assert tune.validation_scores(plan, asked, "two-tower+reqa-1").spec["splits"].keys() == {split}
+        return
+    with pytest.raises(EncoreError, match=r"split 'valid-80' may hold questions that two-tower\+reqa-1 trains on"):
+        tune.validation_scores(plan, asked, "two-tower+reqa-1")
 
 
 def test_a_validation_split_that_is_searched_with_test_queries_is_refused():

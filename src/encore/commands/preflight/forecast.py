@@ -16,6 +16,7 @@ from encore.config.run import Limits
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.plan.published_counts import published_counts, step_name
+from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 
 HOUR, GB = 3600.0, 1e9
@@ -179,7 +180,7 @@ class Forecast:
         made = [job.artifact for job in self.jobs if job.rule == "collection"]
         found = [f"{self.sizes.dataset(each)}: {note}" for each in made for note in self.sizes.of(each).notes]
         found += [f"{job.artifact.name}: {note}" for job in self.missing for note in job.needs.notes]
-        return list(dict.fromkeys([*found, *self._training_queries()]))
+        return list(dict.fromkeys([*found, *self._training_queries(), *self._short(), *self._coarse()]))
 
     def _training_queries(self) -> Iterator[str]:
         """Trainings that ask for more queries than there are."""
@@ -189,6 +190,31 @@ class Forecast:
                 dataset = self.sizes.dataset(job.artifact.inputs["collection"])
                 found = f"{dataset}: {step['train_split']} has {learned:,.0f} queries"
                 yield f"{found}, and steps ask for {step['queries']:,}; all are taken"
+
+    def _short(self) -> Iterator[str]:
+        """Fine-tunings for less than an epoch, next to others on the same queries for more (a table says so too)."""
+        epochs: dict[tuple[str, str], dict[str, float]] = {}
+        for job in self.jobs:
+            if "epochs" in job.needs.counts:
+                place = self.sizes.dataset(job.artifact.inputs["collection"]), job.artifact.spec["step"]["train_split"]
+                epochs.setdefault(place, {})[job.artifact.name.partition("-s")[0]] = job.needs.counts["epochs"]
+        for (dataset, split), own in epochs.items():
+            short, most = {name: count for name, count in own.items() if count < 1}, max(own.values())
+            if short and most > 1:
+                said = f"{len(short)} fine-tunings read {min(short.values()):.2f} of an epoch or little more"
+                yield f"{dataset}, {split}: {said}, and others {most:.2f}; compare rows of one or more epochs"
+
+    def _coarse(self) -> Iterator[str]:
+        """Validations on so few questions that one of them is more than the gain that verdicts are asked for."""
+        tables = map(self.sizes.plan.catalogue.tables.get, self.sizes.plan.config.tables)
+        margins = [each.significance.margin for each in tables if each and each.significance]
+        gain = min((margin or GAIN for margin in margins), default=GAIN)
+        for job in self.missing:
+            if 1 / (count := job.needs.counts.get("validation_queries", math.inf)) > gain:
+                split = job.artifact.spec["step"]["valid_split"]
+                dataset = self.sizes.dataset(job.artifact.inputs["collection"])
+                few = f"{dataset}: fine-tunings validate on {count:,} questions of {split}"
+                yield f"{few}, and one is more than a gain of {gain:g}; take more, or train fixed epochs"
 
 
 def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) -> Forecast:

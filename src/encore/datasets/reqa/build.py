@@ -68,7 +68,7 @@ class ReqaFields(FormFields):
     def serves(self, split: str, other: str) -> bool:
         """As of any collection; a common validation is also apart from what each share of its draw trains on."""
         number = [name.partition("-s")[2] for name in (split, other)]
-        common = self.validation == "common" and role_of(other) == "valid"
+        common = self.validation == "common" and "valid" in map(role_of, (split, other))
         return number[0] == number[1] if common else super().serves(split, other)
 
     takes_articles: ClassVar[bool] = True  # distractors are cut from them as they are read

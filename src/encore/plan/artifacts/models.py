@@ -160,7 +160,10 @@ def _tells_probabilities(plan: Planner, step: FinetuneStep) -> bool:
 
 
 def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
-    """Refuse splits that the step's collection does not have, have another role, or are of different draws."""
+    """Refuse splits that the step's collection does not have, have another role, or a validation of another share.
+
+    That of another share may hold questions that train or are tested here.
+    """
     fields = plan.resolve.dataset(step.collection).fields
     splits = fields.splits
     used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validate_every else {})
@@ -168,7 +171,7 @@ def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
         if split not in splits or splits[split].role != role:
             near = nearest(split, [name for name, known in splits.items() if known.role == role])
             raise EncoreError(f"{lineage}: {step.collection!r} has no split {split!r} of role {role}{near}")
-    if not fields.serves(step.train_split, used.get("valid", step.train_split)):
+    if "valid" in used and not fields.serves(step.valid_split, step.train_split):
         raise EncoreError(f"{lineage}: {' and '.join(used.values())} are not of one draw; name splits that are")
 
 
