@@ -32,7 +32,7 @@ from encore.products.claims.entries import REAL, number_tests, read_claims
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, learning, words
 from encore.products.figures import map as neighbours
-from encore.products.tables import grid, reproduction, table, tidy
+from encore.products.tables import grid, table, tidy
 from encore.storage.files import sha256
 
 DOCS = Path(__file__).resolve().parent
@@ -62,7 +62,7 @@ PARTS = {  # of a table as data, as docs/table-data.md names them
     "In `comparisons` of a cell, by the comparator's row id, a test": table.Comparison,
 }
 WRITTEN = (  # modules that write CSV files, for docs/columns.md
-    *(tidy, reproduction, known_numbers, run_claims, tuning, learning),
+    *(tidy, known_numbers, run_claims, tuning, learning),
     *(forest, curves, coverage, words, neighbours, heat),
 )
 

@@ -38,7 +38,9 @@ many:
 """
 PRINTED = "row_label,dataset,metric,value\nICT,all,Mean,31.6\nSEED,all,Mean,OOM\n"
 # BM25's own run, as if somebody had released it.
-RELEASED = "references: {many: [{row: bm25, column: one, run: released.trec.gz}]}\n"
+RELEASED = """systems:
+  theirs: {kind: run, path: released.trec.gz, answers: [pydocs-stdlib.test], label: Theirs, source: BM25's}
+"""
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def many(nano: Clone) -> Clone:
     tables = nano.root / "config/papers/encore/tables.yaml"
     tables.write_text(tables.read_text() + ENTRY)
     (tables.parent / "printed.csv").write_text(PRINTED)
-    nano.replace("config/nano.yaml", "tables: {table1:", f"{RELEASED}tables: {{many: all, table1:")
+    nano.replace(
+        "config/nano.yaml", "tables: {table1:", f"{RELEASED}tables: {{many: [bm25, ict, seed, theirs], table1:"
+    )
     (run,) = nano.folder("runs", "bm25").glob("pydocs-stdlib.test-*/run.trec.gz")
     shutil.copy(run, nano.root / "released.trec.gz")
     return nano
@@ -62,7 +66,7 @@ def lines(path: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None:
     made = {job.split()[0] for job in many.built(TABLE)}
-    assert made == {"lucene_search", "search", "evaluate", "masked_loss", "inspect_model", "reproduce", "table"}
+    assert made == {"lucene_search", "search", "evaluate", "masked_loss", "inspect_model", "take_run", "table"}
     assert many.planned(TABLE) == set()
     found = lines(many.root / TABLE)
     value = {address: line["reproduced"] for address, line in found.items()}
@@ -80,13 +84,11 @@ def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None
     assert {value["seed", name] for name in ("one", "mean", "passages")} == {value["bm25", "loss"]} == {""}
     assert (found["seed", "mean"]["source"], found["ict", "mean"]["reported"]) == ("Lu et al. 2021", "0.316")
 
-    with (many.root / TABLE).with_suffix(".reproduction.csv").open(newline="") as file:
-        close = next(csv.DictReader(file))
-    assert [float(close[name]) for name in ("tau_union", "rmse")] == [1, 0]
-    assert close["ours"] == close["released"] == value["bm25", "one"]
+    assert (value["theirs", "one"], value["theirs", "valid"]) == (value["bm25", "one"], "")
+    assert found["theirs", "one"]["origin"] == "run of others"
 
     page = (many.root / TABLE).with_suffix(".md").read_text()
-    assert "BM25 next to the released run released.trec.gz" in page
+    assert "Theirs: a run that others made (BM25's, released.trec.gz, sha256 " in page
     assert "(OOM)" in page
     assert "(31.6; " in page
     assert "BM25 has no Loss: it learns nothing." in page

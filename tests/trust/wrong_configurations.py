@@ -166,13 +166,9 @@ def an_extension(content: dict[str, Any], chance: random.Random) -> None:
     )
 
 
-def released_runs(content: dict[str, Any], chance: random.Random) -> None:
-    entry, table = {"row": "bm25", "column": "rr10", "run": "data/none.run"}, "table1"
-    wrong = chance.choice(
-        [{"run": None}, {"row": "bm52"}, {"column": "rr01"}, {"table": "tabel1"}, {"table": "table2"}]
-    )
-    table = wrong.pop("table", table)
-    content["references"] = {table: [entry | wrong]}
+def runs_of_others(content: dict[str, Any], chance: random.Random) -> None:
+    wrong = chance.choice([{"kind": "rnu"}, {"path": None}, {"url": "ftp://x/y"}, {"sha256": "abc"}, {"pth": "x"}])
+    content["systems"] = {"theirs": {"kind": "run", "path": "data/none.run"} | wrong}
 
 
 def a_claim(content: dict[str, Any], chance: random.Random) -> None:
@@ -245,7 +241,7 @@ MISTAKES: dict[str, Mistake] = {
     "a dataset's name": edited(an_odd_name),
     "a lineage": edited(a_lineage),
     "what is extended": edited(an_extension),
-    "released runs": edited(released_runs),
+    "runs of others": edited(runs_of_others),
     "a claim": edited(a_claim),
     "no YAML": of_syntax,
     "a key twice": a_key_twice,

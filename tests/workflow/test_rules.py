@@ -93,7 +93,7 @@ def test_every_rule_that_makes_something_has_one_spec_and_no_benchmark(rules: di
         assert list(rule.params.keys()) == ["spec"], name
         assert not rule.benchmark, f"{name}: of a fork it measures the process that waits"
         spec = rule.params["spec"]
-        if name in PRODUCTS | {"reproduce"}:
+        if name in PRODUCTS:
             assert spec.__code__.co_varnames[: spec.__code__.co_argcount] == ("wildcards",), name
         else:
             manifest = re.sub(r"\{(\w+),[^/]*\}", r"{\1}", str(rule.output.manifest))
@@ -278,7 +278,7 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
     for name, rule in made_by(rules).items():
         command = rule.shellcmd.removeprefix(LARGE_PAGES)
         program, words = "workflow/scripts/make.py", f"workflow/scripts/make.py {name}"
-        if name in PRODUCTS | {"reproduce"}:
+        if name in PRODUCTS:
             program = words = "workflow/scripts/make_product.py"
             assert rule.input.program == program
             assert rule.resources["product"]._value == name

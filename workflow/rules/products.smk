@@ -13,13 +13,12 @@ for product in PRODUCTS:
             program=ancient(f"{PROGRAMS}/make_product.py"),
             plan=plan_of(product),
             reads=reads_of(product),
-            released=released_runs(product),
         output:
             *files_of(product),
             manifest=product.record,
         log:
             f"results/logs/{product.rule}/{product.called}.log",
-        localrule: product.rule != "reproduce"
+        localrule: True
         conda:
             "../../envs/environment.yaml"
         threads: 1

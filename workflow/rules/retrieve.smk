@@ -26,6 +26,28 @@ rule lucene_search:
         + " lucene_search --planned {params.spec:q} --threads {threads} --output {output.manifest:q} > {log:q} 2>&1"
 
 
+rule take_run:
+    """Take the answers to a split's queries out of a run that others made."""
+    input:
+        manifests("runs/{run}/{topics}", "fetched", "collection"),
+    output:
+        run="results/runs/{run}/{topics}/run.npz",
+        manifest="results/runs/{run}/{topics}/manifest.json",
+    log:
+        "results/logs/take_run/{run}/{topics}.log",
+    priority: 2  # a file that cannot be read is said before others have worked
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        **at_least("runs/{run}/{topics}", mem_mb=4_000, runtime=30),
+        about=about_of("runs/{run}/{topics}"),
+    params:
+        spec=spec_of("runs/{run}/{topics}"),
+    shell:
+        f"{MAKE} take_run" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+
+
 rule search:
     """Rank passages by the inner product with the query's vector, exactly, over all shards."""
     input:

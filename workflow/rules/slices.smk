@@ -7,7 +7,6 @@ import tempfile
 
 from encore.products.kinds import BY_RULE, PRODUCTS
 from encore.products.tables.plan import CURVES
-from encore.products.tables.references import refuse_damaged
 from encore.products.declared import PLANS, is_written, plan_file, read_plan, slice_digest, write_plan
 from encore.products.slices import built_from
 from encore.storage.files import canonical
@@ -37,8 +36,7 @@ def records():
     One that was built from another slice is another run's until this run has made it again.
     """
     found = {BY_RULE[rule].named(BY_RULE[rule].record, name): (rule, name) for rule, name in SLICES}
-    shown = {record: key for record, key in found.items() if BY_RULE[key[0]].category}
-    return [record for record, key in shown.items() if built_from(Path(record), SLICES[key]) is not False]
+    return [record for record, key in found.items() if built_from(Path(record), SLICES[key]) is not False]
 
 
 def is_reading(name):
@@ -72,8 +70,6 @@ def digest_of(product):
 def files_of(product):
     """A product's files, of which Snakemake's own report shows one to look at: a page, or the first."""
     files = product.files[:-1]
-    if not product.category:
-        return files
     page = next((file for file in files if file.endswith(".html")), files[0])
     shown = {
         "category": product.category,
@@ -85,14 +81,3 @@ def files_of(product):
         "caption": f"../report/{product.rule}.rst",
     }
     return [report(file, **shown) if file == page else file for file in files]
-
-
-def released_runs(product):
-    """The user's files of released runs, which are read before the first job, as their own job would read them last."""
-
-    def paths(wildcards):
-        if PLAN and not workflow.dryrun:
-            in_one_line(refuse_damaged, PLAN, [wildcards.table])
-        return list(slice_of(product, wildcards).get("references_sha256", {}))
-
-    return paths if product.rule == "reproduce" else []

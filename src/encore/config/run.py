@@ -112,21 +112,6 @@ class Latency(Strict):
     warm_up: Positive = Field(100, description="The queries that are answered before the first one is timed.")
 
 
-class ReleasedRun(Strict):
-    """A run that others released and that a row of a table should reproduce."""
-
-    row: str = Field(description="The row's id, or `setting: id` where several rows have that id.")
-    column: str = Field(
-        description="The id of a column of measures; columns that read the same run of ours share the released run."
-    )
-    run: str = Field(description="The path of the released run: a file in TREC's format, gzipped or not.")
-    over: str | None = Field(
-        None,
-        description="The row that effects are measured against: both runs are compared with its runs "
-        "under that column.",
-    )
-
-
 class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
@@ -243,6 +228,11 @@ class RunConfig(Strict):
     sources: dict[str, dict[str, Any]] = Field(
         {}, description="Files of your own to fetch, in the form of sources.yaml."
     )
+    systems: dict[str, dict[str, Any]] = Field(
+        {},
+        description="Systems of your own, in the form of systems.yaml, such as a run that others made (`kind: run`); "
+        "`tables` may name them as rows.",
+    )
     lineages: list[str] = Field([], description="Lineages to train and evaluate in addition to those of the tables.")
     latency: Latency = Latency()
     records: dict[str, str] = Field(
@@ -252,11 +242,6 @@ class RunConfig(Strict):
         },
         description="Records of costs that benchmarks/ measured and columns of tables show, by name; they "
         "are part of no digest.",
-    )
-    references: dict[str, list[ReleasedRun]] = Field(
-        {},
-        description="Released runs that rows of a table should reproduce, by table; they are part of that "
-        "table's digest only.",
     )
     checks: list[KnownNumber] = Field(
         [], description="Published scores that systems of this run have to reach; `snakemake checks` compares them."

@@ -9,7 +9,7 @@ from encore.errors import EncoreError, quoted
 from encore.storage import program_files
 
 EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
-SHOWN_WITH_TABLES = ("figures", "lineages", "references")  # what else a run makes, or compares
+SHOWN_WITH_TABLES = ("figures", "lineages")  # what else a run makes
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
@@ -23,7 +23,7 @@ def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, An
     """The content of a run's file, with what it takes from the run that it extends.
 
     Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one. A run with
-    its own ``tables`` makes no figure, lineage or comparison that it does not name itself.
+    its own ``tables`` makes no figure or lineage that it does not name itself.
     """
     content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
     own = dict(content if given is None else given)

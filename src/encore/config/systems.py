@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from encore.config.entries import System
+from encore.config.sources import SourceEntry
 from encore.config.validation import Commit, Length, Positive, Share, Strict, by_kind
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents
@@ -93,7 +94,32 @@ class Rerank(System):
         return (self.first, self.ranker) if self.first else (self.ranker,)
 
 
-SYSTEMS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
+class TakenRun(System):
+    """A run that others made, with any program: lines of TREC's six columns, of which scores give the order."""
+
+    kind: Literal["run"]
+    path: str | None = Field(None, description="the file, gzipped or not, or an entry of sources.yaml")
+    url: str | None = Field(None, description="or where it is fetched from")
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="of the file: another one is refused")
+    answers: tuple[str, ...] = Field(
+        (), description="what queries are in it, `dataset` or `dataset.split`; all of its tables' without"
+    )
+    label: str = Field("", exclude=True, description="what its row of a table is called; the system's name without")
+
+    @model_validator(mode="after")
+    def _name_one_place(self) -> "TakenRun":
+        if (self.path is None) == (self.url is None):
+            raise ValueError("give either the `path` of the run's file or its `url`")
+        return self
+
+    def fetched(self) -> SourceEntry:
+        """The source that a run with a ``url`` is."""
+        remote = {"url": self.url, "digest": self.sha256 and f"sha256:{self.sha256}"}
+        terms = {"licence": "not said", "terms": self.source or str(self.url)}
+        return SourceEntry.model_validate({"files": [remote], **terms})
+
+
+SYSTEMS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank, "run": TakenRun}
 read_system = partial(by_kind, kinds=SYSTEMS, what="system")  # checks an entry's fields
 
 

@@ -23,6 +23,7 @@ from encore.datasets import kinds
 from encore.errors import EncoreError, quoted
 
 T = TypeVar("T")
+OWN = ("backbones", "sources", "systems")  # of what a run may have entries of its own
 Reader = Callable[[Any], Any]
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
 # Fields that shape the weights; a backbone may change all others of the model that it takes, and double its encoder.
@@ -71,16 +72,22 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
 
 
 def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the backbones and sources that a run has of its own."""
-    for section in ("backbones", "sources"):
+    """The catalogue with the backbones, sources and systems that a run has of its own."""
+    for section in OWN:
         if taken := sorted(getattr(config, section).keys() & getattr(catalogue, section).keys()):
             raise EncoreError(config.at(f"{section}.{taken[0]}: the catalogue has one of that name; choose another"))
-    if not (config.backbones or config.sources):
+    if not any(getattr(config, section) for section in OWN):
         return catalogue
     merged = {}
-    for section in ("backbones", "sources"):
+    for section in OWN:
         own = _entries(Path(config.at(section)), READERS[section], getattr(config, section))
         merged[section] = getattr(catalogue, section) | own
+    for name in config.systems:
+        if getattr(merged["systems"][name], "url", None):
+            if name in merged["sources"]:
+                raise EncoreError(config.at(f"systems.{name}: a source has that name; choose another"))
+            with explained(config.at(f"systems.{name}")):
+                merged["sources"][name] = merged["systems"][name].fetched()
     check_starts(merged["backbones"], catalogue.steps, config.at("backbones"))
     return replace(catalogue, **merged)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from encore.config import checkpoints
+from encore.config.systems import SYSTEMS
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -28,7 +29,7 @@ def patterns(resolve: Resolver) -> dict[str, str]:
         "pretrained": _models_after(resolve, "pretrain"),
         "finetuned": _models_after(resolve, "finetune"),
         "model": lineages(resolve),
-        **{kind: systems(resolve, kind) for kind in ("bm25", "fusion", "rerank")},
+        **{kind: systems(resolve, kind) for kind in SYSTEMS},
         "figure": _alternatives(resolve.catalogue.figures),
     }
 

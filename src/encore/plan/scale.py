@@ -51,7 +51,7 @@ def _fields(section: str, entries: Mapping[str, dict[str, Any]], known: Collecti
 
 
 def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Collection[str]) -> None:
-    """Refuse unknown names in ``scale:``, and of tables, rows, figures, released runs and shards.
+    """Refuse unknown names in ``scale:``, and of tables, rows, figures and shards.
 
     Args:
         datasets: those of the catalogue and of the run.
@@ -69,7 +69,6 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
         ("scale.absent: unknown name {!r}", scale.absent, anywhere | catalogue.backbones.keys()),
         ("execution.shards: unknown dataset {!r}", shards if isinstance(shards, dict) else (), datasets),
         ("tables.{}: no such table in config/papers", config.tables, catalogue.tables),
-        ("references.{}: no such table in `tables:` of this run", config.references, config.tables),
         ("figures.{}: no such figure in config/papers", config.figures, catalogue.figures),
     ]
     for fault, names, known in named:
@@ -79,7 +78,7 @@ def refuse_unknown_names(config: RunConfig, catalogue: Catalogue, datasets: Coll
     for name, rows in config.tables.items():
         known = {own for row in catalogue.tables[name].rows for own in row.names}
         for row in rows if rows != "all" else ():
-            if row not in known:
+            if row not in known and row.rpartition(": ")[2] not in config.systems:
                 raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
     for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
         with explained("scale.replace_prefix"):

@@ -23,7 +23,7 @@ from encore.products.known_numbers import CHECKS, ChecksSlice, checks_plan
 from encore.products.report.plan import REPORT, report_plan
 from encore.products.report.slice import ReportSlice
 from encore.products.slices import Product
-from encore.products.tables.layout import REPRODUCTION, Layout, ReproductionSlice
+from encore.products.tables.layout import Layout
 from encore.products.tables.plan import CURVES, has_figure, table_to_make
 from encore.products.tables.table import FORMATS
 from encore.storage.manifest import MANIFEST
@@ -39,7 +39,7 @@ class ProductKind:
         rule: the rule and the stage that build it.
         stem: what the names of its files begin with; ``{table}`` or ``{figure}`` is the product's name.
         endings: of its files, the one that people ask for first.
-        category: its chapter in Snakemake's own report; empty if it is only read by other products.
+        category: its chapter in Snakemake's own report.
         planned: its slice of the plan, by the product's name.
         typed: gives the content of a slice its types.
         exists: whether there is something to show.
@@ -119,18 +119,6 @@ class ProductKind:
 
 PRODUCTS: tuple[ProductKind, ...] = (
     ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_to_make, Layout.model_validate),
-    ProductKind(
-        "reproduce",
-        f"results/tables/{{table}}.{REPRODUCTION.removesuffix('.csv')}",
-        ("csv",),
-        "",
-        lambda plan, name: ReproductionSlice.model_validate(table_to_make(plan, name).dumped()),
-        ReproductionSlice.model_validate,
-        exists=lambda layout: bool(layout.references),
-        missing="this run's `references:` name no released run for this table; add one",
-        memory_mb=8_000,
-        minutes=120,
-    ),
     ProductKind(
         "curves",
         f"results/figures/{CURVES}",

@@ -18,7 +18,6 @@ from encore.storage.source_text import source_digest
 BUILDERS = {
     "draw": "encore.products.figures.kinds",
     "table": "encore.products.tables.formats",
-    "reproduce": "encore.products.tables.reproduction",
     "figure": "encore.products.figures.forest",
     "curves": "encore.products.figures.learning",
     "report": "encore.products.report.page",

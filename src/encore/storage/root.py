@@ -21,7 +21,7 @@ def product_manifests() -> list[Path]:
     """The manifests of all tables, figures and claims in results; the report has none: it shows times of jobs."""
     found = [*RESULTS.glob(f"*.{MANIFEST}"), *(RESULTS / "tables").rglob(f"*.{MANIFEST}")]
     found += (RESULTS / "figures").rglob(f"*.{MANIFEST}")
-    return sorted(path for path in found if not path.name.endswith(f".reproduction.{MANIFEST}"))  # a table's input
+    return sorted(found)
 
 
 def manifests_behind(products: list[Path]) -> dict[str, str]:

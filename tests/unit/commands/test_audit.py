@@ -390,15 +390,3 @@ def test_what_two_runs_would_make_alike_is_audited_under_both(results):
         assert [finding.place for finding in audit.audit(results, run).findings] == [
             "results/tables/table1.manifest.json"
         ]
-
-
-def test_how_close_a_table_is_to_released_runs_is_no_table(results):
-    for path in Path("results/tables").iterdir():
-        path.unlink()
-    write_text(Path("results/tables/table1.reproduction.csv"), "measures")
-    write_text(Path("results/tables/table1.reproduction.manifest.json"), '{"outputs": {"table1.reproduction.csv": {}}}')
-    report = audit.audit(results)
-    assert not report.findings
-    assert report.notes == ["table table1 is not made yet"]
-    pruned(results)
-    assert Path("results/tables/table1.reproduction.csv").is_file()

@@ -60,15 +60,14 @@ def test_a_run_with_tables_of_its_own_makes_nothing_that_it_does_not_name(write:
     base = read_yaml(Path("config/nano.yaml")) | {
         "figures": ["bow/figure2"],
         "lineages": ["bert-base+ict"],
-        "references": {"table1": [{"row": "ict", "column": "rr10", "run": "x"}]},
     }
     write(yaml.safe_dump(base), "config/all.yaml")
     own = read_run(write("extends: config/all.yaml\ntables: {table1: [bm25]}\n"))
-    assert (own.figures, own.lineages, own.references) == ([], [], {})
+    assert (own.figures, own.lineages) == ([], [])
     named = read_run(write("extends: config/all.yaml\ntables: {table1: [bm25]}\nfigures: [bow/figure3]\n"))
     assert named.figures == ["bow/figure3"]
     more = read_run(write("extends: config/all.yaml\nseeds: [1]\n"))
-    assert (len(more.references), more.figures) == (1, ["bow/figure2"])
+    assert more.figures == ["bow/figure2"]
 
 
 def test_ten_seeds_make_the_folders_that_their_complete_file_makes(

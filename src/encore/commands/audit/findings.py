@@ -231,15 +231,11 @@ def cells_behind(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, lis
 
 
 def places_of(name: str, content: dict[str, Any]) -> list[Path]:
-    """The manifests of all that is built from a slice of the plan, if it was built.
-
-    How close runs are to released ones is not among them: it is an input of the table.
-    """
-    return [Path(kind.named(kind.record, name)) for kind in kinds_of(name, content) if kind.category]
+    """The manifests of all that is built from a slice of the plan, if it was built."""
+    return [Path(kind.named(kind.record, name)) for kind in kinds_of(name, content)]
 
 
 def files_of(record: Path) -> list[Path]:
-    """All files of a product that exist, its manifest included; not how close its runs are to released ones."""
+    """All files of a product that exist, its manifest included."""
     stem = record.name.removesuffix(manifest.MANIFEST)
-    found = (path for path in record.parent.glob(f"{stem}*") if path.is_file() or path.is_symlink())
-    return [path for path in found if not path.name.startswith(f"{stem}reproduction.")]
+    return [path for path in record.parent.glob(f"{stem}*") if path.is_file() or path.is_symlink()]

@@ -9,12 +9,13 @@ from typing import Any
 from encore import stages
 from encore.config.datasets import serves
 from encore.config.lineage import Lineage, StepName, split_index
-from encore.config.systems import Bm25, Fusion, Rerank
+from encore.config.systems import Bm25, Fusion, Rerank, TakenRun
 from encore.config.validation import explained, nearest
+from encore.datasets.source_files import content_of
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts import doc2query
-from encore.plan.artifacts.collections import collection, tokens
+from encore.plan.artifacts.collections import Given, collection, given, tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 from encore.storage.manifest import MANIFEST, NAME
@@ -67,6 +68,24 @@ def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact
         inputs["predicted_queries"] = doc2query.predicted_queries(plan, expansion, dataset)
         folder += f"+{plan.resolve.doc2query_name(expansion)}"
     return plan.make("lucene_index", folder, {}, inputs)
+
+
+def taken_file(plan: Planner, system: str, fields: TakenRun) -> Given:
+    """The file of a run that others made."""
+    files = given(plan, fields.path or system, lambda path: content_of(Path(path), "sha256"))
+    found = files.spec["content"].get("sha256") if files.folder else None
+    if fields.sha256 and files.folder and found not in (None, fields.sha256):
+        raise EncoreError(f"{files.folder} has the sha256 {found}, not {fields.sha256}; name the file that was meant")
+    return files
+
+
+def _taken(plan: Planner, system: str, fields: TakenRun, seed: int | None, dataset: str, topics: Topics) -> Artifact:
+    files = taken_file(plan, system, fields)
+    owner = f"{system}-{digest([stages.load('take_run').impl, {**files.spec, **names(files.inputs)}])}"
+    spec = {**files.spec, **topics._asdict(), "system": owner}
+    inputs = {"collection": collection(plan, dataset), **files.inputs}
+    folder = f"runs/{owner}/{plan.resolve.dataset(dataset).name}.{topics}"
+    return plan.make("take_run", folder, spec, inputs, files.folder)
 
 
 def _of_seed(plan: Planner, system: str, seed: int | None) -> str:
@@ -232,4 +251,4 @@ def _expression(splits: dict[str, Any], measure: str, dataset: str) -> str:
 
 
 # How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).
-KINDS: dict[str, Callable[..., Artifact]] = {"bm25": _bm25, "fusion": _fusion, "rerank": _rerank}
+KINDS: dict[str, Callable[..., Artifact]] = {"bm25": _bm25, "fusion": _fusion, "rerank": _rerank, "run": _taken}

@@ -23,12 +23,8 @@ NO_NUMBER = "what it reads has no such number"
 Comparisons = Mapping[str, PairedDifference]
 
 
-def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
-    """Read all that a table reads, and its reported numbers, and compute all its cells.
-
-    Args:
-        further: notes after those of the plan.
-    """
+def compute_table(layout: Layout) -> Table:
+    """Read all that a table reads, and its reported numbers, and compute all its cells."""
     layout = with_unseen(layout)
     found = cell_values(layout)
     compared = compare_rows(layout, {address: one.queries for address, one in found.items() if one.queries})
@@ -55,7 +51,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
         judged=_judged(layout, rows),
         columns=[_column(layout, column, rows) for column in layout.columns],
         rows=rows,
-        notes=[*layout.notes, *further],
+        notes=layout.notes,
     )
     return table.model_copy(update={"footnotes": footnotes(layout, table)})
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from encore.products.record import Builder
-from encore.products.tables import aligned_text, reproduction, tidy
+from encore.products.tables import aligned_text, tidy
 from encore.products.tables.compute import compute_table
-from encore.products.tables.layout import REPRODUCTION, Layout
+from encore.products.tables.layout import Layout
 from encore.products.tables.table import Table, write_table
 from encore.storage.files import write_text
 
@@ -46,14 +46,9 @@ TEX = {
 }
 
 
-def write_formats(folder: Path, layout: Layout, products: Path) -> str:
-    """Compute a table and write every format of it, ``<name>.<ending>``; equal numbers give equal bytes.
-
-    Args:
-        products: has the CSV that says how close runs are to released ones, for a table that names such.
-    """
-    released = reproduction.reproduction_notes(products / f"{layout.name}.{REPRODUCTION}", layout)
-    table = compute_table(layout, released)
+def write_formats(folder: Path, layout: Layout, _: Path) -> str:
+    """Compute a table and write every format of it, ``<name>.<ending>``; equal numbers give equal bytes."""
+    table = compute_table(layout)
     write_table(folder / f"{layout.name}.json", table)
     tidy.write_tidy(folder / f"{layout.name}.csv", table)
     for ending in PAGES:

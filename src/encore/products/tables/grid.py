@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from encore.plan.artifact import Artifact
 
 
+MARKS = 5  # of comparators, as a table has symbols for
+
+
 class RowFields(BaseModel):
     """What a row is in every form of a table: as it is written, as it is planned, and with its numbers."""
 
@@ -48,7 +51,7 @@ class ColumnFields(BaseModel):
 class Significance(Strict):
     """Which rows of the same setting each row is compared with, and how a family of tests is corrected."""
 
-    comparators: list[str] = Field(max_length=5)  # there are as many markers
+    comparators: list[str] = Field(max_length=MARKS)
     family: Literal["holm"] = "holm"
     printed: dict[str, str | list[str]] = Field(
         {},
@@ -109,7 +112,7 @@ class CellRequest(SlicePart):
         return self.model_copy(update=about | more)
 
 
-Origin = Literal["run", "run from released weights", "printed only"]
+Origin = Literal["run", "run from released weights", "run of others", "printed only"]
 C = TypeVar("C")
 
 
@@ -117,7 +120,7 @@ class Row(RowFields, SlicePart, Generic[C]):
     """A system under a setting; its id is unique there. In the plan cells are requests, in the table they are made."""
 
     origin: Origin = Field(
-        "run", description="How its numbers come about: run, run from released weights, or printed only."
+        "run", description="How its numbers come about: run, run from released weights, run of others, or printed only."
     )
     cells: dict[str, C] = Field(description="By the column's id.")
 

@@ -3,30 +3,16 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from encore.products.slices import Read, SlicePart, Unit
-from encore.products.tables.grid import CellRequest, Grid, PlannedColumn, PlannedRow, Significance
+from encore.products.slices import SlicePart, Unit
+from encore.products.tables.grid import CellRequest, Grid, PlannedColumn, Significance
 from encore.products.tables.sources.kinds import SOURCES
 from encore.products.tables.texts import SearchedTexts
 from encore.storage import program_files
-
-REPRODUCTION = "reproduction.csv"  # how close runs are to released ones: `<table>.reproduction.csv`
 
 
 def of_unseen(column: str, label: str) -> tuple[str, str]:
     """The id and the label of the second column of a measure, on the queries that do not occur in training."""
     return f"{column}-unseen", f"{label[:-1]}, unseen)" if label.endswith(")") else f"{label} (unseen)"
-
-
-class RowAddress(SlicePart):
-    """A row by its setting and id."""
-
-    setting: str
-    row: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The setting and the id, which together identify a row in its table."""
-        return self.setting, self.row
 
 
 class Validated(SlicePart):
@@ -36,16 +22,6 @@ class Validated(SlicePart):
     label: str  # the row's, with its column where each has another system
     seed: int
     folder: str
-
-
-class Reference(RowAddress):
-    """A released run, with the columns of the row that share it, our runs by seed, and the row it is a gain over."""
-
-    columns: list[str]
-    run: str
-    ours: list[Read]
-    collection: str  # its folder
-    over: RowAddress | None = None
 
 
 class Layout(Grid):
@@ -60,10 +36,7 @@ class Layout(Grid):
     reported_sha256: str = ""
     records_sha256: dict[str, str] = {}  # of the records that cells read
     validated: list[Validated] = []
-    references: list[Reference] = []
-    references_sha256: dict[str, str] = {}
     texts: list[SearchedTexts] = []
-    depth: int = 0  # ranks of our runs, where they are compared with released ones
     notes: list[str] = []
 
     def settings(self) -> list[str]:
@@ -78,10 +51,6 @@ class Layout(Grid):
     def margin(self) -> float | None:
         """What rows are equivalent within, in the measure's unit; None in a table without such a verdict."""
         return self.significance.margin if self.significance else None
-
-    def row(self, address: RowAddress) -> PlannedRow:
-        """The row at an address; there must be one."""
-        return next(row for row in self.rows if (row.setting, row.id) == address.key)
 
     @property
     def printed_file(self) -> Path | None:
@@ -119,28 +88,3 @@ class Layout(Grid):
             if gain and gain.over != name:
                 waiting += [(each, gain.of) for each in (name, gain.over)]
         return found
-
-    def others(self, folder: Path) -> list[Path]:
-        """How close the table's runs are to released ones, if the run's file names some."""
-        return [folder / f"{self.name}.{REPRODUCTION}"] if self.references else []
-
-
-class ReproductionSlice(Layout):
-    """The same slice of the plan, of which the released runs are compared with ours."""
-
-    def judged(self, one: Reference) -> list[Read]:
-        """Our scores by seed."""
-        return self.row(one).cells[one.columns[0]].reads
-
-    def parts(self) -> Iterator[tuple[str, list[str]]]:
-        """All released runs together."""
-        yield "released runs", list(map(str, self.reads()))
-
-    def reads(self) -> dict[Path, Sequence[str] | None]:
-        """Folders of the collections, of our runs, and of the judgements, with all their files (None)."""
-        every = ((one.collection, *(read.folder for read in (*self.judged(one), *one.ours))) for one in self.references)
-        return {Path(folder): None for folders in every for folder in folders}
-
-    def others(self, folder: Path) -> list[Path]:
-        """It is what others read."""
-        return []

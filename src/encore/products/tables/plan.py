@@ -10,12 +10,12 @@ from encore.plan.plan import Plan
 from encore.products.slices import paper_of
 from encore.products.tables.budgets import with_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
-from encore.products.tables.grid import PlannedColumn, PlannedRow, Significance
+from encore.products.tables.grid import MARKS, PlannedColumn, PlannedRow, Significance
 from encore.products.tables.layout import Layout
 from encore.products.tables.notes import notes
+from encore.products.tables.own_rows import own_systems, taken_notes, with_own_rows
 from encore.products.tables.planned import cells, means, partial_means, planned_row
 from encore.products.tables.rates import rate_notes, refuse_unlike_choices
-from encore.products.tables.references import reference_digests, references
 from encore.products.tables.reported import reported_file
 from encore.products.tables.texts import searched_texts
 from encore.products.tables.trainings import validated
@@ -35,7 +35,7 @@ def table_plan(plan: Plan, name: str) -> Layout:
     if name not in known or known[name][0] is not table:
         known[name] = table, _layout(plan, name, table)
     layout = known[name][1]
-    digests = reported_file(name, table) | _records(layout.rows) | reference_digests(layout)
+    digests = reported_file(name, table) | _records(layout.rows)
     return layout.model_copy(update=digests)
 
 
@@ -64,7 +64,7 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
     datasets = dict.fromkeys(request.dataset for request in run if request.dataset)
     over = means(table.columns, found)
     partial = partial_means(table.columns, over)
-    texts, released = searched_texts(plan, run), references(plan, name, found)
+    texts = searched_texts(plan, run)
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
     planned = [planned_row(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
     more: dict[str, Any] = {"texts": texts} if texts else {}
@@ -76,10 +76,10 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
         rows=with_models(planned, plan.made),
         columns=[_column(column, over.get(column.id, []), column.id in partial) for column in table.columns],
         dataset_labels={dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
-        significance=_design(table, rows),
-        notes=[*table.notes, *notes(plan, rows, found), *partial.values()],
+        significance=_design(plan, table, rows),
+        notes=[*table.notes, *notes(plan, rows, found), *taken_notes(plan, rows), *partial.values()],
         proxy_data=plan.config.proxy_data,
-        **more | ({"references": released, "depth": plan.config.depth} if released else {}),
+        **more,
     )
     changes: dict[str, Any] = {"notes": [*layout.notes, *rate_notes(plan, layout)]}
     chosen = validated(layout, plan.made) if layout.significance else []
@@ -106,17 +106,17 @@ def _chosen(plan: Plan, name: str, table: Table) -> list[RowEntry]:
     wanted = plan.config.tables.get(name, "all")
     if wanted == "all":
         return table.rows
-    return [row for row in table.rows if row.names & set(wanted)]
+    return with_own_rows(plan, name, table, [row for row in table.rows if row.names & set(wanted)])
 
 
-def _design(table: Table, rows: list[RowEntry]) -> Significance | None:
-    """The tests, against those comparators that the run builds."""
+def _design(plan: Plan, table: Table, rows: list[RowEntry]) -> Significance | None:
+    """The tests, against those comparators that the run builds, and against its own systems as far as marks go."""
     design = table.significance
     if design is None:
         return None
     built, meant = {row.id for row in rows}, design.meant()
     printed = {symbol: rows for symbol, rows in design.printed.items() if built.issuperset(meant[symbol])}
-    compared = [row for row in design.comparators if row in built]
+    compared = [*(row for row in design.comparators if row in built), *own_systems(plan, rows)][:MARKS]
     more: dict[str, Any] = {"printed": printed} if printed else {}
     more |= {name: value for name in ("margin", "crossed") if (value := getattr(design, name))}
     return Significance(comparators=compared, family=design.family, **more)

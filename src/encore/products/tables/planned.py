@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from encore.config.systems import TakenRun
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -50,6 +51,8 @@ def origin(plan: Plan, row: entries.RowEntry, requests: Iterable[CellRequest]) -
     """How a row's numbers come about in this run."""
     if row.reported_only:
         return "printed only"
+    if isinstance(plan.catalogue.systems.get(row.system), TakenRun):
+        return "run of others"
     run = (request.system for request in requests if request.reads and request.system)
     return FROM_RELEASED if any(map(plan.resolve.starts_released, run)) else "run"
 

@@ -44,7 +44,8 @@ COLUMNS = {
     "collection": "The folder of the collection, with its digest.",
     "difference": "`reproduced` less `reported`.",
     "source": "Whose printed numbers the row shows, where nothing is run.",
-    "origin": "How the row was obtained: run, run from released weights (of a backbone `…-released`), or printed only.",
+    "origin": "How the row was obtained: run, run from released weights (of a backbone `…-released`), run of others, "
+    "or printed only.",
     "column": "The column's id.",
     "mean_low": "Lower end of the interval of `reproduced`, over queries and seeds.",
     "mean_high": "Upper end of the interval of `reproduced`, over queries and seeds.",
