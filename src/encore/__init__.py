@@ -1,8 +1,8 @@
 """Encore: five papers on pre-training dense retrievers, replayed from raw text to every table.
 
-For notebooks: ``encore.Collection.from_dataframes`` takes a collection from pandas data frames; ``encore.read_table``,
-``encore.read_run`` and ``encore.read_scores`` give results as such. All raise ``encore.EncoreError``. They are imported
-at their first use, since jobs do without pandas.
+For notebooks (docs/notebooks.md): ``evaluate`` and ``compare`` judge and test runs of anybody; ``Collection`` takes
+data frames, and ``new_run`` writes a run's file over one; ``read_table``, ``read_run`` and ``read_scores`` give results
+as data frames. All raise ``EncoreError``. They are imported at their first use, since jobs do without pandas.
 """
 
 from importlib import import_module
@@ -12,6 +12,9 @@ _PUBLIC = {
     "Collection": "encore.datasets.foreign.data_frames",
     "EncoreError": "encore.errors",
     "__version__": "encore.storage.release",
+    "compare": "encore.products.data_frames",
+    "evaluate": "encore.products.data_frames",
+    "new_run": "encore.commands.new_run",
     "read_run": "encore.products.data_frames",
     "read_scores": "encore.products.data_frames",
     "read_table": "encore.products.data_frames",

@@ -1,5 +1,8 @@
+from encore.commands.new_run import new_run as new_run
 from encore.datasets.foreign.data_frames import Collection as Collection
 from encore.errors import EncoreError as EncoreError
+from encore.products.data_frames import compare as compare
+from encore.products.data_frames import evaluate as evaluate
 from encore.products.data_frames import read_run as read_run
 from encore.products.data_frames import read_scores as read_scores
 from encore.products.data_frames import read_table as read_table

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from encore.evaluation.families import UNTESTED
 from encore.products.claims.entries import REAL, read_claims
 from encore.products.kinds import BY_RULE
-from encore.products.tables.comparisons import TOO_FEW, UNTESTED
+from encore.products.tables.comparisons import TOO_FEW
 from tests.support.clones import Clone, jobs
 from tests.support.papers import ABSENT, RUN, TABLES, TARGETS
 

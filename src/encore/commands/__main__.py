@@ -28,7 +28,7 @@ COMMANDS = {
     "convert": "write files in other forms as a folder in BEIR's layout, and say what was taken for what",
     "preflight": "print what a run needs and what is missing, before it starts",
     "whatif": "print the jobs, cells and claims that a change would change",
-    "compare": "print how close a run is to one that it should reproduce",
+    "compare": "compare runs of any program with a baseline: differences, intervals, corrected tests",
     "clean": "remove from results what can be made again, and say first how much that is",
     "export": "write runs as TREC's text, which those over reported queries have already",
     "schema": "print the JSON schema of a run's configuration",
@@ -39,10 +39,10 @@ OF_NO_RUN = ("compare", "convert", "clean", "export", "schema")  # commands that
 
 def main() -> None:
     """Parse the command line and answer; ``ENCORE_TRACEBACK=1`` shows where an unexpected error came from."""
-    run(lambda: _answer(sys.argv[1:]), traceback=bool(environment.text(environment.TRACEBACK)))
+    run(lambda: answer_words(sys.argv[1:]), traceback=bool(environment.text(environment.TRACEBACK)))
 
 
-def _answer(words: list[str]) -> int:
+def answer_words(words: list[str]) -> int:
     """The exit status of a command line."""
     parser = argparse.ArgumentParser(prog="encore", description="Inspect, check and plan runs of Encore.")
     parser.add_argument("--version", action="version", version=f"encore {__version__}")

@@ -1,8 +1,8 @@
 """``encore whatif``: what a change of the configuration would cost and change, without making it.
 
 A change is ``steps.costa.temperature=0.05``: the first word names a file of the catalogue; any other path is one in the
-run's own file, as is that of a dataset, backbone or source which the run's file adds. Values are YAML. What other
-entries inherit from the changed one (``<<: *costa``) changes with it, as it would if the file were edited.
+run's own file, as is that of a dataset, backbone, source or system which the run's file adds. Values are YAML. What
+other entries inherit from the changed one (``<<: *costa``) changes with it, as it would if the file were edited.
 """
 
 import argparse

@@ -16,22 +16,23 @@ Taken = TypeVar("Taken")
 What = Literal["training", "judgments", "passages", "queries"]
 Names = Mapping[str, Sequence[str]]  # theirs for each of ours, the first that is there
 _ANY = ("_id", "id")  # of a passage or of a query
-_PASSAGE = ("docid", "doc_id", "docno", "pid", "passage_id", "psg_id", "document_id", "corpus-id", "corpus_id")
-_QUERY = ("qid", "query_id", "query-id", "topic_id", "topic", "number", "num")
-_CERTAIN = {*_PASSAGE, *_QUERY, "contents", "positive_passages", "positive_ctxs"}  # say what the row is
+# Where several are there, the first: PyTerrier's `docid` is a number in its index, and its `query` the text of one.
+PASSAGE = ("docno", "docid", "doc_id", "pid", "passage_id", "psg_id", "document_id", "corpus-id", "corpus_id")
+QUERY = ("qid", "query_id", "query-id", "q_id", "topic_id", "topic", "number", "num")
+_CERTAIN = {*PASSAGE, *QUERY, "contents", "positive_passages", "positive_ctxs"}  # say what the row is
 NEEDED: Mapping[What, Names] = {
     "training": {"text": ("query", "question"), "positives": ("positive_passages", "positive_ctxs")},
     "judgments": {
-        "query": _QUERY,
-        "document": _PASSAGE,
+        "query": QUERY,
+        "document": PASSAGE,
         "grade": ("relevance", "rel", "label", "grade", "judgment", "score"),
     },
-    "passages": {"_id": (*_PASSAGE, *_ANY), "text": ("text", "contents", "content", "body", "passage", "document")},
-    "queries": {"_id": (*_QUERY, *_ANY), "text": ("text", "query", "title", "question", "contents", "description")},
+    "passages": {"_id": (*PASSAGE, *_ANY), "text": ("text", "contents", "content", "body", "passage", "document")},
+    "queries": {"_id": (*QUERY, *_ANY), "text": ("query", "text", "title", "question", "contents", "description")},
 }
 OPTIONAL: Mapping[What, Names] = {
     "training": {
-        "_id": (*_QUERY, *_ANY),
+        "_id": (*QUERY, *_ANY),
         "negatives": ("negative_passages", "hard_negative_ctxs"),
         "answers": ("answers",),
     },
@@ -49,7 +50,7 @@ HINTS: Mapping[What, str] = {  # in the name of a file or folder; the first one 
     "queries": r"quer|topic|question",
     "passages": r"corpus|collection|doc|passage|psg",
 }
-IDS = {*_ANY, *_PASSAGE, *_QUERY}
+IDS = {*_ANY, *PASSAGE, *QUERY}
 _KNOWN = {name for kind in (*NEEDED.values(), *OPTIONAL.values()) for names in kind.values() for name in names}
 
 
@@ -137,14 +138,14 @@ def meaning(columns: Iterable[str], path: str = "") -> Meaning | None:
     theirs, hint = list(columns), hinted(path)
     names = HEADERLESS.get((hint, len(theirs)), ()) if hint and theirs[:1] == ["1"] else map(str.lower, theirs)
     there = dict(zip(names, theirs, strict=False))
-    found = {what: each for what, wanted in NEEDED.items() if len(each := _chosen(wanted, there)) == len(wanted)}
+    found = {what: each for what, wanted in NEEDED.items() if len(each := chosen(wanted, there)) == len(wanted)}
     certain = (
         what for what, each in found.items() if _CERTAIN & {name for name in there if there[name] in each.values()}
     )
     what = hint if hint in found else next(certain, None)
     if what is None or (what == "judgments" and "rank" in there):  # a run, whose scores are not grades
         return None
-    taken = found[what] | _chosen(OPTIONAL.get(what, {}), there)
+    taken = found[what] | chosen(OPTIONAL.get(what, {}), there)
     return Meaning(what, taken, [name for name in theirs if name not in taken.values()])
 
 
@@ -172,7 +173,12 @@ def refuse_twice(names: Iterable[str], place: str) -> None:
 
 def expected(what: What) -> str:
     """The columns that rows need to be this, in words."""
-    return " and ".join(f"one of {', '.join(names)}" for names in NEEDED[what].values())
+    return in_words(NEEDED[what])
+
+
+def in_words(wanted: Names) -> str:
+    """The columns that rows need."""
+    return " and ".join(f"one of {', '.join(names)}" for names in wanted.values())
 
 
 def hinted(path: str) -> What | None:
@@ -183,12 +189,13 @@ def hinted(path: str) -> What | None:
 
 @lru_cache
 def _optional(what: What, columns: tuple[str, ...]) -> dict[str, str]:
-    return _chosen(OPTIONAL.get(what, {}), {name.lower(): name for name in columns})
+    return chosen(OPTIONAL.get(what, {}), {name.lower(): name for name in columns})
 
 
-def _chosen(wanted: Names, there: Mapping[str, str]) -> dict[str, str]:
-    chosen = {ours: next((there[name] for name in names if name in there), None) for ours, names in wanted.items()}
-    return {ours: name for ours, name in chosen.items() if name is not None}
+def chosen(wanted: Names, there: Mapping[str, str]) -> dict[str, str]:
+    """Their column, by its lower-case name in ``there``, for each name of ours that has one."""
+    found = {ours: next((there[name] for name in names if name in there), None) for ours, names in wanted.items()}
+    return {ours: name for ours, name in found.items() if name is not None}
 
 
 def _passages(listed: Any) -> Iterator[Row]:

@@ -6,6 +6,7 @@ A difference stops the job.
 """
 
 import hashlib
+import random
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,9 +18,11 @@ from isal import igzip
 from encore.config.datasets import Measure, parse_measure
 from encore.data.answer_matching import answering
 from encore.data.collection import Collection
+from encore.data.rankings import RunMatrices
 from encore.errors import EncoreError
 from encore.evaluation import EvaluationProtocol
-from encore.evaluation.scores import Scores
+from encore.evaluation.ranks import Grades
+from encore.evaluation.scores import Scored, Scores
 
 SAMPLE = 200  # queries of each split of a large run
 SMALL = 250_000  # results; a run with no more is checked whole
@@ -71,6 +74,24 @@ def check_scores(run: Path, collection: Path, protocol: EvaluationProtocol, scor
     return sum(map(len, judged.values()))
 
 
+def check_in_memory(
+    judged: Grades, run: RunMatrices, named: Mapping[str, Measure], scores: Mapping[str, Scored]
+) -> None:
+    """Compare scores of a run in memory with ir-measures', for all queries of a small run and for some of a large one.
+
+    Args:
+        named, scores: the measures, and what Encore computed, by their names.
+    """
+    chosen = list(judged) if run.rows.size <= SMALL else random.Random(0).sample(list(judged), min(SAMPLE, len(judged)))
+    some = {query: dict(judged[query]) for query in chosen}
+    rankings = {query: run[query] for query in chosen if query in run}
+    found = {query: dict(zip(its.documents, its.scores.tolist(), strict=True)) for query, its in rankings.items()}
+    expected = _by_ir_measures(named.values(), some, found)
+    for name, measure in named.items():
+        values = dict(zip(scores[name].queries, scores[name].values.tolist(), strict=True))
+        _compare("the run", "", measure, expected[measure], values)
+
+
 def _of_documents(passages: Mapping[str, N]) -> dict[str, N]:
     """The highest number of each document's passages."""
     ascending = sorted(passages, key=passages.__getitem__)
@@ -78,7 +99,7 @@ def _of_documents(passages: Mapping[str, N]) -> dict[str, N]:
 
 
 def _compare(
-    run: Path, split: str, measure: Measure, expected: Mapping[str, float], values: Mapping[str, float]
+    run: object, split: str, measure: Measure, expected: Mapping[str, float], values: Mapping[str, float]
 ) -> None:
     for query, value in expected.items():
         if not abs(values[query] - value) <= TOLERANCE:

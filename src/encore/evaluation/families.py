@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 
 from encore.evaluation.significance import POWER, SIGNIFICANT, Difference, Floats, clustered, holm, paired_t, randomised
 
+OPEN, UNTESTED = "not distinguishable", "not testable here"  # of verdicts
 K = TypeVar("K", bound=Hashable)  # a system under a measure
 
 

@@ -16,6 +16,8 @@ from encore.evaluation import EvaluationProtocol, measures
 from encore.evaluation.ranks import Grades, Hits
 from encore.evaluation.scores import RELEVANT, TEXT, Scored, Scores
 
+NO_OVERLAP = Overlap(frozenset(), {})
+
 
 def judge(run: Run, collection: Collection, protocol: EvaluationProtocol) -> Scores:
     """Score a run on every split of a protocol: the scores by split and by the measure's name in tables."""
@@ -35,7 +37,7 @@ def judge(run: Run, collection: Collection, protocol: EvaluationProtocol) -> Sco
         if protocol.scored_by_passages:
             grades = {query: {whole_id(name): grade for name, grade in its.items()} for query, its in grades.items()}
         overlap = overlap_with_training(collection, split)
-        for name, scored in _split(run, grades, wanted, clusters, overlap).items():
+        for name, scored in scored_queries(run, grades, wanted, clusters, overlap).items():
             if not scored.answered.any():
                 raise EncoreError(f"the run answers no judged query of split {split!r}; search that split first")
             scores[split, name] = scored
@@ -57,9 +59,14 @@ def _without_own(run: RunMatrices) -> RunMatrices:
     return run.without((run.rows == own) & (own >= 0))
 
 
-def _split(
-    run: RunMatrices, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str], overlap: Overlap
+def scored_queries(
+    run: RunMatrices,
+    grades: Grades,
+    wanted: Mapping[str, Measure],
+    clusters: Mapping[str, str],
+    overlap: Overlap = NO_OVERLAP,
 ) -> dict[str, Scored]:
+    """Each measure, by its name, of every query of ``grades``."""
     queries, hits = list(grades), Hits.of(run, grades)
     usual, (worst, best) = hits.usual(), hits.extremes()
     scored = {}

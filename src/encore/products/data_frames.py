@@ -1,16 +1,25 @@
-"""What a run has made, as pandas data frames.
+"""What a run has made, and what anybody's runs are worth, as pandas data frames.
 
 ``import encore`` offers these functions (``encore.read_table``); they import pandas only when they are used.
 """
 
+import math
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from encore.data import runs, trec_runs
-from encore.evaluation import scores
+from encore.config.validation import nearest
+from encore.data import in_memory
+from encore.errors import EncoreError
+from encore.evaluation import experiments, scores
+from encore.evaluation.reproducibility import RankAgreement
+from encore.evaluation.reproducibility import order as agreement
+from encore.evaluation.scores import exact_mean
 from encore.products.tables.table import read_table as read_cells
 from encore.products.tables.tidy import tidy_frame
 
@@ -24,24 +33,137 @@ def read_table(path: str | Path) -> pd.DataFrame:
     return tidy_frame(read_cells(Path(path).with_suffix(".json")))
 
 
-def read_run(path: str | Path) -> pd.DataFrame:
+NAMES: Mapping[str, tuple[str, str, str, int]] = {  # of query, document and score, and the first rank
+    "encore": ("query", "document", "score", 1),
+    "pyterrier": ("qid", "docno", "score", 0),
+    "ranx": ("q_id", "doc_id", "score", 1),
+    "ir_measures": ("query_id", "doc_id", "score", 1),
+    "trectools": ("query", "docid", "score", 1),
+}
+MEASURES = ("nDCG@10", "RR@10", "R@1000")
+
+
+class Evaluation(NamedTuple):
+    """A run's measures: of each judged query, and their means.
+
+    Attributes:
+        queries: columns query, measure, value, low and high (under the worst and best order of tied scores), answered.
+        means: by measure.
+    """
+
+    queries: pd.DataFrame
+    means: pd.Series
+
+
+def read_run(path: str | Path, names: str = "encore") -> pd.DataFrame:
     """The results of a run, best first within each query: columns query, document, rank (from 1) and score (float32).
 
     Args:
         path: a folder below ``results/runs``, or a TREC run of any program, gzipped or not.
+        names: whose columns: encore, or pyterrier, ranx, ir_measures or trectools, with scores in float64.
     """
-    place = Path(path)
-    run = runs.read_run(place) if place.is_dir() else trec_runs.read_trec(place)
+    if names not in NAMES:
+        raise EncoreError(f"names {names!r} are unknown{nearest(names, NAMES)}")
+    of_query, of_document, of_score, first = NAMES[names]
+    run = in_memory.run_of(path)
+    if not len(run):
+        warnings.warn(f"{path} has no line: the run answers no query", stacklevel=2)
     query, rank = np.nonzero(run.rows >= 0)
+    scores = run.scores[query, rank]
     documents = run.documents.texts().take(run.rows[query, rank]).to_pandas()
     return pd.DataFrame(
         {
-            "query": np.array(run.queries, dtype=object)[query],
-            "document": documents,
-            "rank": rank + 1,
-            "score": run.scores[query, rank],
+            of_query: np.array(run.queries, dtype=object)[query],
+            of_document: documents if names == "encore" else documents.astype(object),
+            "rank": rank + first,
+            of_score: scores if names == "encore" else scores.astype(np.float64),
         }
-    )
+    ).astype({} if names == "encore" else {of_query: object})
+
+
+def evaluate(run: Any, judgments: Any, measures: str | Sequence[str] = MEASURES, split: str = "test") -> Evaluation:
+    """Judge a run of anybody, by Encore and by ir-measures' trec_eval, which must agree.
+
+    A judged query that the run does not answer counts as 0.
+
+    Args:
+        run: scores by query and document as a dictionary, rows of these three, a frame (columns of PyTerrier, ranx,
+            ir_measures, trectools or Encore), a TREC run's file, or a folder below ``results/runs``.
+        judgments: a collection or its folder, or grades in any of these forms.
+        measures: in ir-measures' spelling: ``nDCG@10``, ``RR@10``, ``R(rel=2)@100``, ``AP``.
+        split: of a collection.
+    """
+    grades, clusters = in_memory.judgments_of(judgments, split)
+    found = experiments.evaluated(in_memory.run_of(run), grades, _listed(measures), clusters)
+    frames = [
+        pd.DataFrame({"query": one.queries, "measure": name, "value": one.values}).assign(
+            low=one.low, high=one.high, answered=one.answered
+        )
+        for name, one in found.items()
+    ]
+    means = pd.Series({name: exact_mean(one.values) for name, one in found.items()}, name="mean")
+    return Evaluation(pd.concat(frames, ignore_index=True), means)
+
+
+def compare(
+    runs: Mapping[str, Any],
+    judgments: Any,
+    measures: str | Sequence[str] = MEASURES,
+    baseline: str | None = None,
+    split: str = "test",
+    order: int = 0,
+) -> pd.DataFrame:
+    """Compare runs with a baseline: a row for each measure and run, tested as rows of tables are.
+
+    Columns: measure, run, mean; ``difference`` to the baseline with its 95 % interval ``low``, ``high``; ``p`` of the
+    cluster-robust test, ``p_holm`` corrected over the runs under one measure, ``verdict`` (above, below, not
+    distinguishable, not testable here); ``rmse``, the root mean square difference over queries; queries ``judged`` and
+    ``answered``.
+
+    Args:
+        runs: by name, in any form that ``evaluate`` takes, as are the judgments.
+        baseline: the name of one; the first without.
+        order: ranks whose order is compared with the baseline's too: columns ``tau`` (Kendall's, over unions) and
+            ``overlap`` (rank-biased).
+    """
+    if not runs:
+        raise EncoreError("there is no run to compare; give some by name")
+    grades, clusters = in_memory.judgments_of(judgments, split)
+    read = {name: in_memory.run_of(run, name) for name, run in runs.items()}
+    base = next(iter(read)) if baseline is None else baseline
+    listed = _listed(measures)
+    found = experiments.experiment(read, grades, listed, clusters, base)
+    alike = {name: agreement(run, read[base], order) for name, run in read.items() if name != base} if order else {}
+    return pd.DataFrame([_compared(found, name, measure, base, alike) for measure in listed for name in read])
+
+
+def _compared(
+    found: experiments.Experiment, name: str, measure: str, base: str, alike: Mapping[str, RankAgreement]
+) -> dict[str, Any]:
+    """A row of ``compare``; what is about a difference is missing for the baseline."""
+    own, other = found.scores[name, measure], found.scores[base, measure]
+    row: dict[str, Any] = {"measure": measure, "run": name, "mean": exact_mean(own.values)}
+    test, is_base = found.tests.get((name, measure)), name == base
+    low, high = test.difference.interval() if test else (np.nan, np.nan)
+    row |= {
+        "difference": np.nan if is_base else row["mean"] - exact_mean(other.values),
+        "low": low,
+        "high": high,
+        "p": test.difference.p if test else np.nan,
+        "p_holm": test.p_holm if test else np.nan,
+        "verdict": "" if is_base else found.verdict(name, measure),
+        "rmse": np.nan if is_base else math.sqrt(exact_mean((own.values - other.values) ** 2)),
+        "judged": len(own.queries),
+        "answered": int(own.answered.sum()),
+    }
+    if alike:
+        row |= {part: getattr(alike[name], part) if name in alike else np.nan for part in ("tau", "overlap")}
+    return row
+
+
+def _listed(measures: str | Sequence[str]) -> list[str]:
+    """The measures as texts; those of ir-measures are objects whose text is their name."""
+    return [measures] if isinstance(measures, str) else list(dict.fromkeys(map(str, measures)))
 
 
 def read_scores(path: str | Path) -> pd.DataFrame:

@@ -220,17 +220,10 @@ def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:
 
 
 def requested_products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Artifact, str]]:
-    """Each target that is a product, as an artifact of what it reads, and its file.
-
-    A table comes after the comparison of its runs with released ones, which it reads.
-    """
+    """Each target that is a product, as an artifact of what it reads, and its file."""
     for target in wanted:
         if (found := kind_of(plan, target)) is None:
             continue
         kind, name = found
         read = {each.folder: each for each in reads_of(plan, target)}
-        if kind.rule == "table":
-            compared = BY_RULE["reproduce"]
-            for file in kind.others(kind.slice(plan, name), name):
-                yield Artifact(compared.rule, compared.named(compared.stem, name), {}, read), file
         yield Artifact(kind.rule, kind.named(kind.stem, name), {}, read), os.path.relpath(target)

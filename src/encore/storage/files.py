@@ -107,6 +107,22 @@ def appearing(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def filling(folder: Path) -> Iterator[Path]:
+    """As ``appearing``, but a folder that is there is kept where it has the same files, and refused where not."""
+    if not folder.exists():
+        with appearing(folder) as made:
+            yield made
+        return
+    with TemporaryDirectory(prefix=".", dir=folder.parent) as place:
+        yield Path(place)
+        found, expected = ({path.relative_to(of): path for path in of.rglob("*")} for of in (folder, Path(place)))
+        if found.keys() != expected.keys() or any(
+            path.is_file() and path.read_bytes() != expected[name].read_bytes() for name, path in found.items()
+        ):
+            raise EncoreError(f"{folder} is there already, with other content; remove it, or name another folder")
+
+
+@contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Say in one line, as an EncoreError, that a file cannot be written."""
     try:

@@ -224,11 +224,6 @@ TOLD: list[tuple[str, Any, str]] = [  # a place in the run's file, what is there
     ("figures", ["bow/figur2"], "figures.bow/figur2: no such figure in config/papers; did you mean bow/figure2"),
     ("lineages", ["bert-base+itc"], "lineage 'bert-base[+]itc': unknown step 'itc'; did you mean"),
     ("lineages", ["bert-base+ict@hsnw"], "unknown index 'hsnw', not in config/indexes.yaml; did you mean hnsw"),
-    (
-        "systems",
-        {"theirs": {"kind": "run", "path": "a", "ur": "b"}},
-        "systems: theirs.ur: unknown key; did you mean url",
-    ),
     ("datasets", {"own": {"kind": "bier"}}, "datasets.own: unknown kind of dataset 'bier'; did you mean beir"),
     ("datasets", {"pydocs": {"kind": "beir"}}, "choose another"),
     ("scale/datasets/msmarco-passage", "pydocs-stdlb", "'pydocs-stdlb'; did you mean pydocs-stdlib"),

@@ -1,6 +1,5 @@
 """Collections of data frames, as notebooks have them."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -64,12 +63,22 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         encore.Collection.from_dataframes(CORPUS, TOPICS, QRELS, tmp_path / "file/made")
 
 
-def test_the_example_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = (Path(__file__).parents[3] / "docs/own-collection.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(example, {})
-    assert capsys.readouterr().out == "['test', 'train'] {'q2': {'d2': 1}}\n"
-    assert (tmp_path / "data/frames/corpus.jsonl.gz").is_file()
+def test_judgments_may_be_dictionaries_or_rows_and_a_cell_may_run_twice(tmp_path: Path) -> None:
+    by_query = {"1": {"007": 1}, "2": {"8": 2, "007": 0}}
+    rows = [("1", "007", 1), ("2", "8", 2), ("2", "007", 0)]
+    for number, judged in enumerate((QRELS, by_query, rows, {"test": by_query}, {"test": rows})):
+        made = encore.Collection.from_dataframes(CORPUS, TOPICS, judged, tmp_path / str(number))
+        assert made.qrels("test") == by_query
+    kept = (tmp_path / "0/corpus.jsonl.gz").stat().st_mtime_ns
+    again = encore.Collection.from_dataframes(CORPUS, TOPICS, rows, tmp_path / "0")
+    assert (again.qrels("test"), (tmp_path / "0/corpus.jsonl.gz").stat().st_mtime_ns) == (by_query, kept)
+    with pytest.raises(encore.EncoreError, match="0 is there already, with other content; remove it, or name another"):
+        encore.Collection.from_dataframes(CORPUS, TOPICS, rows[:2], tmp_path / "0")
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_names_of_other_programs_are_known(tmp_path: Path) -> None:
+    topics = pd.DataFrame({"q_id": ["1"], "query": ["what is lift"], "text": ["a passage"]})
+    qrels = pd.DataFrame({"query": ["1"], "q0": 0, "docid": ["007"], "rel": 1})
+    made = encore.Collection.from_dataframes(CORPUS, topics, qrels, tmp_path / "made")
+    assert (made.queries(), made.qrels("test")) == ({"1": "what is lift"}, {"1": {"007": 1}})

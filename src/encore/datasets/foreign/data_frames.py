@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.data import collection
 from encore.data.columns import Meaning, What, expected, meaning, refuse_twice, taken
+from encore.data.in_memory import is_by_query, judgments_in
 from encore.data.validation import Located, Row
 from encore.errors import EncoreError
-from encore.storage.files import appearing, writing
+from encore.storage.files import filling, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,28 +26,27 @@ class Collection(collection.Collection):
         cls,
         corpus: pd.DataFrame,
         queries: pd.DataFrame,
-        qrels: pd.DataFrame | Mapping[str, pd.DataFrame],
+        qrels: Any,
         folder: str | Path,
     ) -> Collection:
-        """Write data frames into a new folder in BEIR's layout.
+        """Write data frames into a folder in BEIR's layout, which is taken as it is if it has the same already.
 
         Columns are known by the names that BEIR, ir_datasets, Pyserini and PyTerrier give them (``data/columns.py``):
         ``docid``, ``docno`` or ``_id`` with ``text`` and perhaps ``title``; ``qid`` or ``query_id`` with ``query`` or
         ``text``; ``qid``, ``docno`` and ``label``, and so on. Ids are texts, and stay as they are.
 
         Args:
-            qrels: judgments to test on, or those of each split: ``{"train": …, "test": …}``.
+            qrels: judgments to test on, or those of each split: ``{"train": …, "test": …}``; a frame, a dictionary of
+                grades by query and document, or rows of these three.
             folder: where it is written.
         """
-        by_split = qrels if isinstance(qrels, Mapping) else {"test": qrels}
+        by_split = qrels if isinstance(qrels, Mapping) and not is_by_query(qrels) else {"test": qrels}
         texts, asked = _known(corpus, "corpus", "passages"), _known(queries, "queries", "queries")
         judged = {}
-        for split, frame in by_split.items():
+        for split, given in by_split.items():
             refuse_odd_name(split, "a split", DATASET)
-            known, place = _known(frame, "qrels", "judgments"), f"qrels of {split}, row"
-            read = taken(_rows(frame), known.judgment, place)
-            judged[split] = [each._replace(place=f"{place} {number}") for number, each in read]
-        with writing(Path(folder)), appearing(Path(folder)) as made:
+            judged[split] = list(judgments_in(given, f"qrels of {split}"))
+        with writing(Path(folder)), filling(Path(folder)) as made:
             collection.write_collection(
                 made,
                 Located("corpus", taken(_rows(corpus), texts.passage, "corpus, row"), "row"),

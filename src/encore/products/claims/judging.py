@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from encore.evaluation.families import UNTESTED
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.claims import entries
 from encore.products.claims.contrasts import Address, Contrast, Tables, copied_from, source_of
@@ -17,7 +18,7 @@ from encore.products.claims.verdict import (
     of_orders,
 )
 from encore.products.slices import LEFT_OUT
-from encore.products.tables.comparisons import ENOUGH_SEEDS, TOO_FEW, UNTESTED
+from encore.products.tables.comparisons import ENOUGH_SEEDS, TOO_FEW
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from encore.evaluation.families import UNTESTED
 from encore.products.claims.chance import Origin, Required, chance_of, of_mean
 from encore.products.claims.contrasts import Address, Contrast
 from encore.products.claims.entries import AnyTest, named_by
@@ -18,7 +19,6 @@ from encore.products.figures.inspected import read_inspection
 from encore.products.record import Builder
 from encore.products.tables import reported
 from encore.products.tables.aligned_text import plain
-from encore.products.tables.comparisons import UNTESTED
 from encore.products.tables.compute import cell_values
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.layout import Layout

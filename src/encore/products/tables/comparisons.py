@@ -6,15 +6,14 @@ first alone may be bought by computation, beating the second alone by a control 
 
 from collections.abc import Sequence
 
-from encore.evaluation.families import PairedDifference, compare
+from encore.evaluation.families import OPEN, PairedDifference, compare
 from encore.evaluation.scores import Floats
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.tables.cell_scores import CellScores, differences
 from encore.products.tables.layout import Layout
 
 ENOUGH_SEEDS = 5
-TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
-NOT_BEYOND = "not beyond its compute"
+TOO_FEW, NOT_BEYOND = "too few seeds", "not beyond its compute"
 EQUIVALENT = "equivalent within"
 
 Address = tuple[str, str, str]  # setting, row id, column id

@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from encore.evaluation.families import PairedDifference, detectable_gain
+from encore.evaluation.families import OPEN, UNTESTED, PairedDifference, detectable_gain
 from encore.evaluation.scores import exact_mean
 from encore.products.slices import OURS, Unit
 from encore.products.tables import reported
-from encore.products.tables.comparisons import OPEN, UNTESTED, Address, compare_rows, objective_verdict
+from encore.products.tables.comparisons import Address, compare_rows, objective_verdict
 from encore.products.tables.footnotes import DISAGREES, RAISED, footnotes
 from encore.products.tables.grid import CellRequest, Column, PlannedColumn, PlannedRow, Row
 from encore.products.tables.layout import Layout

@@ -4,10 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+from encore.evaluation.families import OPEN
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import PROXY_DATA
 from encore.products.tables.budgets import budget_notes, head_notes
-from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT, OPEN
+from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.kinds import SOURCES, source_of
 from encore.products.tables.table import Ours, Table

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from encore.errors import EncoreError
+from encore.evaluation.families import UNTESTED
 from encore.products.claims import verdict
 from encore.products.report.claims import VERDICTS
-from encore.products.tables.comparisons import TOO_FEW, UNTESTED
+from encore.products.tables.comparisons import TOO_FEW
 from encore.products.tables.table import read_table
 from encore.storage.files import sha256
 from encore.storage.manifest import MANIFEST

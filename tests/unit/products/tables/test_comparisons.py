@@ -10,8 +10,8 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
+from encore.evaluation.families import OPEN, UNTESTED
 from encore.evaluation.scores import Scored
-from encore.products.tables import comparisons as verdicts
 from encore.products.tables.cell_scores import CellScores
 from encore.storage import csv_rows
 from tests.support.small_table import (
@@ -124,7 +124,7 @@ def test_a_missing_value_is_empty_and_never_zero(tmp_path: Path) -> None:
     lines = lines_of(tmp_path, table_of(plan(tmp_path, seeds=1)))
     copied = lines["seed", "RR@10"]
     assert {copied[name] for name in copied if name.startswith(NUMERIC)} == {""}
-    assert copied["verdict"] == verdicts.UNTESTED
+    assert copied["verdict"] == UNTESTED
     assert (lines["bm25", "RR@10"]["seeds"], lines["ict", "RR@10"]["sd"]) == ("", "")
     assert (lines["bm25", "RR@10"]["queries_answered"], lines["bm25", "RR@10"]["queries_judged"]) == ("38", "40")
     assert lines["mlm", "RR@10"]["delta_mlm"] == ""
@@ -189,7 +189,7 @@ def test_a_papers_table_has_a_verdict_on_its_own_comparison(tmp_path: Path) -> N
         line = lines_of(tmp_path, table_of(table))["ict", "RR@10"]
         assert (line["verdict"], line["detectable"] != "") == (expected, paper == "bow")
     with_control = lines_of(tmp_path, table_of(plan(tmp_path / "both", paper="bow")))["mlm", "RR@10"]
-    assert with_control["verdict"] == verdicts.OPEN  # as far above none as the control is
+    assert with_control["verdict"] == OPEN  # as far above none as the control is
 
 
 def test_what_nothing_stands_for_is_said_of_every_cell(tmp_path: Path) -> None:
@@ -197,4 +197,4 @@ def test_what_nothing_stands_for_is_said_of_every_cell(tmp_path: Path) -> None:
     for row in ("bm25", "ict"):
         row_of(table, row)["cells"]["ndcg"]["reads"] = []
     lines = lines_of(tmp_path, table_of(table))
-    assert [lines[row, "nDCG@10"]["verdict"] for row in ("bm25", "ict", "none")] == [*[verdicts.UNTESTED] * 2, ""]
+    assert [lines[row, "nDCG@10"]["verdict"] for row in ("bm25", "ict", "none")] == [*[UNTESTED] * 2, ""]

@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from encore.config.run import RunConfig
 from encore.data.runs import read_run
@@ -225,3 +227,13 @@ def _content() -> dict[str, str]:
     from encore.datasets.source_files import content_of
 
     return content_of(Path("theirs.trec"), "sha256")
+
+
+def test_the_example_of_the_page_is_planned(catalogue: Catalogue) -> None:
+    page = (Path(__file__).parents[4] / "docs/systems.md").read_text()
+    example = yaml.safe_load(re.search(r"```yaml\n(tables:.*?)```", page, re.DOTALL)[1])
+    Path("data").mkdir()
+    Path("data/theirs.trec.gz").write_bytes(gzip.compress(LINES.encode()))
+    config = RunConfig.model_validate(run_file("nano") | example)
+    rows = table_plan(Plan(config, with_entries_of(config, catalogue)), "table1").rows
+    assert [row.label for row in rows if row.origin == "run of others"] == ["Theirs"] * 3
