@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy, deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from encore.products import catalogue as products_catalogue
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import java
 from tests.support import quick_java
@@ -50,6 +52,24 @@ def sums_that_every_python_rounds_alike() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
     return load_catalogue(ROOT / "config")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def catalogues_read_once() -> Iterator[None]:
+    """Files that have not changed since a test read them are not read and checked again; each test has its copy."""
+    read, found = products_catalogue.read_catalogue, dict[Any, Catalogue]()
+
+    def once(folder: Path, *readers: Any) -> Catalogue:
+        dates = tuple((path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("*.yaml")))
+        if (folder, dates, readers) not in found:
+            found[folder, dates, readers] = read(folder, *readers)
+        kept = found[folder, dates, readers]
+        own = {name: copy(entries) for name, entries in vars(kept).items()}
+        return Catalogue(**own | {name: deepcopy(own[name]) for name in ("steps", "indexes")})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products_catalogue, "read_catalogue", once)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
