@@ -29,7 +29,7 @@ from encore.products.tables.plan import table_plan
 from encore.retrieval import dense, indexing, lucene
 from encore.retrieval.encode import Encoding, make_shard
 from encore.storage.manifest import record
-from tests.support import inside
+from tests.support import forks, inside
 from tests.support.shipped import run_file
 from tests.support.small_reads import table_reads
 
@@ -100,7 +100,10 @@ SEARCH = {"split": "test", "queries": None, "sample": 0, "depth": 5, "query_leng
 
 
 def measured_by_stage(home: Path, spec: dict, output: str, **inputs: str) -> dict:
-    inside.made("measure_latency", spec, {"collection": "collection", **inputs}, output, home)
+    """By a process of its own, since Java would stay in this one, and with it its signal handlers, for all tests."""
+    words = inside.making("measure_latency", spec, {"collection": "collection", **inputs}, output)
+    done = subprocess.run([forks.python(), *words], cwd=home, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert set(json.loads((home / output / "manifest.json").read_text())["outputs"]) == {"latency.json", "times.tsv"}
     return json.loads((home / output / "latency.json").read_text())
 
@@ -147,6 +150,7 @@ with resident(Path(sys.argv[1]), 0.9, 0.4, 256, "sw") as (searcher, _):
 """
 
 
+@pytest.mark.slow
 def test_the_resident_reads_a_language_without_analyser_as_the_runs_do(tmp_path):
     lucene.build_lucene_index([("d", "the BOOKS")], tmp_path, memory_mb=256, language="sw")
     done = subprocess.run([sys.executable, "-c", RESIDENT, tmp_path], capture_output=True, text=True, check=True)
