@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import forks
+
 NAMED = 2.0  # CPU seconds from which on a test or a fixture is named, unless --cpu-seconds says otherwise
 UNMARKED = 0.5  # CPU seconds below which a test needs no mark
 FOLDERS = {"e2e": "end-to-end", "trust": "of trust", "slurm": "on SLURM"}  # every test in these is slow
@@ -20,7 +22,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def used() -> float:
     """CPU seconds of this process and of all that it started, whether they have ended or (on Linux) not."""
-    return sum(os.times()[:4]) + sum(map(_of_process, _children(os.getpid())))
+    return sum(os.times()[:4]) + sum(map(_of_process, _children(os.getpid()))) + forks.cpu_seconds()
 
 
 def _of_process(process: int) -> float:

@@ -22,6 +22,7 @@ SIMULATED_GPU = "ENCORE_SIMULATED_GPU"  # with this variable torch computes on a
 THREADS = ("OMP_NUM", "GOTO_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
 ONE_THREAD = {f"{name}_THREADS": "1" for name in THREADS}  # as Snakemake sets them for a job
 KEPT: list[Any] = []  # to the end of a program
+CPU = "cpu"  # the file with a line of CPU seconds for each fork
 # Variables in which a test differs from the server, and that no import reads.
 UNREAD = (b"COLUMNS", b"PYTEST", b"PYTHON", b"SLURM", b"RANK", b"WORLD_SIZE", b"LOCAL_", b"MASTER_")
 
@@ -74,12 +75,25 @@ def main(address: str) -> None:
 
 def begin(job: Any) -> None:
     """What is done in a fork before its program."""
+    atexit.register(_note_cpu_seconds, Path(sys.orig_argv[-1]).with_name(CPU))
     if SIMULATED_GPU in os.environ:
         sys.path.append(str(REPOSITORY))
         from tests.support.simulated_gpu import simulated_gpu
 
         KEPT.append(gpu := simulated_gpu())
         gpu.__enter__()
+
+
+def _note_cpu_seconds(path: Path) -> None:
+    """Nobody waits for a fork: its CPU seconds, and those of processes that it waited for, would not be counted."""
+    with path.open("a") as file:
+        file.write(f"{sum(os.times()[:4])}\n")
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of the forks that have ended."""
+    noted = Path(environment()["ENCORE_FORKSERVER"]).with_name(CPU) if environment.cache_info().currsize else None
+    return sum(map(float, noted.read_text().split())) if noted and noted.exists() else 0.0
 
 
 if __name__ == "__main__":
