@@ -1,7 +1,7 @@
 """Planning stays light. The layers are a contract of import-linter (pyproject.toml), which runs with the linters."""
 
-import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,9 +32,7 @@ def test_no_test_module_imports_another():
     taken = {
         (path.stem, imported)
         for path in TESTS.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for imported in [getattr(node, "module", None) or node.names[0].name]
+        for imported in re.findall(r"^ *(?:from|import) ([\w.]+)", path.read_text(), re.MULTILINE)
         if imported.rpartition(".")[2] in names
     }
     assert taken == set()

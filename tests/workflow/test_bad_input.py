@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import own_run
 from tests.support.clones import Clone
+from tests.support.quick_first import quick_first
 
 
 @pytest.fixture(scope="module")
@@ -17,17 +18,20 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.mark.parametrize(
     ("target", "says"),
-    [
-        ("results/models/tyni+ict-s0-01234567/manifest.json", ["unknown backbone 'tyni'; did you mean tiny"]),
-        ("results/tables/tabel1.csv", ["tables.tabel1: no such table", "did you mean table1"]),
-        ("results/negatives/bm25-01234567/x-01234567/manifest.json", ["is nothing that this configuration makes"]),
-    ],
+    quick_first(
+        [
+            ("results/models/tyni+ict-s0-01234567/manifest.json", ["unknown backbone 'tyni'; did you mean tiny"]),
+            ("results/tables/tabel1.csv", ["tables.tabel1: no such table", "did you mean table1"]),
+            ("results/negatives/bm25-01234567/x-01234567/manifest.json", ["is nothing that this configuration makes"]),
+        ]
+    ),
 )
 def test_snakemake_prints_what_is_wrong_with_a_target(pristine: Clone, target: str, says: list[str]) -> None:
     error = pristine.nano(target).error()
     assert all(part in error for part in says), error
 
 
+@pytest.mark.slow
 def test_a_target_that_no_rule_makes_is_refused_by_snakemake_itself(pristine: Clone) -> None:
     done = pristine.nano("tabel1")
     assert done.code != 0
@@ -35,6 +39,7 @@ def test_a_target_that_no_rule_makes_is_refused_by_snakemake_itself(pristine: Cl
     assert "Traceback" not in done.output
 
 
+@pytest.mark.slow
 def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
     """In the configuration, and on ``encore targets``'s command line."""
     lineage, says = "bert-base+itc+marco-bm25", "unknown step 'itc'; did you mean tct or ict?"
@@ -77,6 +82,7 @@ def without_slurm(folder: Path) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_slurm_that_is_not_there_or_does_not_answer_is_refused_at_the_start(clone: Clone, tmp_path: Path) -> None:
     path = without_slurm(tmp_path / "bin")
     target = "results/tables/table1.csv"

@@ -88,6 +88,7 @@ def test_the_python_of_snakemake_runs_jobs_though_another_is_first_on_the_path(
     assert stand_ins.used == []
 
 
+@pytest.mark.slow
 def test_conda_makes_an_environment_of_the_locks_and_its_python_runs_jobs(clone: Clone, stand_ins: StandIns) -> None:
     done = stand_ins.run(clone, "--sdm", "conda")
     done.succeeded()
@@ -106,6 +107,7 @@ def test_a_changed_lock_is_another_environment_of_conda(clone: Clone) -> None:
     assert f"# locks: {hashlib.sha256(locks).hexdigest()[:16]}\n" in script, "run envs/lock.sh"
 
 
+@pytest.mark.slow
 def test_the_python_of_a_container_runs_jobs_though_the_hosts_is_visible(clone: Clone, stand_ins: StandIns) -> None:
     (clone.root / "encore.sif").touch()
     stand_ins.run(clone, "--sdm", "apptainer").succeeded()

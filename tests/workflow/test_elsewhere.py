@@ -100,6 +100,7 @@ def test_a_workflow_that_snakedeploy_deployed_comes_from_its_repository(clone: C
     assert re.search(r"^table +1$", planned.output, re.MULTILINE), planned.output
 
 
+@pytest.mark.slow
 def test_a_study_without_a_run_is_told_to_name_one(clone: Clone, tmp_path: Path) -> None:
     done = Clone(tmp_path).run(SNAKEMAKE, "-n", "--cores", "1", "-s", f"{clone.root}/workflow/Snakefile")
     assert "--configfile" in done.error()

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.support.clones import Clone, jobs
+from tests.support.quick_first import quick_first
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,7 @@ def target(clone: Clone, name: str) -> str:
     return clone.encore("targets", name).succeeded().strip()
 
 
+@pytest.mark.slow
 def test_the_embedded_default_fetches_nothing(pristine: Clone) -> None:
     rules = planned(pristine)
     assert rules["collection"] > 0
@@ -57,13 +59,15 @@ FETCHED = {
 }
 
 
-@pytest.mark.parametrize("names", FETCHED, ids=" ".join)
-def test_a_source_is_one_job_and_fetched_before_a_dataset_is_made(pristine: Clone, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("named", quick_first(map(" ".join, FETCHED)))
+def test_a_source_is_one_job_and_fetched_before_a_dataset_is_made(pristine: Clone, named: str) -> None:
     """What two datasets share is fetched once."""
+    names = tuple(named.split())
     asked = [target(pristine, name) for name in names]
     assert jobs(pristine.snakemake("--profile", "local", "-n", *asked).succeeded()) == FETCHED[names]
 
 
+@pytest.mark.slow
 def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
     run = ("--configfile", "config/marco.yaml")
     fetched = {"fetch_ir_datasets": 1, "fetch_source": 2}  # the passages, their titles, and the official triples
@@ -75,6 +79,7 @@ def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
     assert not (Path(pristine.root) / "data").exists()
 
 
+@pytest.mark.slow
 def test_what_has_to_be_brought_by_hand_is_planned_with_and_asked_for_before_the_first_job(pristine: Clone) -> None:
     run = yaml.safe_load((pristine.root / "config/marco.yaml").read_text())
     run["datasets"] = {

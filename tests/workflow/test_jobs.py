@@ -3,11 +3,14 @@
 import re
 import shutil
 
+import pytest
+
 from tests.support.clones import Clone
 
 PLANS = "    return Plan(config, with_entries_of(config, load_catalogue()))\n"
 
 
+@pytest.mark.slow
 def test_a_job_plans_nothing(nano: Clone) -> None:
     """By the command that an executor of Snakemake submits; without the folder in the index it says what to do."""
     folder = str(nano.folder("tokens", "pydocs-stdlib").relative_to(nano.root))

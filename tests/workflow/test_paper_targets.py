@@ -9,6 +9,7 @@ from tests.support.clones import REPOSITORY, Clone, exact_jobs
 
 
 @pytest.mark.parametrize("run", ["config", "paper"])
+@pytest.mark.slow
 def test_every_table_and_figure_of_the_papers_and_every_claim_is_planned(clone: Clone, run: str) -> None:
     """Each table once; each figure once, and our own of few labels and of growing collections."""
     catalogue = load_catalogue(REPOSITORY / "config")

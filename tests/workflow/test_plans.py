@@ -11,6 +11,7 @@ import yaml
 
 from encore.storage.files import write_json
 from tests.support.clones import REPOSITORY, Clone, exact_jobs, jobs
+from tests.support.quick_first import quick_first
 
 TABLE1 = "results/tables/table1.csv"
 COPIED = "results/tables/cpdae/table1.csv"  # of a row that its paper copied
@@ -82,13 +83,14 @@ def nano(pristine: Clone) -> str:
     return pristine.nano("-n").succeeded()
 
 
-@pytest.mark.parametrize("profile", ["local", "slurm"])
+@pytest.mark.parametrize("profile", quick_first(["local", "slurm"]))
 def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str) -> None:
     planned = jobs(pristine.snakemake(TABLE1, "--profile", profile, "-n").succeeded())
     assert by_rule(planned) == OF_TABLE1
     assert "table table1" in planned
 
 
+@pytest.mark.slow
 def test_what_a_run_in_progress_reads_stays(tmp_path: Path) -> None:
     """Whatever is asked for at the same time: a dry run, or a run that its lock turns away."""
     clone = Clone.fresh(tmp_path / "a clone")
@@ -103,6 +105,7 @@ def test_what_a_run_in_progress_reads_stays(tmp_path: Path) -> None:
     assert json.loads(plan.read_text()) == {"of": "the run in progress"}
 
 
+@pytest.mark.slow
 def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> None:
     """And leaves in the plan what the other is still to make, for the jobs that a cluster starts later."""
     clone = Clone.fresh(tmp_path / "a clone")
@@ -121,6 +124,7 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
     assert given_up not in kept
 
 
+@pytest.mark.slow
 def test_a_product_is_another_run_s_until_this_run_has_made_it(tmp_path: Path) -> None:
     """A run that only began was noted as its maker, and an audit for that run pruned the other's table."""
     clone = Clone.fresh(tmp_path / "a clone")
@@ -171,6 +175,7 @@ def test_every_shipped_configuration_is_counted_here() -> None:
     assert runs - {*LARGER, *BROUGHT} == set(SHIPPED)
 
 
+@pytest.mark.slow
 def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     """Five times everything of config.yaml that has a seed: its rows are config.yaml's.
 
@@ -191,6 +196,7 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
 
 
 @pytest.mark.parametrize("name", LARGER)
+@pytest.mark.slow
 def test_a_larger_scale_has_the_same_trainings_and_tables(pristine: Clone, name: str) -> None:
     """Data and models are other ones, and nothing of them has to be there yet."""
     run = ("--profile", "slurm", "--configfile", f"config/{name}.yaml", "-n", "--cores", "64")
@@ -213,6 +219,7 @@ def test_nano_is_small() -> None:
     assert SHIPPED["nano"].total() + 1 <= 40
 
 
+@pytest.mark.slow
 def test_nano_has_every_table_and_figure_of_the_catalogue_in_few_jobs(pristine: Clone, nano: str) -> None:
     """All but those on real files that lie in no installation; what nano.yaml makes is made in the same folders."""
     run = yaml.safe_load((pristine.root / "config/nano-papers.yaml").read_text())
@@ -235,6 +242,7 @@ def test_nano_has_every_table_and_figure_of_the_catalogue_in_few_jobs(pristine: 
     assert {job for job in shared if "marco-hn" not in job} <= planned
 
 
+@pytest.mark.slow
 def test_a_dump_that_is_not_there_is_planned_with_and_stops_a_run_before_its_first_job(clone: Clone) -> None:
     run = (clone.root / "config/nano.yaml").read_text().replace("{wikipedia: pydocs-stdlib, ", "{")
     (clone.root / "config/dump.yaml").write_text(run)
@@ -272,6 +280,7 @@ def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
     assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in planned
 
 
+@pytest.mark.slow
 def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristine: Clone) -> None:
     """A model that only scores pairs is trained like any other, and nothing is encoded with it."""
     (scores,) = pristine.encore("targets", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
@@ -286,6 +295,7 @@ def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristin
     assert by_rule(pristine.planned(model))["rerank"] == 0
 
 
+@pytest.mark.slow
 def test_an_undeclared_system_is_a_target(pristine: Clone) -> None:
     """With all that it is made of, which nothing else of the configuration makes."""
     (scores,) = pristine.encore("targets", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()

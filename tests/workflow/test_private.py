@@ -48,6 +48,7 @@ def test_a_folder_without_a_manifest_is_made_again_though_what_was_made_from_it_
     assert {"tokens pydocs-stdlib", "start tiny-s0"} <= nano.planned()
 
 
+@pytest.mark.slow
 def test_locks_list_a_run_s_files_and_submissions_have_the_limit_that_the_user_gives(clone: Clone) -> None:
     """Under a limit Snakemake looks at all ready jobs each second, once for every job that finished."""
     for profile in REPOSITORY.glob("profiles/*/config.yaml"):

@@ -192,10 +192,11 @@ def quickly(part: str, *words: str) -> subprocess.CompletedProcess[str]:
     return inside.ended(part, given, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
 
 
-QUICK = ("evaluation", "runs", "search", "tokens", "randomisation", "examples")
+QUICK = ("evaluation", "runs", "search", "randomisation")
+SLOW = [pytest.param(part, marks=pytest.mark.slow) for part in ("encoding", "tokens", "examples")]
 
 
-@pytest.mark.parametrize("part", [*QUICK, pytest.param("encoding", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", [*QUICK, *SLOW])
 def test_a_part_compares_outputs_and_writes_its_record(part: str, tmp_path: Path) -> None:
     """It fails where its outputs differ from its peers'."""
     done = quickly(part, "--output", str(tmp_path), "--name", "here")

@@ -40,6 +40,7 @@ def test_a_goal_reads_rows_by_their_name_and_percents() -> None:
     assert [gpu_goals.value_at(content, path) for path in paths] == [3.5, 4.0, None, None]
 
 
+@pytest.mark.slow
 def test_other_vectors_than_the_peers_fail_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(texts, "tokenised", lambda written, *given: _tokenised([*written[1:], written[0]], *given))
@@ -74,7 +75,7 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
     assert "unit/docs/" not in collected, "files without tests of a GPU are not imported"
 
 
-QUICK = ("scoring", "memory", "encoding")
+QUICK = ("scoring", "memory")
 
 
 @pytest.mark.parametrize(

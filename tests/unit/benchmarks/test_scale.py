@@ -59,6 +59,7 @@ def test_what_grows_is_named() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_stage_is_measured_with_all_that_it_starts(tmp_path: Path) -> None:
     (taken,) = scale.rows_of(tmp_path, 100, ["collection"])
     assert taken["cpu_seconds"] > 0.1

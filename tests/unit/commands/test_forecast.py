@@ -17,6 +17,7 @@ from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from tests.support import inside
+from tests.support.quick_first import quick_first
 from tests.support.results_pages import RECORDING
 from tests.support.small_forecast import RUN, estimate, planned
 
@@ -172,6 +173,7 @@ def test_any_table_of_the_catalogue_is_estimated_and_no_other(bare: Path) -> Non
         estimate(planned(), tables=("costa/tabel4",))
 
 
+@pytest.mark.slow
 def test_a_figure_and_the_claims_are_estimated_too(bare: Path) -> None:
     figure, claims = estimate(planned(), tables=("label_efficiency",)), estimate(planned(), tables=("claims",))
     assert "table" not in {job.rule for job in figure.jobs}
@@ -283,7 +285,7 @@ def test_gpu_hours_are_near_what_an_h100_took() -> None:
         assert expected / 2.4 < reached < 2 * expected
 
 
-@pytest.mark.parametrize("name", ["demo", "ten-seeds", "real", "real-zero-shot", "real-two-tower"])
+@pytest.mark.parametrize("name", quick_first(["demo", "ten-seeds", "real", "real-zero-shot", "real-two-tower"]))
 def test_core_hours_are_within_a_factor_of_two_of_what_recorded_runs_took(bare: Path, name: str) -> None:
     run, products = RECORDING.RECORDINGS[name]
     (bare / "data/squad-v1.1-dev").mkdir(parents=True)

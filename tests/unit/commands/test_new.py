@@ -164,6 +164,7 @@ def test_files_in_another_form_become_a_folder_and_a_run(bare: Path) -> None:
     assert planned("config/own.yaml")[1]["collection"] == 1
 
 
+@pytest.mark.slow
 def test_negatives_that_training_rows_list_replace_bm25s(bare: Path) -> None:
     """Tevatron's rows, from the file to the steps; where few queries list some, BM25's stay, and it is said."""
     place = raw(train=0)

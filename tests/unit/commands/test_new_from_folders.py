@@ -15,6 +15,7 @@ from encore.products.targets import everything_declared
 from tests.support.own_folder import folder, judged, new, planned, refused
 
 
+@pytest.mark.slow
 def test_a_folder_of_no_named_language_is_said_to_be_read_as_english(bare: Path) -> None:
     """German has the letters of English, so only the user can tell."""
     folder({"train": judged(0, 300), "test": judged(300, 400)}, text="Der Hund läuft über die Straße. Kinder spielen")

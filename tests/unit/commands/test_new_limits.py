@@ -49,6 +49,7 @@ def signs(count: int, first: int = 0x4E00) -> str:
     return "".join(chr(first + number) for number in range(count))
 
 
+@pytest.mark.slow
 def test_a_vocabulary_has_room_for_the_characters_of_the_language(bare: Path) -> None:
     """The default's has 2,048 pieces, in which the job of a tokenizer for 2,600 ideographs would end."""
     raw(words=signs(2600))

@@ -70,6 +70,7 @@ def test_a_run_with_tables_of_its_own_makes_nothing_that_it_does_not_name(write:
     assert more.figures == ["bow/figure2"]
 
 
+@pytest.mark.slow
 def test_ten_seeds_make_the_folders_that_their_complete_file_makes(
     catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

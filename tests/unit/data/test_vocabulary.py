@@ -29,8 +29,8 @@ def trained_elsewhere(texts: str, seed: int) -> str:
 
 
 def test_every_process_trains_the_same_pieces() -> None:
-    first, second, third = (trained_elsewhere("t.TEXTS", seed) for seed in (1, 2, 3))
-    assert first == second == third
+    first, second = (trained_elsewhere("t.TEXTS", seed) for seed in (1, 2))
+    assert first == second
     assert first.count(",") == 399
 
 
@@ -118,6 +118,7 @@ def test_only_the_most_frequent_characters_are_kept(monkeypatch: pytest.MonkeyPa
     assert vocabulary.train(["aab bac d"], 9) == [*vocabulary.SPECIAL, "a", "b", "##a", "##b"]
 
 
+@pytest.mark.slow
 def test_characters_are_counted_as_in_normalised_texts() -> None:
     """Every assigned character, in any surroundings: capitals, accents, ideographs, control characters, marks."""
     unassigned = ("Cn", "Co", "Cs")  # among them private ones, and halves of pairs

@@ -78,10 +78,10 @@ def test_any_number_of_processes_writes_the_same_bytes(tmp_path: Path, monkeypat
     monkeypatch.setattr("encore.data.tokens.TOGETHER", 3)
     (place, *_), pieces = collections(tmp_path), tokenizer(tmp_path / "tokenizer", 60)
     made = []
-    for processes in (1, 2, 3):
+    for processes in (1, 3):
         counts = write_store(Collection(place), pieces, tmp_path / str(processes), processes)
         made.append((counts, contents(tmp_path / str(processes))))
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
     assert made[0][0]["tokens_in_sentences"] > 10
 
 

@@ -89,8 +89,8 @@ def test_a_command_without_a_check_fails(tmp_path):
 
 
 def quick(command: Command) -> object:
-    """A parameter, which is slow where all of a large run is planned."""
-    is_slow = re.search(r"^encore (whatif|preflight)|five-seeds|paper\.yaml", command.text)
+    """A parameter, which is slow where all of a large run is planned, or a compiler is imported."""
+    is_slow = re.search(r"^encore (whatif|preflight)|five-seeds|paper\.yaml|benchmarks/pretraining", command.text)
     return pytest.param(command, marks=pytest.mark.slow) if is_slow else command
 
 
@@ -181,7 +181,7 @@ def parser_of(program: str) -> argparse.ArgumentParser:
     return found[0]
 
 
-@pytest.mark.parametrize("command", of("python"), ids=str)
+@pytest.mark.parametrize("command", map(quick, of("python")), ids=str)
 def test_programs_take_their_options(command):
     words = shlex.split(command.text.partition("|")[0])[1:]
     if words[0] == "-m" and words[1].startswith("tools."):

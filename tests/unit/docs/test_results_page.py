@@ -24,8 +24,13 @@ RECORDS = PROGRAM.records()
 FIVE = RECORDS["five-seeds"]
 
 
-def test_pages_equal_the_records():
-    for path, text in PROGRAM.rendered().items():
+@pytest.fixture(scope="module")
+def rendered():
+    return PROGRAM.rendered()
+
+
+def test_pages_equal_the_records(rendered):
+    for path, text in rendered.items():
         assert path.read_text() == text, "run `make results`"
 
 
@@ -123,11 +128,11 @@ def test_marks_that_another_row_under_the_same_name_hides_are_named(tmp_path):
     assert PROGRAM.Record(tmp_path).without("t", "rr10", "none of them").empty
 
 
-def test_the_page_says_that_the_league_has_one_model_twice():
+def test_the_page_says_that_the_league_has_one_model_twice(rendered):
     """RetroMAE's numbers are those of enhanced decoding, to the digit, in every measure under every seed."""
     values = pd.read_csv(RECORDS["league"].folder / "per_seed.csv").set_index("row")[["column", "seed", "value"]]
     assert values.loc["retromae"].reset_index(drop=True).equals(values.loc["ed"].reset_index(drop=True))
-    page = PROGRAM.rendered()[ROOT / "docs/results.md"].partition("## The league with ten seeds")[2]
+    page = rendered[ROOT / "docs/results.md"].partition("## The league with ten seeds")[2]
     assert "23 pre-trainings are different, 14 of which gain" in page
     assert "ICT + MLM (COSTA's) is significantly above further MLM (p 0.040, and 0.054 in the table)" in page
 

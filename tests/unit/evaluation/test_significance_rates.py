@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from encore.evaluation.significance import Component, Difference, clustered
+from tests.support.quick_first import quick_first
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -73,7 +74,7 @@ def test_a_component_without_variance_adds_nothing() -> None:
     assert (Difference(1.0, (Component(0.0, 4),), 1).p, Difference(0.0, (Component(0.0, 4),), 1).p) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("seeds", quick_first([5, 3, 10]))
 @pytest.mark.parametrize("deviation", DEVIATIONS)
 @pytest.mark.parametrize("queries", [43, 6980])
 def test_equal_systems_are_found_at_most_at_the_level(seeds: int, deviation: float, queries: int) -> None:
@@ -82,7 +83,7 @@ def test_equal_systems_are_found_at_most_at_the_level(seeds: int, deviation: flo
         assert rate <= level + 3 * (level * (1 - level) / DRAWS) ** 0.5
 
 
-@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("seeds", quick_first([5, 3, 10]))
 @pytest.mark.parametrize("of_seeds", [0.0, 0.01, 0.03])
 @pytest.mark.parametrize("of_clusters", [0.0, 0.05, 0.15])
 def test_clusters_of_unequal_size_change_little(seeds: int, of_seeds: float, of_clusters: float) -> None:
@@ -132,6 +133,7 @@ def test_the_tables_of_the_protocol_are_those_of_the_simulation() -> None:
             assert least == pytest.approx(world.detectable(LEVELS[1]), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_verdict_on_the_shipped_data_errs_and_speaks_as_the_protocol_says() -> None:
     """570 clusters, Holm, and a gain over both comparators; fewer tables are drawn here than for the page."""
     sizes, draws = shipped_clusters(), 150

@@ -164,9 +164,10 @@ def test_a_gpu_gives_the_scores_of_the_processor_and_is_waited_for_once_a_part(t
 def test_memory_that_runs_out_changes_nothing_but_the_parts(trained, monkeypatch, capsys):
     """There is memory for three texts at a time; scoring continues with as many at a time as fit."""
     _, model, store = trained
-    expected = open_scorer(model, store).score(*PAIRS)
+    pairs = PAIRS[:, :60]
+    expected = open_scorer(model, store).score(*pairs)
     narrow = in_little_memory(monkeypatch, Encoder, "forward", 3)
-    found = open_scorer(model, store).score(*PAIRS)
+    found = open_scorer(model, store).score(*pairs)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert capsys.readouterr().out.count("out of memory; continuing with ") < 5, "it is learned once"
     assert max(narrow) == 16

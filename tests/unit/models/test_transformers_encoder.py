@@ -24,6 +24,7 @@ from encore.models.transformers_encoder import open_published
 from encore.storage import manifest
 from encore.storage.files import sha256
 from tests.support import inside
+from tests.support.quick_first import quick_first
 from tests.support.small_models import TEXTS
 from tests.support.small_published import KINDS, of_sentence_transformers, published
 
@@ -71,7 +72,7 @@ def theirs(
     return torch.stack(found).numpy()
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", quick_first(KINDS))
 def test_each_kind_gives_transformers_vectors(kind: str, tmp_path: Path) -> None:
     model = published(tmp_path / "place", kind)
     store, backbone = started(tmp_path / "place", tmp_path / "made", pooling="mean", similarity="cosine")
@@ -109,6 +110,7 @@ def test_what_is_no_encoder_is_refused_in_the_job(config: dict[str, Any], says: 
         open_published(tmp_path, EncoderConfig(50))
 
 
+@pytest.mark.slow
 def test_a_bert_of_a_multilingual_vocabulary_runs_by_transformers(tmp_path: Path) -> None:
     """As paraphrase-multilingual-MiniLM-L12-v2 is one: BERT's layers, XLM-R's pieces, which 16 bits cannot number."""
     model = published(tmp_path / "place", "bert", words=["list"], hidden_act="gelu")
@@ -184,6 +186,7 @@ def test_a_lacking_weight_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not MINILM.exists(), reason="all-MiniLM-L6-v2 is not here; `make test-all` brings it")
+@pytest.mark.slow
 def test_a_published_encoder_has_sentence_transformers_vectors(tmp_path: Path) -> None:
     """Of 160 paragraphs of these pages, some longer than the 256 tokens that it reads."""
     from sentence_transformers import SentenceTransformer

@@ -243,6 +243,7 @@ def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path
     np.testing.assert_allclose(*curves, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     done = program(*inputs, tmp_path / "bad", objective="wlp")
     assert done.returncode == 1

@@ -367,6 +367,7 @@ def test_stages_train_write_and_index() -> None:
     assert set(json.loads(Path("i/manifest.json").read_text())["inputs"]) == {"c/manifest.json", "e/manifest.json"}
 
 
+@pytest.mark.slow
 def test_a_passage_is_found_by_a_published_query_alone() -> None:
     """No passage says xylophone; d2 is predicted to be asked for so, and only the expanded index finds it."""
     write_collection(Path("c"))

@@ -15,11 +15,19 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.memory import PartSize
 from encore.retrieval.dense import Searcher, open_shards
-from encore.retrieval.encode import BLOCK, CollectionShard, encode
+from encore.retrieval.encode import CollectionShard, encode
 from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_shard import write_shard
 
+BLOCK = 100
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("encore.retrieval.encode.BLOCK", BLOCK)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +168,7 @@ def test_progress_tells_rate_and_end(encoder, passages, capsys):
     assert capsys.readouterr().out.startswith("encoding: 60 of 60 passages, ")
 
 
+@pytest.mark.slow
 def test_preparing_and_opening_import_no_compiler():
     """torch's takes over a second, in each of many short programs."""
     code = (
@@ -190,13 +199,13 @@ def test_a_gpu_gives_the_vectors_of_the_processor(passages, pooling, gpu, monkey
     made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling=pooling)).eval()
     rows = np.random.default_rng(0).permutation(PASSAGES)
     expected = embed.embed_texts(made, passages, rows, LENGTH)
-    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 700))  # many batches
+    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 80))  # many batches
     found = embed.embed_texts(made.to("cuda"), passages, rows, LENGTH)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_a_gpu_is_waited_for_once_a_block_when_the_next_is_begun(passages, monkeypatch):
-    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 700))
+    monkeypatch.setitem(embed.PASS, "cuda", PartSize(1024, 80))
     torch.manual_seed(4)
     made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling="cls")).eval()
     begun, begin = [], embed._begin

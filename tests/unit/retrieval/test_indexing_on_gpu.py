@@ -79,7 +79,7 @@ def made(monkeypatch):
 
 @pytest.fixture(scope="module")
 def vectors():
-    return np.random.default_rng(0).standard_normal((10_000, 16)).astype(np.float32)
+    return np.random.default_rng(0).standard_normal((3_000, 16)).astype(np.float32)
 
 
 def built(vectors, **fields):

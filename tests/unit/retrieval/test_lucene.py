@@ -42,6 +42,7 @@ ODD = {
     "stem": "running",
     "stem too": "RUNS",
     "unicode": "\U0001f600 日本語 zqbbx",
+    "ties": "zqkkx",
 }
 
 
@@ -135,7 +136,7 @@ def test_rounded_lengths_at_their_edges() -> None:
 def test_odd_queries_have_a_defined_outcome(found: Run) -> None:
     """No character is an operator; what analysis leaves empty is absent; the rest is the bag of its words."""
     assert {name for name in found if not name.startswith("q")} == {
-        "operators", "lines", "nul", "long-word", "repeated", "stem", "stem-too", "unicode"
+        "operators", "lines", "nul", "long-word", "repeated", "stem", "stem-too", "unicode", "ties"
     }  # fmt: skip
     assert found["operators"].documents != []
     assert set(found["operators"].documents) == set(oracle("zqbbx zqbcx zqbdx"))
@@ -149,14 +150,15 @@ def test_the_analyser_stems_and_folds_case(found: Run) -> None:
     assert found["stem"].documents == found["stem-too"].documents == ["r"]
 
 
-def test_ties_are_cut_where_our_order_cuts_them(index: Path) -> None:
-    full = search_bm25(index, {"q": "zqkkx"}, **MODEL, memory_mb=256)["q"]
+def test_ties_are_cut_where_our_order_cuts_them(index: Path, found: Run) -> None:
+    full = found["ties"]
     cut = search_bm25(index, {"q": "zqkkx"}, **MODEL, depth=5, memory_mb=256)["q"]
     assert full.documents[:9] == [f"tie{i}" for i in range(8, -1, -1)]
     assert (full.scores[:9] == full.scores[0]).all(), "Lucene's own scores, not ties taken apart"
     assert cut.documents == full.documents[:5]
 
 
+@pytest.mark.slow
 def test_threads_and_order_of_documents_do_not_matter(
     index: Path, found: Run, queries: dict[str, str], tmp_path: Path
 ) -> None:
@@ -247,6 +249,7 @@ def test_too_little_memory_is_said(tmp_path: Path) -> None:
         build_lucene_index([("a", "text")], tmp_path, memory_mb=4)
 
 
+@pytest.mark.slow
 def test_a_heap_that_hits_fill_slowly_ends_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It neither ended nor failed, but collected garbage: 1.2 million hits are 100 MB."""
     monkeypatch.setattr(lucene, "HEAP_OF_A_HIT", 1)
@@ -255,6 +258,7 @@ def test_a_heap_that_hits_fill_slowly_ends_java(index: Path, monkeypatch: pytest
         search_bm25(index, topics, **MODEL, memory_mb=20)
 
 
+@pytest.mark.slow
 def test_queries_in_parts_give_the_same_run(
     index: Path, found: Run, queries: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +267,7 @@ def test_queries_in_parts_give_the_same_run(
     started, original = [], java.output_of
     monkeypatch.setattr(java, "output_of", lambda *given: started.append(given) or original(*given))
     parts = search_bm25(index, queries, **MODEL, memory_mb=256)
-    assert len(started) == 4  # nine queries each, of 31 that are not blank
+    assert len(started) == 4  # nine queries each, of 32 that are not blank
     header = describe("bm25", collection="c", split="train", retrieval=[])
     for name, run in (("whole", found), ("parts", parts)):
         write_run(tmp_path / name, run, header)
@@ -322,6 +326,7 @@ def test_foreign_java_options_change_nothing(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "größe" / "lucene" / "segments_1").is_file()
 
 
+@pytest.mark.slow
 def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with record(Path("tiny"), stage="collection.beir", spec={}, inputs=[]):
@@ -410,6 +415,7 @@ def by_anserini(texts: dict[str, str], queries: dict[str, str], folder: Path, op
 
 
 @pytest.mark.parametrize("language", WORDS_OF)
+@pytest.mark.slow
 def test_other_languages_are_read_by_their_own_analyser(language: str, tmp_path: Path) -> None:
     """Scores of a hundred passages are those of Anserini's programs; without an analyser, words are as they are."""
     generator, words = np.random.default_rng(0), WORDS_OF[language].split()
@@ -442,6 +448,7 @@ def test_the_languages_that_have_an_analyser_are_those_of_anserinis_jar() -> Non
     assert len(found) == 25
 
 
+@pytest.mark.slow
 def test_without_an_analyser_words_lose_their_case_and_a_final_s_and_nothing_else(tmp_path: Path) -> None:
     """As a table's note says of such a language, and as Anserini's own programs do."""
     texts = {"a": "Ana's BOOKS", "b": "the bookshop’s"}

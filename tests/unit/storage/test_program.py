@@ -144,9 +144,10 @@ def test_a_reader_who_has_enough_is_no_mistake() -> None:
     ("error", "says"),
     [
         ("MemoryError()", "error: out of memory; give the program more, then repeat\n"),
-        (
+        pytest.param(
             "__import__('torch').OutOfMemoryError('CUDA out of memory')",
             "error: out of memory on the GPU; take a larger one that nothing else uses\n",
+            marks=pytest.mark.slow,
         ),
         (
             "RuntimeError('CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`')",

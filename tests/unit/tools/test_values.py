@@ -5,6 +5,7 @@ import re
 import shutil
 from functools import cache
 
+import pytest
 import yaml
 
 from encore.config.groups import alternatives
@@ -114,6 +115,7 @@ def test_wrong_sources_are_named(tmp_path):
     assert [says for _, _, _, says in WRONG if says not in said] == []
 
 
+@pytest.mark.slow
 def test_a_step_that_claims_a_paper_needs_a_source_and_one_of_ones_own_does_not():
     (problem,) = values.problems(changed(halves={**HALVES, "source": "A paper"}), CONFIG)[:1]
     assert re.match(r"no ledger says where steps\.halves\.batch=2 comes from", problem)

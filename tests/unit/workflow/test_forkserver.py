@@ -134,6 +134,7 @@ def facts(done: "subprocess.CompletedProcess[str]") -> tuple[dict[str, Any], lis
     return json.loads(done.stdout), json.loads(done.stderr.replace("True", "true").replace("False", "false"))
 
 
+@pytest.mark.slow
 def test_a_job_has_all_that_a_process_of_its_own_has(server: Server) -> None:
     text = WHAT_IT_HAS.replace("import sys", "WHAT = 'its own'\nimport sys", 1)
     options: dict[str, Any] = {"preexec_fn": lambda: os.umask(0o027), "start_new_session": False}

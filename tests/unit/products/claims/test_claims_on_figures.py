@@ -40,6 +40,7 @@ def make(**scale):
     return Plan(RunConfig.model_validate(content), load_catalogue())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["config", "paper"])
 def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(run):
     plan = load_plan(ROOT / f"config/{run}.yaml")

@@ -96,6 +96,7 @@ def test_a_claim_that_there_is_not_is_refused_with_the_nearest(plan):
         claims_plan(Plan(plan.config.model_copy(update={"claims": ["C999"]}), plan.catalogue)).dumped()
 
 
+@pytest.mark.slow
 def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
     read = set(map(str, claims_plan(plan).reads()))
     found = {name: claim_folders(plan, name) for name in read_claims(PAPERS)}

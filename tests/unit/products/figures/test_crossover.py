@@ -48,6 +48,7 @@ def over_seeds(over, own, over_other, other):
 
 
 @pytest.mark.parametrize(("of_seeds", "of_queries"), [(0.01, 0.0), (0.005, 0.1), (0.0, 0.15)])
+@pytest.mark.slow
 def test_the_interval_covers_a_planted_crossing_as_often_as_it_says(of_seeds, of_queries):
     """Errors of seeds, and of queries that all points share in part, as one model's do."""
     rng, inside, draws = np.random.default_rng(0), 0, 60

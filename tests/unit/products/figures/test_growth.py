@@ -142,8 +142,9 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
 
 def test_its_targets_are_found():
     check_target(make(), f"results/figures/{NAME}.svg")
+    plan = make()
     for artifact in figure_reads(make(), NAME):
-        check_target(make(), artifact.manifest)
+        check_target(plan, artifact.manifest)
 
 
 @pytest.mark.parametrize(

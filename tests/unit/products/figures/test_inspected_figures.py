@@ -90,6 +90,7 @@ def test_places_on_a_logarithmic_axis_are_round_few_and_different(low, high, fou
     assert round_places(low, high) == pytest.approx(found)
 
 
+@pytest.mark.slow
 def test_a_level_that_a_panel_lacks_is_drawn_and_named_where_it_is(tmp_path):
     about = curves(tmp_path, seeds=(0, 1))
     about["panels"].insert(0, about["panels"][0] | {"measured": 1, "label": "without BM25"})
@@ -101,8 +102,17 @@ def test_a_level_that_a_panel_lacks_is_drawn_and_named_where_it_is(tmp_path):
     assert "BM25" in (tmp_path / "one/label_efficiency.svg").read_text()
 
 
-def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp_path):
-    lines = drawn(tmp_path, curves(tmp_path))
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    """The lines of the figure of training queries, and its caption."""
+    captions, page, folder = [], style.page, tmp_path_factory.mktemp("labels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "page", lambda *given, **fields: captions.append(given[3]) or page(*given, **fields))
+        return drawn(folder, curves(folder)), captions[0]
+
+
+def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(labels):
+    lines, _ = labels
     places = {(line["over"], line["x"]) for line in lines if line["what"] == "value" and line["label"] != "BM25"}
     expected = {("queries", "100.0"), ("queries", "1000.0")}
     assert places == expected | {("operations", "1000000000.0"), ("operations", "10000000000.0")}
@@ -127,12 +137,8 @@ def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path):
     assert below.get_xlim() == above.get_xlim()
 
 
-def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(tmp_path, monkeypatch):
-    captions = []
-    page = style.page
-    monkeypatch.setattr(style, "page", lambda *given, **fields: captions.append(given[3]) or page(*given, **fields))
-    lines = drawn(tmp_path, curves(tmp_path))
-    caption, *_ = captions
+def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(labels):
+    lines, caption = labels
     told = "By training queries, the lead over None ends at 464 (Objective)."
     assert told in caption
     assert "By operations of fine-tuning, the lead over Control is nowhere for Objective." in caption
@@ -142,6 +148,7 @@ def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(t
     assert sum("the lead over" in sentence for sentence in shown) == 4
 
 
+@pytest.mark.slow
 def test_few_seeds_have_no_interval(tmp_path):
     lines = drawn(tmp_path, curves(tmp_path, seeds=(0,)))
     assert {line["low"] for line in lines if line["what"] == "crossover"} == {""}

@@ -87,6 +87,7 @@ def test_a_table_that_was_asked_for_is_shown_once_it_lies_there(plan: Plan) -> N
     assert report_plan(plan).dumped()["tables"] == ["table1"]
 
 
+@pytest.mark.slow
 def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
     plan.asked = ["results/claims"]
     assert not report_plan(plan).dumped()["claims"]

@@ -139,6 +139,7 @@ def cell_differences(table: dict[str, Any], row: str, other: str) -> np.ndarray:
     return ours - theirs
 
 
+@pytest.mark.slow
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
     """Planted truth: three objectives that change nothing, with query, module and seed luck. Any verdict is wrong."""
     generator = np.random.default_rng(11)
