@@ -52,11 +52,7 @@ def test_a_fusion_with_predicted_queries(small: Clone) -> None:
     (collection,) = root.glob("collections/*/manifest.json")
     assert results(expansions)["passages"] == results(collection)["passages"]
     check_fused(root)
-    small.replace(
-        "config/nano.yaml",
-        "{weights: {from: 0.01, to: 0.05",
-        "{weights: {from: 0.01, to: 0.02",
-    )
+    small.replace("config/nano.yaml", "{weights: {from: 0.01, to: 0.05", "{weights: {from: 0.01, to: 0.02")
     (target,) = small.encore("targets", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
     assert {job.split()[0] for job in small.planned(target)} == {"tune_fusion", "fuse", "evaluate"}
 

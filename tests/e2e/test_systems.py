@@ -48,11 +48,7 @@ def test_recipes_and_systems(small: Clone) -> None:
     assert recalls == sorted(recalls, reverse=True)
 
     # A student's temperature is no teacher's: what the teacher said stays, and the students are taught again.
-    small.replace(
-        "config/nano.yaml",
-        "    tct: {teacher_temperature: 0.05}",
-        "    tct: {teacher_temperature: 0.1}",
-    )
+    small.replace("config/nano.yaml", "    tct: {teacher_temperature: 0.05}", "    tct: {teacher_temperature: 0.1}")
     again = small.planned(TABLE)
     assert "finetune tiny+colbert+tct-s0" in again
     assert "finetune tiny+colbert-s0" not in again

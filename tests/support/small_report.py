@@ -60,12 +60,7 @@ def artifact(folder: Path, stage: str, spec: dict[str, Any], results: dict[str, 
     parents = {str(each / MANIFEST): describe(each / MANIFEST) for each in inputs}
     record = {"stage": stage, "spec": spec, "results": results, "inputs": parents, "outputs": files}
     write_json(folder / MANIFEST, record)
-    run = {
-        "command": ["/home/me/workflow/scripts/make.py"],
-        "commit": "abc",
-        "device": "cpu",
-        "seconds": 90.5,
-    }
+    run = {"command": ["/home/me/workflow/scripts/make.py"], "commit": "abc", "device": "cpu", "seconds": 90.5}
     write_json(folder / "run.json", run | {"cores": 2, "python": "3.11", "machine": "x", "packages": {"torch": "2"}})
     return folder
 

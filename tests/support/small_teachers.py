@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.finetuning.distillation import (
-    distillation,
-)
+from encore.finetuning.distillation import distillation
 from encore.finetuning.queries import Query
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from tests.support.small_finetuning import PASSAGES, small_store, step

@@ -37,11 +37,7 @@ LINEAGES += ["bert-base+ict\nx", "$(id)", "bert-base++ict", "+ict", "bert-base+"
 LINEAGES += ["bert-base+ict~batch=1", "bert-base+ICT", "bert base", "bert-base+ict~batch=8~batch=9"]
 LINEAGES += ["bert-base+ict~length=64~batch=8", "bert-base+ict~batch=08", "", "@hnsw"]
 LINEAGES += [f"bert-base+ict~{wrong}" for wrong in ("length=1", "length=-5", "temperature=0", "steps=0")]
-OWN = {
-    "kind": "beir",
-    "path": "data/mine",
-    "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}},
-}
+OWN = {"kind": "beir", "path": "data/mine", "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}}
 
 
 def misspelt(name: str, chance: random.Random) -> str:

@@ -46,10 +46,7 @@ def test_a_row_of_several_settings_is_told_under_each(plan):
         (("costa/tabel1", "COSTA", "MRR@10", None), "no table 'costa/tabel1'; did you mean"),
         (("costa/table1", "COSTAR", "MRR@10", None), "no row 'COSTAR'; did you mean"),
         (("costa/table1", "COSTA", "MRR@11", None), "no column 'MRR@11'; did you mean"),
-        (
-            ("costa/table1", "COSTA", "MRR@10", "Mined"),
-            "'Static hard negatives', not under 'Mined'",
-        ),
+        (("costa/table1", "COSTA", "MRR@10", "Mined"), "'Static hard negatives', not under 'Mined'"),
     ],
     ids=["table", "row", "column", "setting"],
 )

@@ -103,8 +103,7 @@ def test_every_limit_refuses_by_name(bare: Path, limit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "refused"),
-    [("v100-32gb", ["bf16", "tf32"]), ("t4", ["bf16", "tf32"]), ("cpu", ["tf32"]), ("l4", [])],
+    ("name", "refused"), [("v100-32gb", ["bf16", "tf32"]), ("t4", ["bf16", "tf32"]), ("cpu", ["tf32"]), ("l4", [])]
 )
 def test_a_machine_that_lacks_the_precision_is_refused_before_a_job_is(
     bare: Path, name: str, refused: list[str]

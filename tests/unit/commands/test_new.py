@@ -139,7 +139,7 @@ def test_a_collection_is_pre_trained_on_and_tested_without_training_queries(bare
     assert set(run["tables"]) == {"zero-shot"}
     assert ARTICLES.isdisjoint(run["tables"]["zero-shot"])
     assert {name for name, own in run["scale"]["datasets"].items() if own == "own"} == {
-        *("wikipedia", "wikipedia-bookcorpus", "zero-shot"),
+        *("wikipedia", "wikipedia-bookcorpus", "zero-shot")
     }
     _, jobs = planned("config/own.yaml")
     assert jobs["pretrain"]

@@ -40,7 +40,7 @@ def test_ms_marco_is_tested_on_its_small_part_and_counted_by_what_is_judged(libr
     assert library("msmarco-passage/dev", zero_shot=True).given == {"test": {"id": "msmarco-passage/dev/judged"}}
     second = library("msmarco-passage-v2", zero_shot=False).given
     assert {split: each["id"].rpartition("/")[2] for split, each in second.items()} == {
-        **{"train": "train", "test": "dev1", "valid": "dev2"},
+        **{"train": "train", "test": "dev1", "valid": "dev2"}
     }
 
 

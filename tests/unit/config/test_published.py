@@ -136,10 +136,7 @@ def test_what_was_fetched_later_is_held_to_the_entry_that_was_planned(tmp_path: 
         ({"position_embedding_type": "relative_key"}, "positions of type relative_key, which is not supported; name"),
         ({"position_embedding_type": "alibi"}, "describes positions of type alibi"),
         ({"model_type": "roberta", "position_embedding_type": "relative_key"}, "describes positions of type relative"),
-        (
-            {"tie_word_embeddings": False, "architectures": ["BertForMaskedLM"]},
-            "a vocabulary head that does not share",
-        ),
+        ({"tie_word_embeddings": False, "architectures": ["BertForMaskedLM"]}, "a vocabulary head that does not share"),
         ({"architectures": ["BertForSequenceClassification"]}, "scores or labels texts and gives them no vector"),
         ({"model_type": "roberta", "architectures": ["RobertaForQuestionAnswering"]}, r"no vector \(RobertaForQ"),
         ({"architectures": ["HF_ColBERT"]}, r"describes a model with a vector for each token \(ColBERT\)"),

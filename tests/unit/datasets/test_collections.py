@@ -13,10 +13,7 @@ from encore.datasets import kinds
 from encore.errors import EncoreError
 
 CORPUS = [{"_id": "d1", "title": "", "text": "Sorts an array."}, {"_id": "d2", "title": "T", "text": "Adds numbers."}]
-QUERIES = [
-    {"_id": "q2", "text": "sorting", "metadata": {"cluster": "m"}},
-    {"_id": "q1", "text": "sum of numbers"},
-]
+QUERIES = [{"_id": "q2", "text": "sorting", "metadata": {"cluster": "m"}}, {"_id": "q1", "text": "sum of numbers"}]
 QRELS = {"test": [Judgment("q2", "d1", 3), Judgment("q1", "d2", 3), Judgment("q2", "d2", 1)]}
 ARTICLES = [
     {

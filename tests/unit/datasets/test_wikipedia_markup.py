@@ -102,11 +102,7 @@ def test_links_are_those_of_kept_prose_in_order():
     text = markup.read_markup(
         "A [[b]], [[C d#E_f|e]] and [[#Own]].<ref>[[note]]</ref> {{t|[[in template]]}}\n* [[in list]]\n[[File:x|[[y]]]]"
     )
-    assert [link for each in text.sections[0].paragraphs for link in each.links] == [
-        "B",
-        "C d",
-        "",
-    ]
+    assert [link for each in text.sections[0].paragraphs for link in each.links] == ["B", "C d", ""]
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,7 @@ from encore.finetuning.contrastive import Contrastive
 from encore.models.inputs import PARTS
 from encore.models.memory import PartSize
 from encore.training.batches import BatchMaker
-from tests.support.small_finetuning import (
-    NEGATIVES,
-    PASSAGES,
-    Lookup,
-    batch_of,
-    loss_by_definition,
-    queries_of,
-    step,
-)
+from tests.support.small_finetuning import NEGATIVES, PASSAGES, Lookup, batch_of, loss_by_definition, queries_of, step
 from tests.support.whole_loss import whole_loss
 
 

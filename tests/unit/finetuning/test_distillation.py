@@ -213,10 +213,7 @@ def test_what_a_published_teacher_did_not_score_is_left_out(tmp_path: Path) -> N
     vectors_in(tmp_path / "batch", 2, "token")
     outputs = [tmp_path / "pairs", tmp_path / "batch"]
     task = task_of(whole.store, "margin-mse", outputs, per_query=1)
-    assert [(one.row, one.positives, one.negatives) for one in task.queries] == [
-        (0, (0,), (10, 14)),
-        (2, (2,), (12,)),
-    ]
+    assert [(one.row, one.positives, one.negatives) for one in task.queries] == [(0, (0,), (10, 14)), (2, (2,), (12,))]
     assert len(whole.queries) == 8
     write_scores(tmp_path / "pairs", queries[3:], passages[3:], np.arange(3.0))
     with pytest.raises(EncoreError, match=r"scored a positive and negatives .1 or more. of 1 queries, and two"):

@@ -84,10 +84,7 @@ def test_cocondensers_loss_and_gradient_are_those_of_the_formula(fields: dict[st
 
 @pytest.mark.parametrize(
     ("name", "released"),
-    [
-        ("condenser", [4.46661941653862, -0.8939231984805864]),
-        ("cocondenser", [5.568445044027308, -0.9686072868032454]),
-    ],
+    [("condenser", [4.46661941653862, -0.8939231984805864]), ("cocondenser", [5.568445044027308, -0.9686072868032454])],
 )
 def test_the_loss_is_that_of_the_released_model(name: str, released: list[float]) -> None:
     """luyug/Condenser at 74880ab, both models for pre-training with `--late_mlm`, from the first of two layers.

@@ -22,13 +22,7 @@ from tests.support.whole_loss import whole_loss
 def test_chunks_pack_sentences_and_never_cross_a_section() -> None:
     store = small_store.store([[[[5] * 4, [6] * 4, [7] * 3], [[8] * 2]], [[[9] * 20, [10] * 5]], [[]]])
     chunks = Chunks(store.sentences, store.sections, np.full(4, 10))
-    assert [chunks[i].tolist() for i in range(len(chunks))] == [
-        [5] * 4 + [6] * 4,
-        [7] * 3,
-        [8] * 2,
-        [9] * 10,
-        [10] * 5,
-    ]
+    assert [chunks[i].tolist() for i in range(len(chunks))] == [[5] * 4 + [6] * 4, [7] * 3, [8] * 2, [9] * 10, [10] * 5]
     assert chunks.section.tolist() == [0, 0, 1, 2, 2]
     assert [list(chunks.of_section(section)) for section in range(4)] == [[0, 1], [2], [3, 4], []]
     assert chunks.sizes.tolist() == [2, 1, 1, 1, 1]

@@ -49,8 +49,7 @@ def test_words_are_whole_different_and_usable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "reference"),
-    [((16, 64), [53, 58, 47, 53, 45, 53, 41, 58]), ((4, 16), [13, 14, 11, 13, 11, 13, 10, 14])],
+    ("bounds", "reference"), [((16, 64), [53, 58, 47, 53, 45, 53, 41, 58]), ((4, 16), [13, 14, 11, 13, 11, 13, 10, 14])]
 )
 def test_lengths_are_those_of_declutr(bounds: tuple[int, int], reference: list[int]) -> None:
     """Lengths of the anchor of JohnGiorgi/DeCLUTR at b78ac57, declutr/common/contrastive_utils.py.

@@ -157,10 +157,7 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     """Against log-softmax by hand, with a short and a long query, so that filling counts if anything does."""
     learner, words = model.load_model(trained / "doc2query_model")
     learner.eval()
-    pairs = [
-        ("the function reads a file", "read"),
-        ("the function", "how to read the file"),
-    ]
+    pairs = [("the function reads a file", "read"), ("the function", "how to read the file")]
     task = training.QueryWriting(pairs, words, 12, 8)
     batch = task.collate([task.example(place, np.random.default_rng(0)) for place in range(2)])
     loss = task.forward(learner, torch.nn.ModuleDict(), {key: torch.from_numpy(row) for key, row in batch.items()})[0]

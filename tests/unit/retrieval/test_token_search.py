@@ -18,10 +18,7 @@ from encore.retrieval.rerank import Reranking, answer_by_tokens, best
 from tests.support.small_home import NUMERICS, STEP, finetuned
 
 QUERIES = Reranking(QuerySample("test"), 5, NUMERICS, "s", "c")
-FIELDS = {
-    "every token": {},
-    "first tokens": {"normalised": "none", "query_vectors": 1, "passage_vectors": 3},
-}
+FIELDS = {"every token": {}, "first tokens": {"normalised": "none", "query_vectors": 1, "passage_vectors": 3}}
 
 
 @pytest.fixture(scope="module", params=FIELDS)

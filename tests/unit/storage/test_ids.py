@@ -90,8 +90,7 @@ def test_unicode_forms_of_an_id_are_two_ids(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("", 0), (" \n\u3000\u00a0", 0), ("\0\x01\x85", 0), ("...", 1), ("\u200b", 1), ("\0a", 1)],
+    ("text", "says"), [("", 0), (" \n\u3000\u00a0", 0), ("\0\x01\x85", 0), ("...", 1), ("\u200b", 1), ("\0a", 1)]
 )
 def test_what_says_something(text, says):
     assert validation.says_something(text) == bool(says)

@@ -48,10 +48,7 @@ def forge(folder: Path) -> None:
 def test_the_root_covers_a_product_and_all_behind_it(results: Any) -> None:
     content = root.compute_root()
     assert content is not None
-    assert content["manifests"].keys() == {
-        str(TABLE),
-        *(artifact.manifest for artifact in (A, B, C, OTHER)),
-    }
+    assert content["manifests"].keys() == {str(TABLE), *(artifact.manifest for artifact in (A, B, C, OTHER))}
     assert root.write_root() == content["root"]
     assert root.read_root() == content
     before = root.ROOT.stat().st_mtime_ns

@@ -17,10 +17,7 @@ from encore.storage import text_files, tsv
 
 WANTED = NegativesRequest({"q"}, {"q": {"d": 1}}, {"d", "n"})
 TOKENS = "<P> It is so . </P>"
-ANNOTATION = {
-    "short_answers": [{"start_token": 1, "end_token": 2}],
-    "long_answer": {"start_token": 0, "end_token": 6},
-}
+ANNOTATION = {"short_answers": [{"start_token": 1, "end_token": 2}], "long_answer": {"start_token": 0, "end_token": 6}}
 READERS: dict[str, tuple[dict[str, Any], Callable[[Path], Any]]] = {
     "systems": (
         {"qid": "q", "pos": [{"pid": "d", "ce-score": 9.0}], "neg": {"a": [{"pid": "n", "ce-score": 1.0}]}},

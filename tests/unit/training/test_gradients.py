@@ -142,13 +142,7 @@ def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> t
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(
-    ("name", "micro_batch", "narrow"),
-    [
-        ("costa", None, {"most": 3}),
-        ("mlm", 4, {"fails_at": 2}),
-    ],
-)
+@pytest.mark.parametrize(("name", "micro_batch", "narrow"), [("costa", None, {"most": 3}), ("mlm", 4, {"fails_at": 2})])
 def test_out_of_memory_makes_parts_smaller_and_changes_nothing_else(
     name: str, micro_batch: int | None, narrow: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

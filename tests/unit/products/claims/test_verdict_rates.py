@@ -15,12 +15,7 @@ SLACK = 2 * (STATED * (1 - STATED) / DRAWS) ** 0.5  # two standard errors of a r
 
 @pytest.mark.parametrize(
     ("truths", "needed"),
-    [
-        ([0.0], 1),
-        ([0.0, 0.3, 0.3], 3),
-        ([0.0] * 4, 1),
-        ([0.3, 0.3, 0.0, 0.0, 0.0], 3),
-    ],
+    [([0.0], 1), ([0.0, 0.3, 0.3], 3), ([0.0] * 4, 1), ([0.3, 0.3, 0.0, 0.0, 0.0], 3)],
     ids=["equal", "one of three equal", "one of four", "three of five"],
 )
 def test_what_is_false_is_rarely_shown(truths, needed):
