@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from encore.config.languages import ENGLISH, RULES, language_code
 from encore.config.validation import DATASET, Positive, Strict, nearest
@@ -299,6 +299,18 @@ class CollectionFields(Strict):
         Measures do not.
         """
         raise NotImplementedError
+
+
+class CollectionSpec(BaseModel):
+    """What ``CollectionFields.resolve`` returned, as the kind's ``build`` reads it: each kind adds its own fields.
+
+    What only identifies, such as the version of a rule, needs no field.
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    language: str = ENGLISH
+    content: dict[str, str] = {}  # digests of the user's own files that are read, by name
 
 
 NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")

@@ -178,8 +178,8 @@ class Strict(BaseModel):
     def _check_keys(cls, given: Any) -> Any:
         """Refuse unknown keys with those that are known, and true or false for a number: pydantic reads true as 1."""
         known = [field.alias or name for name, field in cls.model_fields.items()]
-        is_open = cls.model_config.get("extra") == "allow"
-        for key in given if isinstance(given, dict) and not is_open else ():
+        is_closed = cls.model_config.get("extra") == "forbid"
+        for key in given if isinstance(given, dict) and is_closed else ():
             if isinstance(key, str) and key not in known:
                 raise PydanticCustomError(UNKNOWN, "unknown key", {"key": key, "known": known})
         for key in _numbers(cls) if isinstance(given, dict) else ():

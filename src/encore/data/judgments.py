@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from encore.data.text_fields import FormFields
+from encore.data.text_fields import FormFields, FormSpec
 from encore.errors import EncoreError, quoted
 
 Grades = dict[str, dict[str, int]]  # by query and document
@@ -49,6 +49,13 @@ class JudgedFields(FormFields):
         """The fields that a collection's spec gets, without defaults, so that folders keep their names."""
         unknown = {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
         return unknown | ({"listed_negatives": True} if self.listed_negatives else {})
+
+
+class JudgedSpec(FormSpec):
+    """The same fields, resolved."""
+
+    unknown_judgments: Unknown = "refuse"
+    listed_negatives: bool = False
 
 
 class Judging:

@@ -6,14 +6,14 @@ the passage around it. A collection that differs from the usual says so in ``for
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, field_validator
 
-from encore.config.datasets import CollectionFields
+from encore.config.datasets import CollectionFields, CollectionSpec
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
@@ -41,11 +41,6 @@ class Form:
         """The field that a collection's spec gets: none if the form is the usual one, so folders keep their names."""
         return {} if self.segments == USUAL else {"segments": [list(names) for names in self.segments]}
 
-    @classmethod
-    def of_spec(cls, spec: Mapping[str, Any]) -> "Form":
-        """The form that a collection's spec describes."""
-        return cls(_segments(spec.get("segments", USUAL)))
-
     def write(self, folder: Path) -> None:
         """Keep it in a collection's folder, unless it is the usual one."""
         (folder / NAME).unlink(missing_ok=True)
@@ -59,7 +54,8 @@ class Form:
         if not path.is_file():
             return cls()
         try:
-            return cls(_segments(json.loads(path.read_text(encoding="utf-8"))["segments"]))
+            lists = json.loads(path.read_text(encoding="utf-8"))["segments"]
+            return cls(tuple(tuple(names) for names in lists))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EncoreError(f"{path} is damaged ({error}); make the collection again") from error
 
@@ -84,5 +80,12 @@ class FormFields(CollectionFields):
         return Form(self.segments)
 
 
-def _segments(lists: Sequence[Sequence[str]]) -> Segments:
-    return tuple(tuple(names) for names in lists)
+class FormSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    segments: Segments = USUAL
+
+    @property
+    def form(self) -> Form:
+        """The fields of a document that are read, by segment."""
+        return Form(self.segments)

@@ -44,17 +44,22 @@ class FolderFields(CollectionFields):
         """The folder or archive; what is shipped is a part of the library."""
         return MadeFrom(path=None if self.embedded else self.path)
 
-    def content(self, *folders: str) -> dict[str, Any]:
+    def identity(self, *folders: str) -> dict[str, Any]:
         """The part of a spec that identifies what is read."""
         found: dict[str, Any] = {"content": _digests(_located(self.path), folders)}
         return found | ({"path": self.path} if self.embedded else {})
 
 
 @contextmanager
-def opened(spec: Mapping[str, Any], inputs: BuildInputs, *folders: str) -> Iterator[Path]:
-    """The folder that holds ``folders``: that of the source, or a temporary one to which its archive is unpacked."""
-    source = _located(spec["path"]) if "path" in spec else inputs.needed_source()
-    refuse_changed(source, _digests(source, folders), spec["content"])
+def opened(shipped: str, planned: Mapping[str, str], inputs: BuildInputs, *folders: str) -> Iterator[Path]:
+    """The folder that holds ``folders``: that of the source, or a temporary one to which its archive is unpacked.
+
+    Args:
+        shipped: the path of what comes with Encore; of other files, nothing.
+        planned: digests of what is read.
+    """
+    source = _located(shipped) if shipped else inputs.needed_source()
+    refuse_changed(source, _digests(source, folders), planned)
     if source.is_dir():
         yield source
         return

@@ -9,7 +9,7 @@ from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -17,9 +17,8 @@ from encore.config.datasets import KnownSize, Split, role_of
 from encore.config.validation import Positive
 from encore.data import qrels as judged
 from encore.data.collection import NEGATIVES, QRELS_HEADER, Judgment, refuse_shared, write_collection
-from encore.data.judgments import JudgedFields, not_relevant
+from encore.data.judgments import JudgedFields, JudgedSpec, not_relevant
 from encore.data.qrels import read_negatives
-from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, asked, once, without_empty
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import estimated, hold_out, refuse_changed
@@ -124,11 +123,11 @@ class BeirFields(JudgedFields):
 
     def check_files(self) -> None:
         """Check the first document, and all judgments."""
-        spec, paths = self.resolve(), self.paths()
+        spec, paths = BeirSpec.model_validate(self.resolve()), self.paths()
         if next(numbered_objects(paths["corpus"]), None) is None:
             raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
         judgments, _ = _judgments(spec, paths)
-        judgments |= hold_out(judgments, **spec["held_out"]) if spec["held_out"] else {}
+        judgments |= hold_out(judgments, *spec.held_out) if spec.held_out else {}
         for each in _negatives(spec, paths, judgments).values():
             next(iter(each), None)
         refuse_shared({split: {each.query for each in own} for split, own in judgments.items()}, judgments)
@@ -147,26 +146,43 @@ class BeirFields(JudgedFields):
         return KnownSize(passages, words, queries=queries, query_words=query_words).holding_out(self.valid_queries)
 
 
-def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class HeldOut(NamedTuple):
+    """The split that training queries are held out of, the one that they make, and how many."""
+
+    source: str
+    split: str
+    queries: int
+
+
+class BeirSpec(JudgedSpec):
+    """The same fields, resolved."""
+
+    files: dict[str, str]
+    held_out: HeldOut | None
+    empty_documents: Literal["refuse", "drop"]
+    grades: dict[str, list[tuple[int, int]]] = {}
+    windows: tuple[int, int] | None = None
+
+
+def build_beir(spec: BeirSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts."""
     source = inputs.needed_source()
-    paths = _paths(source, spec["files"], "listed_negatives" in spec)
-    refuse_changed(source, contents(paths), spec["content"])
+    paths = _paths(source, spec.files, spec.listed_negatives)
+    refuse_changed(source, contents(paths), spec.content)
     qrels, other_grades = _judgments(spec, paths)
-    if spec["held_out"]:
-        qrels |= hold_out(qrels, **spec["held_out"])
+    if spec.held_out:
+        qrels |= hold_out(qrels, *spec.held_out)
     empty, left_out = set[str](), Counter[str]()
-    form = Form.of_spec(spec)
-    unseen = form.fields - {"title", "text"}
+    unseen = spec.form.fields - {"title", "text"}
     corpus = _documents(paths["corpus"], tuple(sorted(unseen)), unseen)
     queries = _queries(paths["queries"]) if "queries" in paths else iter(())
-    if spec["empty_documents"] == "drop":
+    if spec.empty_documents == "drop":
         corpus = without_empty(paths["corpus"], once(corpus, left_out, set()), empty)
         queries = asked(once(queries, left_out, set()), left_out)
     judgments: dict[str, Iterable[Judgment]] = {**qrels}
     negatives = _negatives(spec, paths, qrels)
-    if "windows" in spec:
-        parts, (words, stride) = dict[str, list[str]](), spec["windows"]
+    if spec.windows:
+        parts, (words, stride) = dict[str, list[str]](), spec.windows
         corpus = _windows(corpus, words, stride, parts)
         judgments = {split: _of_windows(own, parts) for split, own in qrels.items()}
         negatives = {split: _of_windows(own, parts) for split, own in negatives.items()}
@@ -176,11 +192,11 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         Located(paths.get("queries", source), queries),
         judgments,
         statistics=ChainMap({"judgments_of_other_grades": other_grades} if other_grades else {}, left_out),
-        form=form,
+        form=spec.form,
         answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
         negatives=negatives,
         empty=empty,
-        unknown_judgments=spec.get("unknown_judgments", "refuse"),
+        unknown_judgments=spec.unknown_judgments,
     )
     if unseen:
         raise EncoreError(
@@ -189,22 +205,22 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
     return counts
 
 
-def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
+def _judgments(spec: BeirSpec, paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
     """Judgments by split, and how many were left out for their grade, where any were."""
-    grades, left_out = spec.get("grades", {}), Counter[str]()
+    left_out = Counter[str]()
     found = {
-        split: list(judged.read_qrels(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
-        for split in spec["files"]
+        split: list(judged.read_qrels(paths[_qrels(split)], dict(spec.grades.get(split, ())), left_out, split))
+        for split in spec.files
     }
     return found, dict(left_out)
 
 
 def _negatives(
-    spec: Mapping[str, Any], paths: Mapping[str, Path], qrels: Mapping[str, list[Judgment]]
+    spec: BeirSpec, paths: Mapping[str, Path], qrels: Mapping[str, list[Judgment]]
 ) -> dict[str, Iterable[Judgment]]:
     """The passages that each training split lists as negatives: in its file, in its judgments, or both."""
     found: dict[str, Iterable[Judgment]] = {}
-    for split in (each for each in spec["files"] if "listed_negatives" in spec and role_of(each) == "train"):
+    for split in (each for each in spec.files if spec.listed_negatives and role_of(each) == "train"):
         path = paths.get(_listed(split))
         judged_so = not_relevant(qrels[split])
         if path is None and not judged_so:
@@ -327,4 +343,4 @@ def _count_queries(path: Path) -> int:
     return max(1, queries)
 
 
-KIND = Kind(BeirFields, build_beir, impl=2)
+KIND = Kind(BeirFields, BeirSpec, build_beir, impl=2)

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import MadeFrom
-from encore.config.languages import ENGLISH
+from encore.config.datasets import CollectionSpec, MadeFrom
 from encore.data import unpacked
 from encore.data.articles import ArticlesFields, article, write_article_collection
 from encore.data.sentences import split
@@ -51,14 +50,22 @@ class BooksFields(ArticlesFields):
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 
 
-def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class BooksSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    lines: Literal["sentences", "prose"]
+    section_sentences: int
+    article_sentences: int
+
+
+def build_books(spec: BooksSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
 
     One article is held at a time.
     """
     own, sources = inputs.source, inputs.sources
     if own is not None:
-        refuse_changed(own, _content(own), spec["content"])
+        refuse_changed(own, _content(own), spec.content)
     elif len(sources) != 1:
         raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
     files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
@@ -68,13 +75,13 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
     return write_article_collection(folder, articles, counts)
 
 
-def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -> Iterator[tuple[str, list[Section]]]:
+def _articles(files: list[Path], spec: BooksSpec, counts: dict[str, int]) -> Iterator[tuple[str, list[Section]]]:
     """Ids and sections: a book is ``<number>``, the parts of a longer one ``<number>.1``, ``<number>.2``, …"""
     for path in files:
         part, held, size = 0, list[Section](), 0
         for section in _marked(path, spec):
             ended = section is None
-            if held and (ended or size + len(section or ()) > spec["article_sentences"]):
+            if held and (ended or size + len(section or ()) > spec.article_sentences):
                 yield f"{counts['books']}.{part}" if part else str(counts["books"]), held
                 part, held, size = part + 1, [], 0
             if section:
@@ -84,15 +91,15 @@ def _articles(files: list[Path], spec: dict[str, Any], counts: dict[str, int]) -
                 counts["books"], part = counts["books"] + 1, 0
 
 
-def _marked(path: Path, spec: dict[str, Any]) -> Iterator[Section | None]:
+def _marked(path: Path, spec: BooksSpec) -> Iterator[Section | None]:
     """The sections of a file; None ends a book."""
-    most, taken, blank = spec["section_sentences"], list[str](), 0
-    for sentences in _read(path, spec["lines"], spec.get("language", ENGLISH)):
+    most, taken, blank = spec.section_sentences, list[str](), 0
+    for sentences in _read(path, spec.lines, spec.language):
         blank = 0 if sentences else blank + 1
-        if taken and ((spec["lines"] == "sentences" and blank) or len(taken) + len(sentences) > most):
+        if taken and ((spec.lines == "sentences" and blank) or len(taken) + len(sentences) > most):
             yield taken
             taken = []
-        if blank == 2 and spec["lines"] == "sentences":
+        if blank == 2 and spec.lines == "sentences":
             yield None
         taken += sentences
     if taken:
@@ -131,4 +138,4 @@ def _content(own: Path) -> dict[str, str]:
     )
 
 
-KIND = Kind(BooksFields, build_books, impl=2)
+KIND = Kind(BooksFields, BooksSpec, build_books, impl=2)

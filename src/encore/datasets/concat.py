@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from encore.config.datasets import MadeFrom
+from encore.config.datasets import CollectionSpec, MadeFrom
 from encore.data.articles import ArticlesFields, write_article_collection
 from encore.data.collection import Collection, Row
 from encore.data.text_fields import Form
@@ -36,11 +36,17 @@ class ConcatFields(ArticlesFields):
         return {"kind": self.kind, "of": list(self.parts)}
 
 
-def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class ConcatSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    of: list[str]
+
+
+def build_concat(spec: ConcatSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the parts one after another; returns the counts of all. One article is held at a time."""
-    if [path.name.rpartition("-")[0] for path in inputs.parts] != spec["of"]:
-        raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec['of'])}")
-    named = named_parts(spec["of"], map(Collection, inputs.parts))
+    if [path.name.rpartition("-")[0] for path in inputs.parts] != spec.of:
+        raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec.of)}")
+    named = named_parts(spec.of, map(Collection, inputs.parts))
     return write_article_collection(folder, _articles(named.items()), {})
 
 
@@ -64,4 +70,4 @@ def _articles(named: Iterable[tuple[str, Collection]]) -> Iterator[Row]:
             yield row | {"_id": f"{name}:{row['_id']}", "links": links}
 
 
-KIND = Kind(ConcatFields, build_concat, impl=2)
+KIND = Kind(ConcatFields, ConcatSpec, build_concat, impl=2)

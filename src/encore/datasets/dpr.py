@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import ijson
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from encore.config.datasets import CollectionFields, KnownSize, MadeFrom, Split
+from encore.config.datasets import CollectionFields, CollectionSpec, KnownSize, MadeFrom, Split
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Located, Row, write_collection
 from encore.datasets import source_files
 from encore.datasets.kinds import BuildInputs, Kind
@@ -92,31 +92,46 @@ class DprFields(CollectionFields):
         return {**named, "splits": splits, **source_files.identity(self.files(), self.path)}
 
 
-def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class DprFile(BaseModel):
+    """The file of a split, and whether it lists passages for each question."""
+
+    file: str
+    with_passages: bool
+
+
+class DprSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    passages: str
+    splits: dict[str, DprFile]
+    expected: dict[str, int]
+
+
+def build_dpr(spec: DprSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``DprFields``, describes; returns its counts.
 
     Questions are numbered in the order of their file: ``train-0``, ``test-0``. A question whose file lists no positive
     passage has no judgments, so it is in no split. Empty passages are left out and counted.
     """
-    files = [spec["passages"], *(split["file"] for split in spec["splits"].values())]
-    paths = source_files.located(dict.fromkeys(files), inputs.source, inputs.sources, spec)
+    files = [spec.passages, *(split.file for split in spec.splits.values())]
+    paths = source_files.located(dict.fromkeys(files), inputs.source, inputs.sources, spec.content)
     counts: Counter[str] = Counter()
     rows: list[Row] = []
     answers: list[Row] = []
     judged: dict[str, list[Judgment]] = {}
     query_ids: dict[str, list[str]] = {}
-    for split, each in spec["splits"].items():
-        read = with_passages if each["with_passages"] else with_answers
-        found = _kept(read(paths[each["file"]]), split, rows, answers, counts)
-        if each["with_passages"]:
+    for split, each in spec.splits.items():
+        read = with_passages if each.with_passages else with_answers
+        found = _kept(read(paths[each.file]), split, rows, answers, counts)
+        if each.with_passages:
             judged[split] = list(_judgments(_listing(folder, split, found), split, counts))
         else:
             query_ids[split] = [name for name, _ in found]
-    corpus = paths[spec["passages"]]
+    corpus = paths[spec.passages]
     written = write_collection(
         folder, Located(corpus, _documents(corpus, counts)), rows, judged, answers=answers, questions=query_ids
     )
-    source_files.refuse_other_counts(counts, spec["expected"], spec["passages"])
+    source_files.refuse_other_counts(counts, spec.expected, spec.passages)
     return {**written, "files": dict(counts)}
 
 
@@ -273,4 +288,4 @@ def _items(file: Any) -> Iterator[Any]:
             builder = ijson.ObjectBuilder()
 
 
-KIND = Kind(DprFields, build_dpr)
+KIND = Kind(DprFields, DprSpec, build_dpr)

@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from encore.config.datasets import KnownSize
-from encore.config.languages import ENGLISH
+from encore.config.datasets import CollectionSpec, KnownSize
 from encore.data.articles import ArticlesFields, Row, write_article_collection
 from encore.data.sentences import split
 from encore.datasets.kinds import BuildInputs, Kind
@@ -61,19 +60,18 @@ class _Article(BaseModel):
     links: list[str]
 
 
-def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+def build_encyclopedia(spec: CollectionSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``EncyclopediaFields``, describes; returns its counts."""
     source = inputs.needed_source()
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")
-    refuse_changed(source, content_of(source, "articles"), spec["content"])
+    refuse_changed(source, content_of(source, "articles"), spec.content)
     rows, titles, removed = 0, dict[str, str](), Counter[str]()
     for row in _rows(source):
         rows += 1
         if any(text.strip() for section in row["sections"] for text in section["paragraphs"]):
             titles[row["id"]] = row["title"]
-    language = spec.get("language", ENGLISH)
-    articles = (_article(row, titles, removed, language) for row in _rows(source) if row["id"] in titles)
+    articles = (_article(row, titles, removed, spec.language) for row in _rows(source) if row["id"] in titles)
     statistics = {"articles_without_text": rows - len(titles), "links_removed": removed}
     return write_article_collection(folder, articles, statistics)
 
@@ -116,4 +114,4 @@ def _rows(source: Path) -> Iterator[Row]:
         yield row
 
 
-KIND = Kind(EncyclopediaFields, build_encyclopedia, impl=2)
+KIND = Kind(EncyclopediaFields, CollectionSpec, build_encyclopedia, impl=2)

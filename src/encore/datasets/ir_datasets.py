@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from encore.config.datasets import KnownSize, MadeFrom, Split, role_of
-from encore.config.languages import ENGLISH, SPOKEN, language_code
+from encore.config.languages import SPOKEN, language_code
 from encore.config.validation import Positive
 from encore.data.collection import Judgment, Row, rows_of_answers, write_collection
-from encore.data.judgments import JudgedFields, not_relevant
-from encore.data.text_fields import Form
+from encore.data.judgments import JudgedFields, JudgedSpec, not_relevant
 from encore.data.validation import says_something
 from encore.datasets.download.ir_datasets import explained, offline
 from encore.datasets.kinds import BuildInputs, Kind
@@ -32,6 +31,14 @@ class IrDatasetsSplit(Split):
     )
     prefix: str = Field("", pattern=r"^\S*$", description="of its queries' ids, where two splits number alike")
     grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
+
+
+class QuerySet(BaseModel):
+    """Queries and judgments by the id of one set, and the grades that are kept, each with what it becomes."""
+
+    id: str
+    prefix: str = ""
+    grades: list[tuple[int, int]] = []
 
 
 class IrDatasetsFields(JudgedFields):
@@ -64,7 +71,7 @@ class IrDatasetsFields(JudgedFields):
     @property
     def made_from(self) -> MadeFrom:
         """What is downloaded: the documents' id, then those of the splits, each once."""
-        return MadeFrom(ids=[self.id, *sorted({split["id"] for split in self._sets().values()})])
+        return MadeFrom(ids=[self.id, *sorted({split.id for split in self._sets().values()})])
 
     def known_size(self) -> KnownSize:
         """The published counts."""
@@ -73,60 +80,69 @@ class IrDatasetsFields(JudgedFields):
     def resolve(self) -> dict[str, Any]:
         """All that decides the content."""
         named = self.model_dump(include={"kind", "id", "rename", "expected"})
-        ours = {"splits": self._sets(), "held_out": self.valid_queries}
+        splits = {name: each.model_dump(mode="json") for name, each in self._sets().items()}
+        ours = {"splits": splits, "held_out": self.valid_queries}
         return {**named, **ours, **self.to_spec(), **self.form.to_spec()}
 
-    def _sets(self) -> dict[str, dict[str, Any]]:
+    def _sets(self) -> dict[str, QuerySet]:
         held_out = {"valid"} if self.valid_queries else set()
         return {
-            name: {"id": split.id or self.id, "prefix": split.prefix, "grades": list(map(list, split.grades.items()))}
+            name: QuerySet(id=split.id or self.id, prefix=split.prefix, grades=list(split.grades.items()))
             for name, split in self.splits.items()
             if name not in held_out
         }
 
 
-def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class IrDatasetsSpec(JudgedSpec):
+    """The same fields, resolved."""
+
+    id: str
+    splits: dict[str, QuerySet]
+    rename: dict[str, str] = {}
+    expected: dict[str, int] = {}
+    held_out: int | None = None
+
+
+def build_ir_datasets(spec: IrDatasetsSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``IrDatasetsFields``, describes; returns its counts.
 
     Documents that say nothing are left out with their judgments, and counted.
     """
     load = offline(inputs.needed_data_root())
-    form, counts = Form.of_spec(spec), dict[str, int]()
-    qrels = {
-        split: list(_judgments(load, counts=counts, split=split, **each)) for split, each in spec["splits"].items()
-    }
-    if spec["held_out"]:
-        qrels |= hold_out(qrels, "train", "valid", spec["held_out"])
-    training = [split for split in qrels if "listed_negatives" in spec and role_of(split) == "train"]
+    counts = dict[str, int]()
+    qrels = {split: list(_judgments(load, each, split, counts)) for split, each in spec.splits.items()}
+    if spec.held_out:
+        qrels |= hold_out(qrels, "train", "valid", spec.held_out)
+    training = [split for split in qrels if spec.listed_negatives and role_of(split) == "train"]
     negatives = {split: not_relevant(qrels[split]) for split in training}
     if not all(negatives.values()):
-        raise EncoreError(f"{spec['id']} judges no training passage as not relevant (0); leave `listed_negatives` out")
+        raise EncoreError(f"{spec.id} judges no training passage as not relevant (0); leave `listed_negatives` out")
     empty: set[str] = set()
-    with explained(spec["id"]):
-        names = sorted(form.fields | {"title", "text"})
-        theirs = {name: spec["rename"].get(name, name) for name in names}
+    with explained(spec.id):
+        names = sorted(spec.form.fields | {"title", "text"})
+        theirs = {name: spec.rename.get(name, name) for name in names}
         answers: dict[str, list[str]] = {}
         written = write_collection(
             folder,
-            _documents(load(spec["id"]), theirs, empty, counts),
-            _queries(load, spec["splits"].values(), answers),
+            _documents(load(spec.id), theirs, empty, counts),
+            _queries(load, spec.splits.values(), answers),
             qrels,
-            form=form,
+            form=spec.form,
             answers=rows_of_answers(answers),
             negatives=negatives,
             empty=empty,
-            unknown_judgments=spec.get("unknown_judgments", "refuse"),
+            unknown_judgments=spec.unknown_judgments,
         )
-    refuse_other_counts(counts, spec["expected"], spec["id"])
+    refuse_other_counts(counts, spec.expected, spec.id)
     return {**written, "empty": len(empty), **_other_languages(load, spec)}
 
 
-def _other_languages(load: Load, spec: dict[str, Any]) -> dict[str, str]:
+def _other_languages(load: Load, spec: IrDatasetsSpec) -> dict[str, str]:
     """Languages of passages and queries other than the dataset's, as far as ir_datasets knows them."""
-    queries = {load(each["id"]).queries_lang() for each in spec["splits"].values()}
-    codes = {"passages": {load(spec["id"]).docs_lang()}, "queries": queries}
+    queries = {load(each.id).queries_lang() for each in spec.splits.values()}
+    codes = {"passages": {load(spec.id).docs_lang()}, "queries": queries}
     found = {kind: {language_code(code) for code in own if code} for kind, own in codes.items()}
-    others = {kind: ", ".join(sorted(own - {spec.get("language", ENGLISH)})) for kind, own in found.items()}
+    others = {kind: ", ".join(sorted(own - {spec.language})) for kind, own in found.items()}
     return {SPOKEN[kind]: named for kind, named in others.items() if named}
 
 
@@ -150,12 +166,12 @@ def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts:
             empty.add(document.doc_id)
 
 
-def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, list[str]]) -> Iterator[Row]:
+def _queries(load: Load, sets: Iterable[QuerySet], answers: dict[str, list[str]]) -> Iterator[Row]:
     """Every query once; its answers, if known, are added to ``answers``."""
     seen: dict[str, str] = {}
     for each in sets:
-        for query in load(each["id"]).queries_iter():
-            name = each["prefix"] + query.query_id
+        for query in load(each.id).queries_iter():
+            name = each.prefix + query.query_id
             text = query.text if hasattr(query, "text") else query.default_text()  # of TREC's topics, the title
             if name not in seen:
                 seen[name] = text
@@ -163,22 +179,22 @@ def _queries(load: Load, sets: Iterable[Mapping[str, Any]], answers: dict[str, l
                     answers[name] = given
                 yield {"_id": name, "text": text}
             elif seen[name] != text:
-                raise EncoreError(f"{each['id']}: query {name!r} is another one in another split; give one a `prefix:`")
+                raise EncoreError(f"{each.id}: query {name!r} is another one in another split; give one a `prefix:`")
 
 
-def _judgments(
-    load: Load, id: str, prefix: str, grades: Iterable[Any], split: str, counts: dict[str, int]
-) -> Iterator[Judgment]:
-    kept = dict(grades)
+def _judgments(load: Load, own: QuerySet, split: str, counts: dict[str, int]) -> Iterator[Judgment]:
+    kept = dict(own.grades)
     judged = set()
     judgments = 0
-    with explained(id):
-        for each in load(id).qrels_iter():
+    with explained(own.id):
+        for each in load(own.id).qrels_iter():
             judged.add(each.query_id)
             judgments += 1
             if not kept or each.relevance in kept:
-                yield Judgment(prefix + each.query_id, each.doc_id, kept.get(each.relevance, each.relevance), id)
+                yield Judgment(
+                    own.prefix + each.query_id, each.doc_id, kept.get(each.relevance, each.relevance), own.id
+                )
     counts |= {f"queries.{split}": len(judged), f"judgments.{split}": judgments}
 
 
-KIND = Kind(IrDatasetsFields, build_ir_datasets)
+KIND = Kind(IrDatasetsFields, IrDatasetsSpec, build_ir_datasets)

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from encore.config.datasets import CollectionFields
-from encore.config.validation import nearest
+from pydantic import BaseModel
+
+from encore.config.datasets import CollectionFields, CollectionSpec
+from encore.config.validation import checked, nearest
 from encore.data.collection import LANGUAGE, Collection
 from encore.data.copies import count_copies
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
 STAGE = "collection."
+SpecT = TypeVar("SpecT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,20 @@ class BuildInputs:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[SpecT]):
     """One kind of collection.
 
     Args:
         fields: what an entry of ``datasets.yaml`` of this kind may say.
-        build: writes the collection that a spec (what ``fields.resolve`` returns) describes to a folder, and returns
-            its counts.
+        spec: what ``build`` reads of that which ``fields.resolve`` returns.
+        build: writes the collection that a spec describes to a folder, and returns its counts.
         impl: the version of what ``build`` writes; raise it when that changes.
         parallel: whether several processes share the work.
     """
 
     fields: type[CollectionFields]
-    build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
+    spec: type[SpecT]
+    build: Callable[[SpecT, Path, BuildInputs], dict[str, Any]]
     impl: int = 1
     parallel: bool = False
 
@@ -87,10 +91,10 @@ def names() -> list[str]:
     return sorted(name for name, module in modules().items() if hasattr(import_module(module), "KIND"))
 
 
-def load_kind(kind: str) -> Kind:
+def load_kind(kind: str) -> Kind[Any]:
     """A kind by its name."""
     module = modules().get(kind)
-    found: Kind | None = getattr(import_module(module), "KIND", None) if module else None
+    found: Kind[Any] | None = getattr(import_module(module), "KIND", None) if module else None
     if found is None:
         raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), names())}")
     return found
@@ -117,7 +121,8 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
         folder: where it is written.
         inputs: fields of ``BuildInputs``.
     """
-    counts = load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))
+    known, place = load_kind(kind), f"the spec of {folder}"
+    counts = known.build(checked(known.spec, spec, place), folder, BuildInputs(kind, **inputs))
     if "language" in spec:
-        write_json(folder / LANGUAGE, {"language": spec["language"]})
+        write_json(folder / LANGUAGE, {"language": checked(CollectionSpec, spec, place).language})
     return {**counts, **count_copies(folder)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from encore.config.datasets import KnownSize
+from encore.config.datasets import CollectionSpec, KnownSize
 from encore.data import qrels
 from encore.data.collection import NEGATIVES, Collection, Row, write_collection
 from encore.data.text_fields import Form
@@ -64,7 +64,7 @@ class PreparedFields(FolderFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the folder, and digests of the files or of the archive."""
-        return {"kind": self.kind, "folder": self.folder, **self.content(self.folder)}
+        return {"kind": self.kind, "folder": self.folder, **self.identity(self.folder)}
 
     def known_size(self) -> KnownSize:
         """The counts that a folder's ``statistics.json`` has; nothing of an archive, or without that file."""
@@ -77,10 +77,17 @@ class PreparedFields(FolderFields):
             return KnownSize()  # what is wrong is said when the collection is built
 
 
-def build_prepared(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class PreparedSpec(CollectionSpec):
+    """The same fields, resolved: ``path`` only of what is shipped with Encore."""
+
+    path: str = ""
+    folder: str
+
+
+def build_prepared(spec: PreparedSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``PreparedFields``, describes; returns its counts."""
-    with opened(spec, inputs, spec["folder"]) as place:
-        source = place / spec["folder"]
+    with opened(spec.path, spec.content, inputs, spec.folder) as place:
+        source = place / spec.folder
         given = Collection(source)
         judged = [split for split in given.splits() if given.is_judged(split)]
         counts = write_collection(
@@ -106,4 +113,4 @@ def _rows(source: Path, name: str) -> Iterable[Row]:
     return ()
 
 
-KIND = Kind(PreparedFields, build_prepared)
+KIND = Kind(PreparedFields, PreparedSpec, build_prepared)

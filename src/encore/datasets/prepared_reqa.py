@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from encore.datasets.archives import FolderFields, add_statistics, checked_rows, opened
 from encore.datasets.kinds import BuildInputs, Kind
@@ -38,7 +38,7 @@ class PreparedReqaFields(ReqaFields, FolderFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the fields, and digests of the files or of the archive."""
-        return {**super().resolve(), **self.content(*self.folders)}
+        return {**super().resolve(), **self.identity(*self.folders)}
 
 
 class _Question(BaseModel):
@@ -53,19 +53,26 @@ class _Row(BaseModel):
     questions: tuple[_Question, ...] = ()
 
 
-def build_prepared_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class PreparedReqaSpec(PreparedReqaFields):
+    """The same fields, resolved: ``path`` only of what is shipped with Encore."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    path: str = ""
+    content: dict[str, str]
+
+
+def build_prepared_reqa(spec: PreparedReqaSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, resolved ``PreparedReqaFields``, describes; returns its counts."""
-    known = {name: spec[name] for name in PreparedReqaFields.model_fields if name in spec}
-    fields = PreparedReqaFields.model_validate({"path": str(inputs.source), **known})
-    with opened(spec, inputs, *fields.folders) as place:
-        asked, *others = (place / name for name in fields.folders)
+    with opened(spec.path, spec.content, inputs, *spec.folders) as place:
+        asked, *others = (place / name for name in spec.folders)
         questions = [
             AnsweredQuestion(each.text, passage, each.sentence, passage.title)
             for passage, about in _passages(asked / FILE)
             for each in about
         ]
         pool = (passage for other in others for passage, _ in _passages(other / FILE))
-        counts = write_reqa(folder, questions, ready(pool), fields)
+        counts = write_reqa(folder, questions, ready(pool), spec)
         return add_statistics(folder, asked, counts)
 
 
@@ -84,4 +91,4 @@ def _passages(path: Path) -> Iterator[tuple[Passage, tuple[_Question, ...]]]:
         yield Passage(read.id, read.title, read.sentences), read.questions
 
 
-KIND = Kind(PreparedReqaFields, build_prepared_reqa)
+KIND = Kind(PreparedReqaFields, PreparedReqaSpec, build_prepared_reqa)

@@ -40,13 +40,13 @@ def identity(places: Iterable[str], own: str | None) -> dict[str, Any]:
 
 
 def located(
-    places: Iterable[str], own: Path | None, fetched: Mapping[str, Path], spec: Mapping[str, Any]
+    places: Iterable[str], own: Path | None, fetched: Mapping[str, Path], planned: Mapping[str, str]
 ) -> dict[str, Path]:
     """The file of each place.
 
     Args:
         fetched: the folder of each source, by name.
-        spec: the collection's, which has the digests of the user's files.
+        planned: the digests of the user's files in the collection's spec.
     """
     found = {}
     for place in places:
@@ -57,7 +57,6 @@ def located(
         if not path.is_file():
             raise EncoreError(f"{path} is missing; correct the dataset's entry, or fetch {source} again")
         found[place] = path
-    planned = spec.get("content", {})
     refuse_changed(own, contents({place: found[place] for place in planned}), planned)
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from encore.config.datasets import CollectionFields, KnownSize, Split, role_of
+from encore.config.datasets import CollectionFields, CollectionSpec, KnownSize, Split, role_of
 from encore.config.validation import Positive
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, judgments_of, smallest, write_collection
@@ -88,18 +88,26 @@ class SubsetFields(CollectionFields):
         return {"kind": self.kind, **chosen, "salt": SALT, "splits": sorted(self.splits)}
 
 
-def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class SubsetSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    passages: int | None = None
+    train_queries: int | None = None
+    articles: int | None = None
+    salt: str
+    splits: list[str] = []
+
+
+def build_subset(spec: SubsetSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the part of another collection that ``spec``, resolved ``SubsetFields``, describes; returns its counts."""
     base = inputs.needed_base()
-    if spec["articles"]:
-        pages = {*_some((row["_id"] for row in base.articles()), spec["articles"], spec["salt"], "articles")}
+    if spec.articles:
+        pages = {*_some((row["_id"] for row in base.articles()), spec.articles, spec.salt, "articles")}
         kept = (row for row in base.articles() if row["_id"] in pages)
         linked = ({**row, "links": [link for link in row["links"] if link["to"] in pages]} for row in kept)
         return write_article_collection(folder, linked, {})
-    questions = {split: base.query_ids(split) for split in spec["splits"] if not base.is_judged(split)}
-    qrels = {
-        split: _chosen_queries(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions
-    }
+    questions = {split: base.query_ids(split) for split in spec.splits if not base.is_judged(split)}
+    qrels = {split: _chosen_queries(base.qrels(split), split, spec) for split in spec.splits if split not in questions}
     query_ids = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
     documents = _documents(base, qrels, spec)
     return write_collection(
@@ -114,27 +122,25 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     )
 
 
-def _chosen_queries(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels:
+def _chosen_queries(judged: Qrels, split: str, spec: SubsetSpec) -> Qrels:
     """The queries of a split that stay, with their judgments: all, but of one that trains."""
-    if role_of(split) != "train" or spec["train_queries"] is None:
+    if role_of(split) != "train" or spec.train_queries is None:
         return judged
-    chosen = set(_some(judged, spec["train_queries"], spec["salt"], f"queries of split {split!r}"))
+    chosen = set(_some(judged, spec.train_queries, spec.salt, f"queries of split {split!r}"))
     return {query: grades for query, grades in judged.items() if query in chosen}
 
 
-def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Mapping[str, Any]) -> set[str]:
+def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: SubsetSpec) -> set[str]:
     names = (row["_id"] for row in base.corpus())
-    if spec["passages"] is None:
+    if spec.passages is None:
         return set(names)
     if base.has_articles():
         raise EncoreError(f"{base.folder} has articles, which `passages` would cut up; choose whole `articles`")
     judged = {document for split in qrels.values() for grades in split.values() for document in grades}
-    if len(judged) > spec["passages"]:
-        raise EncoreError(f"{len(judged)} documents are judged, and only {spec['passages']} may stay; raise `passages`")
+    if len(judged) > spec.passages:
+        raise EncoreError(f"{len(judged)} documents are judged, and only {spec.passages} may stay; raise `passages`")
     others = (name for name in names if name not in judged)
-    return judged | set(
-        _some(others, spec["passages"] - len(judged), spec["salt"], "documents besides the judged ones")
-    )
+    return judged | set(_some(others, spec.passages - len(judged), spec.salt, "documents besides the judged ones"))
 
 
 def _some(ids: Iterable[str], count: int, salt: str, what: str) -> list[str]:
@@ -144,4 +150,4 @@ def _some(ids: Iterable[str], count: int, salt: str, what: str) -> list[str]:
     return chosen
 
 
-KIND = Kind(SubsetFields, build_subset)
+KIND = Kind(SubsetFields, SubsetSpec, build_subset)

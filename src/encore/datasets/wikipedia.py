@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from encore.config.datasets import CollectionSpec
 from encore.config.languages import ENGLISH
 from encore.data.articles import ArticlesFields
 from encore.datasets.kinds import BuildInputs, Kind
@@ -63,14 +64,20 @@ class WikipediaFields(ArticlesFields):
         }
 
 
-def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class WikipediaSpec(CollectionSpec):
+    """The same fields, resolved."""
+
+    parser: str
+
+
+def build_wikipedia(spec: WikipediaSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts."""
     from encore.datasets.mediawiki.build import write_articles
 
-    source, content = inputs.needed_source(), spec["content"]
-    if spec["parser"] != _parser():
+    source, content = inputs.needed_source(), spec.content
+    if spec.parser != _parser():
         raise EncoreError(
-            f"wikipedia was planned with {spec['parser']}, but {_parser()} is installed here; run snakemake again, in "
+            f"wikipedia was planned with {spec.parser}, but {_parser()} is installed here; run snakemake again, in "
             "the environment that its jobs use"
         )
     if not source.is_file():
@@ -91,4 +98,4 @@ def _parser() -> str:
         raise EncoreError(f"{PARSER} is not installed; install the packages of envs/cpu.txt") from error
 
 
-KIND = Kind(WikipediaFields, build_wikipedia, impl=4, parallel=True)
+KIND = Kind(WikipediaFields, WikipediaSpec, build_wikipedia, impl=4, parallel=True)

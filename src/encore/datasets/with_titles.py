@@ -14,7 +14,7 @@ from pydantic import Field
 from encore.config.datasets import CollectionFields, MadeFrom, Split
 from encore.data import unpacked
 from encore.data.collection import Row, judgments_of, write_collection
-from encore.data.text_fields import Form, FormFields
+from encore.data.text_fields import FormFields, FormSpec
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_lines
@@ -43,20 +43,28 @@ class WithTitlesFields(FormFields):
         return {**named, "splits": sorted(self.splits), **self.form.to_spec()}
 
 
-def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+class WithTitlesSpec(FormSpec):
+    """The same fields, resolved."""
+
+    titles: str
+    file: str
+    splits: list[str]
+
+
+def build_with_titles(spec: WithTitlesSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write another collection with the titles of a source; returns its counts. Texts are streamed, titles are held."""
     base, sources = inputs.needed_base(), inputs.sources
-    if spec["titles"] not in sources:
-        raise EncoreError(f"the source {spec['titles']} is missing; give its folder with --sources")
-    path = unpacked.file(sources[spec["titles"]], [spec["file"]])
+    if spec.titles not in sources:
+        raise EncoreError(f"the source {spec.titles} is missing; give its folder with --sources")
+    path = unpacked.file(sources[spec.titles], [spec.file])
     titles = _read(path)
     counts = {"titled": 0, "without_title": 0}
     written = write_collection(
         folder,
         _titled(base.corpus(), titles, counts),
         base.query_rows(),
-        {split: judgments_of(base.qrels(split)) for split in spec["splits"]},
-        form=Form.of_spec(spec),
+        {split: judgments_of(base.qrels(split)) for split in spec.splits},
+        form=spec.form,
         answers=base.answer_rows(),
     )
     if not counts["titled"]:
@@ -83,4 +91,4 @@ def _titled(corpus: Iterable[Row], titles: dict[str, str], counts: dict[str, int
         yield {**row, "title": title}
 
 
-KIND = Kind(WithTitlesFields, build_with_titles)
+KIND = Kind(WithTitlesFields, WithTitlesSpec, build_with_titles)

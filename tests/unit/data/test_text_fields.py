@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.text_fields import Form, FormFields
+from encore.data.text_fields import Form, FormFields, FormSpec
 from encore.data.tokens import TokenStore, write_store
 from encore.datasets import kinds
 from encore.datasets.beir import BeirFields
@@ -29,7 +29,7 @@ def test_fields_are_joined_in_their_order_and_empty_ones_add_no_blank(tmp_path: 
     assert form.texts({"title": "T", "url": "u", "text": "b"}) == ("u T b",)
     assert form.texts({"title": "", "url": "u", "text": "b"}) == ("u b",)
     form.write(tmp_path)
-    assert Form.read(tmp_path) == form == Form.of_spec(form.to_spec())
+    assert Form.read(tmp_path) == form == FormSpec(**form.to_spec()).form
     Form().write(tmp_path)
     assert Form.read(tmp_path) == Form()
 

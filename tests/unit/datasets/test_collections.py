@@ -202,8 +202,18 @@ def test_what_is_not_a_kind_in_their_folder_is_unknown(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "option"), [("beir", "--source"), ("subset", "--collection"), ("ir-datasets", "--data-root")]
+    ("kind", "option", "spec"),
+    [
+        ("encyclopedia", "--source", {}),
+        ("subset", "--collection", {"salt": "1"}),
+        ("ir-datasets", "--data-root", {"id": "x", "splits": {}}),
+    ],
 )
-def test_an_input_that_a_kind_needs_and_does_not_get_is_named(kind, option, tmp_path):
+def test_an_input_that_a_kind_needs_and_does_not_get_is_named(kind, option, spec, tmp_path):
     with pytest.raises(EncoreError, match=f"a collection of kind {kind} needs {option}, "):
-        kinds.build_collection(kind, {}, tmp_path)
+        kinds.build_collection(kind, spec, tmp_path)
+
+
+def test_a_spec_that_lacks_what_its_kind_reads_is_refused(tmp_path):
+    with pytest.raises(EncoreError, match="salt"):
+        kinds.build_collection("subset", {}, tmp_path)

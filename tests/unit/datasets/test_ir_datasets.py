@@ -20,7 +20,7 @@ from encore.config.run import Execution
 from encore.config.run_file import read_run
 from encore.data.collection import Collection
 from encore.datasets.download.ir_datasets import explained
-from encore.datasets.ir_datasets import IrDatasetsFields, _other_languages, _queries
+from encore.datasets.ir_datasets import IrDatasetsFields, IrDatasetsSpec, QuerySet, _other_languages, _queries
 from encore.errors import EncoreError
 from encore.plan.resolver import Resolver
 from encore.products.catalogue import load_catalogue
@@ -114,11 +114,9 @@ def test_a_language_that_is_not_the_datasets_is_reported(tmp_path, language, sai
 def test_languages_of_queries_are_reported_apart_from_that_of_the_passages():
     import ir_datasets
 
-    spec = {"id": "neumarco/zh", "splits": {"test": {"id": "neumarco/zh/dev/small"}}, "language": "zh"}
-    assert _other_languages(ir_datasets.load, spec) == {"language_of_queries": "en"}
-    assert _other_languages(ir_datasets.load, {**spec, "id": "mmarco/v2/dt", "language": "nl"}) == {
-        "language_of_queries": "en"
-    }
+    for name, language in (("neumarco/zh", "zh"), ("mmarco/v2/dt", "nl")):
+        spec = IrDatasetsSpec(id=name, splits={"test": QuerySet(id="neumarco/zh/dev/small")}, language=language)
+        assert _other_languages(ir_datasets.load, spec) == {"language_of_queries": "en"}
 
 
 @pytest.mark.parametrize("what", ["passages", "queries.test", "judgments.test"])
@@ -184,7 +182,7 @@ def test_of_a_topic_without_text_its_title_is_searched():
     def load(name):
         return SimpleNamespace(queries_iter=lambda: iter(sets[name]))
 
-    rows = _queries(load, [{"id": name, "prefix": ""} for name in sets], {})
+    rows = _queries(load, [QuerySet(id=name) for name in sets], {})
     assert list(rows) == [{"_id": "1", "text": "a title"}, {"_id": "2", "text": "a text"}]
 
 

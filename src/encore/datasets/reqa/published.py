@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from encore.config.datasets import MadeFrom
 from encore.data import sentences
@@ -74,30 +74,38 @@ class PublishedReqaFields(ReqaFields):
         return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
 
 
-def published_kind(read: Reader, fields: type[PublishedReqaFields] = PublishedReqaFields) -> Kind:
+class PublishedReqaSpec(PublishedReqaFields):
+    """The same fields, resolved: without the name of the collection that distractors are drawn from."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    content: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _draw_distractors_from_somewhere(self) -> "PublishedReqaSpec":
+        return self
+
+
+def published_kind(read: Reader, fields: type[PublishedReqaFields] = PublishedReqaFields) -> Kind[PublishedReqaSpec]:
     """The kind of collection whose files are read so: paragraphs of files, oddities to the counts."""
-    return Kind(fields, partial(build_published_reqa, read))
+    return Kind(fields, PublishedReqaSpec, partial(build_published_reqa, read))
 
 
-def build_published_reqa(read: Reader, spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+def build_published_reqa(read: Reader, spec: PublishedReqaSpec, folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts."""
-    known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
-    fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
-    if fields.distractors and inputs.base is None:
-        raise EncoreError(
-            f"a collection of kind {fields.kind} with distractors needs --collection, where they are drawn"
-        )
-    paths = source_files.located(fields.read(), inputs.source, inputs.sources, spec)
-    spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
+    if spec.distractors and inputs.base is None:
+        raise EncoreError(f"a collection of kind {spec.kind} with distractors needs --collection, where they are drawn")
+    paths = source_files.located(spec.read(), inputs.source, inputs.sources, spec.content)
+    spans = splitter(None if spec.sentences == OWN else paths[spec.sentences])
     counts: Counter[str] = Counter()
-    paragraphs = read([paths[place] for place in fields.files], counts)
+    paragraphs = read([paths[place] for place in spec.files], counts)
     made = list(questions(paragraphs, spans, counts))
-    drawn = passages_of(inputs.needed_base()) if fields.distractors else ()
+    drawn = passages_of(inputs.needed_base()) if spec.distractors else ()
     pool = ((row["_id"], partial(_passage, row, spans)) for row in drawn)
-    rules = sentences.RULES if fields.sentences == OWN else fields.sentences
-    written = write_reqa(folder, made, pool, fields, files=counts, sentence_rules=rules, published=fields.expected)
+    rules = sentences.RULES if spec.sentences == OWN else spec.sentences
+    written = write_reqa(folder, made, pool, spec, files=counts, sentence_rules=rules, published=spec.expected)
     ours = {"queries": counts["published_queries"], "tuples": counts["published_tuples"]}
-    for name, published in fields.expected.items():
+    for name, published in spec.expected.items():
         if (found := ours.get(name, written["candidates"])) != published:
             print(f"warning: {found} {name}, {published} are published; sentences are split by {rules}")
     return written
