@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from encore.config.languages import ANALYSED, ENGLISH
 from encore.data.collection import Collection, topics
@@ -41,11 +42,25 @@ class Measurement:
     threads: int = 1
 
 
+class TimedRun(BaseModel):
+    """What measurers read of the spec of a system's run; fields with a default are those of some stages only."""
+
+    system: str
+    split: str
+    depth: int
+    k1: float = 0.0
+    b: float = 0.0
+    query_length: int = 0
+    reranked: int | None = None
+    numerics: dict[str, Any] = {}
+    search: dict[str, Any] | None = None  # how an index is searched; None for exact search
+
+
 @dataclass(frozen=True)
 class LatencyInputs:
     """What a measurement reads: folders by role, and of the systems that this one combines their measurements."""
 
-    run: dict[str, Any]  # the spec of the system's run
+    run: TimedRun
     queries: int
     warm_up: int
     folders: dict[str, list[Path]] = field(default_factory=dict)
@@ -60,7 +75,7 @@ class LatencyInputs:
     @cached_property
     def names(self) -> list[str]:
         """Ids of the queries that are timed: a sample of the split's, the same for every system."""
-        return topics(Collection(self.folder("collection")), self.run["split"], queries=self.queries, sample=0)
+        return topics(Collection(self.folder("collection")), self.run.split, queries=self.queries, sample=0)
 
     def texts(self) -> list[str]:
         """Their texts."""
@@ -87,7 +102,7 @@ def measure_latency(kind: str, given: LatencyInputs, output: Path) -> dict[str, 
     found = MEASURERS[kind](given)
     index = {"bytes": found.bytes, "passages": found.passages}
     record = {
-        **{name: given.run[name] for name in ("system", "split", "depth")},
+        **given.run.model_dump(include={"system", "split", "depth"}),
         "queries": len(found.total),
         "stages": [{"stage": name, **summary(times)} for name, times in found.parts.items()],
         "total": summary(found.total),
@@ -117,14 +132,14 @@ def lucene(given: LatencyInputs) -> Measurement:
     """BM25: a searcher that stays in memory, in a Java virtual machine that has compiled what it needs."""
     folder, texts, run = given.folder("index"), given.texts(), given.run
     language = Collection(given.folder("collection")).language
-    with resident(folder, run["k1"], run["b"], given.memory_mb, language) as (searcher, java_list):
+    with resident(folder, run.k1, run.b, given.memory_mb, language) as (searcher, java_list):
 
         def search(number: int) -> None:
             """Answer a query of plain words; the answer stays in Java, as bringing it here would take long."""
             queries, names = java_list(), java_list()
             queries.add(texts[number])
             names.add("query")
-            searcher.batch_search(queries, names, run["depth"], 1)
+            searcher.batch_search(queries, names, run.depth, 1)
 
         times, passages = given.timed(search), int(searcher.get_total_num_docs())
     size = sum(path.stat().st_size for path in (folder / "lucene").rglob("*") if path.is_file())
@@ -147,33 +162,33 @@ def dense(given: LatencyInputs) -> Measurement:
     from encore.training import machine as computing
 
     run, store = given.run, TokenStore(given.folder("tokens"))
-    encoder = retrieval.opened(run["numerics"], given.folder("model"), store)
+    encoder = retrieval.opened(run.numerics, given.folder("model"), store)
     tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)
     folders = given.folders.get("index") or given.folders["indexes"]
     shards = retrieval.open_shards(folders, store.passages.names, encoder.dimension)
-    if "search" in run:
+    if run.search is not None:
         (held,) = shards
-        indexing.set_up(held.index, run["search"])
+        indexing.set_up(held.index, run.search)
     else:
         several: Any = faiss.IndexShards
         together = several(encoder.dimension, False, True)  # on one thread, rows counted through
         for shard in shards:
             together.add_shard(shard.index)
         held = retrieval.Shard(together, DocIds.joined([shard.documents for shard in shards]))
-    texts, encoded = given.texts(), (encoder, store, given.names, run["query_length"], run["numerics"])
+    texts, encoded = given.texts(), (encoder, store, given.names, run.query_length, run.numerics)
     queries = retrieval.embed_queries(*encoded)
     rows = [np.array([row]) for row in store.queries.names.rows(given.names)]
 
     def encode(number: int) -> None:
         tokenizer.encode(texts[number], add_special_tokens=False)
-        embed.embed_texts(encoder.query_tower, store.queries, rows[number], run["query_length"])
+        embed.embed_texts(encoder.query_tower, store.queries, rows[number], run.query_length)
 
-    with computing.precision(run["numerics"], next(encoder.parameters()).device):
+    with computing.precision(run.numerics, next(encoder.parameters()).device):
         encoding = given.timed(encode)
-    searching = given.timed(lambda number: indexing.one(held, queries[number : number + 1], run["depth"]))
+    searching = given.timed(lambda number: indexing.one(held, queries[number : number + 1], run.depth))
     size = sum((folder / "index").stat().st_size for folder in folders)
     parts = {"encoder": encoding, "search": searching}
-    return Measurement(parts, encoding + searching, size, len(store.passages), run["numerics"]["threads"])
+    return Measurement(parts, encoding + searching, size, len(store.passages), run.numerics["threads"])
 
 
 def fused(given: LatencyInputs) -> Measurement:
@@ -181,7 +196,7 @@ def fused(given: LatencyInputs) -> Measurement:
     from encore.retrieval.fusion import align, fuse
 
     (one, other), names = [read_run(given.folder(role)) for role in ("sparse", "dense")], given.names
-    weight, depth = 1.0, given.run["depth"]  # whatever the weight, the sums are as many
+    weight, depth = 1.0, given.run.depth  # whatever the weight, the sums are as many
     times = given.timed(lambda n: fuse(align(one.get(names[n]), other.get(names[n])), weight, depth))
     totals, size, passages = gathered(given.parts)
     return Measurement({"fusion": times}, np.max(totals, axis=0) + times, size, passages)
@@ -196,25 +211,25 @@ def reranked(given: LatencyInputs) -> Measurement:
     from encore.training import machine as computing
 
     run, store, names = given.run, TokenStore(given.folder("tokens")), given.names
-    device, first = computing.prepare(run["numerics"]), read_run(given.folder("first"))
+    device, first = computing.prepare(run.numerics), read_run(given.folder("first"))
     scorer = open_scorer(given.folder("model"), store).to(device)
     empty = Ranking([], np.empty(0, dtype=np.float32))
     queries = store.queries.names.find(names)
     passages = store.passages.names.find(
-        document for name in names for document in first.get(name, empty).documents[: run["reranked"]]
+        document for name in names for document in first.get(name, empty).documents[: run.reranked]
     )
 
     def again(number: int) -> None:
         found = first.get(names[number], empty)
-        best = found.documents[: run["reranked"]]
+        best = found.documents[: run.reranked]
         rows = np.array([passages[document] for document in best], dtype=np.int64)
         scores = scorer.score(np.full(len(rows), queries[names[number]]), rows)
-        above(rank(best, scores), found, run["depth"])
+        above(rank(best, scores), found, run.depth)
 
-    with computing.precision(run["numerics"], device):
+    with computing.precision(run.numerics, device):
         times = given.timed(again)
     totals, size, passages_held = gathered(given.parts)
-    return Measurement({"rerank": times}, totals[0] + times, size, passages_held, run["numerics"]["threads"])
+    return Measurement({"rerank": times}, totals[0] + times, size, passages_held, run.numerics["threads"])
 
 
 def gathered(parts: Sequence[Path]) -> tuple[list[Times], int, int]:

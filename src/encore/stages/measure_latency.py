@@ -43,13 +43,14 @@ class MeasureLatency(Stage[Spec, Inputs]):
         return Needs(memory, core_seconds=queries * vectors / 4e9)
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.latency import RECORD, LatencyInputs, measure_latency
+        from encore.evaluation.latency import RECORD, LatencyInputs, TimedRun, measure_latency
 
         spec, given = self.spec, self.inputs
         named = ("collection", "model", "tokens", "index", "sparse", "dense", "first")
         folders = {role: [folder] if (folder := getattr(given, role)) else [] for role in named}
         folders["indexes"] = given.shards
-        asked = LatencyInputs(spec.run, spec.queries, spec.warm_up, folders, given.parts, job.java_memory_mb)
+        run = TimedRun.model_validate(spec.run)
+        asked = LatencyInputs(run, spec.queries, spec.warm_up, folders, given.parts, job.java_memory_mb)
         results = measure_latency(spec.kind, asked, job.output)
         print((job.output / RECORD).read_text())
         return {"results": results}

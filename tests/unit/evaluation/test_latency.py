@@ -17,7 +17,7 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.evaluation import latency
-from encore.evaluation.latency import MEASURERS, LatencyInputs, gathered
+from encore.evaluation.latency import MEASURERS, LatencyInputs, TimedRun, gathered
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -53,7 +53,7 @@ def test_queries_are_timed_one_by_one_after_a_warm_up(monkeypatch):
         clock[0] += (number + 1) * 1_500_000
 
     monkeypatch.setattr(time, "perf_counter_ns", lambda: clock[0])
-    given = LatencyInputs({}, queries=3, warm_up=5)
+    given = LatencyInputs(TimedRun(system="x", split="test", depth=5), queries=3, warm_up=5)
     vars(given)["names"] = ["a", "b", "c"]
     times = given.timed(answer)
     assert asked == [0, 1, 2, 0, 1, 0, 1, 2]
@@ -168,7 +168,7 @@ def test_bm25_is_one_warm_java_process_and_the_folder_of_its_index(home, measure
 def test_an_index_of_half_precision_is_measured_and_smaller(home, measured, tmp_path):
     folders = {"collection": ["collection"], "model": ["model"], "tokens": ["tokens"], "index": ["fp16"]}
     paths = {role: [home / name for name in names] for role, names in folders.items()}
-    given = LatencyInputs(SEARCH | {"system": "ours@fp16", "search": {}}, 8, 3, paths)
+    given = LatencyInputs(TimedRun(**SEARCH, system="ours@fp16", search={}), 8, 3, paths)
     results = latency.measure_latency("search_index", given, tmp_path)
     assert results["index_bytes"] == (home / "fp16/index").stat().st_size < measured["exact"]["index"]["bytes"]
     assert (results["queries"], results["passages"]) == (8, 64)
@@ -182,7 +182,7 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
         dense.write_run(tmp_path / side, run, header)
     paths = {"collection": [home / "collection"], "sparse": [tmp_path / "sparse"], "dense": [tmp_path / "dense"]}
     parts = [home / "bm25", home / "exact"]
-    found = MEASURERS["fuse"](LatencyInputs(SEARCH | {"system": "hybrid"}, 8, 3, paths, parts))
+    found = MEASURERS["fuse"](LatencyInputs(TimedRun(**SEARCH, system="hybrid"), 8, 3, paths, parts))
     slower = np.maximum(*(np.loadtxt(part / "times.tsv", skiprows=1, usecols=-1) for part in parts))
     assert list(found.parts) == ["fusion"]
     assert found.total == pytest.approx(slower + found.parts["fusion"], abs=1e-3)
@@ -196,7 +196,7 @@ def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     header = dense.describe("first", collection="c", split="test", retrieval=[])
     dense.write_run(tmp_path / "first", dict.fromkeys(names[1:], ranking), header)
     paths = {role: [home / role] for role in ("collection", "model", "tokens")} | {"first": [tmp_path / "first"]}
-    run = SEARCH | {"system": "again", "reranked": 4}
+    run = TimedRun(**SEARCH, system="again", reranked=4)
     found = MEASURERS["rerank"](LatencyInputs(run, 8, 3, paths, [home / "bm25"]))
     first = np.loadtxt(home / "bm25/times.tsv", skiprows=1, usecols=-1)
     assert found.total == pytest.approx(first + found.parts["rerank"], abs=1e-3)
