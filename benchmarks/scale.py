@@ -18,14 +18,13 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore import stages
-from encore.commands.preflight.jobs import SPARE_MEMORY
 from encore.data.tokens import TokenStore
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.retrieval.dense import USUAL
 from encore.retrieval.encode import BLOCK, CollectionShard, write_shard
-from encore.stages.needs import CollectionSize, Needs, Size, Texts
+from encore.stages.needs import SPARE_MEMORY, CollectionSize, Needs, Size, Texts
 from encore.stages.tokenizer import WORD, words_in
 from encore.storage import environment
 from encore.storage.manifest import record as recorded

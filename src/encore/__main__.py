@@ -1,6 +1,5 @@
 """``python -m encore``: the command ``encore``, also where a shell does not find it."""
 
-from encore.commands.__main__ import main
+import runpy
 
-if __name__ == "__main__":
-    main()
+runpy.run_module("encore.commands", run_name="__main__", alter_sys=True)

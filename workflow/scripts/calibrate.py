@@ -14,11 +14,11 @@ from encore.storage.program import run
 
 from encore import objectives
 from encore.config.entries import PretrainStep
-from encore.config.lineage import parse
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint
 from encore.models.memory import MicroBatch, PartSize
+from encore.plan.lineage import parse
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.training import held_out
 from encore.training.batches import BatchMaker

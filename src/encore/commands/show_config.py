@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from encore.commands.plan import plan_of
 from encore.config import published
-from encore.config.lineage import split_index
+from encore.plan.lineage import split_index
 from encore.plan.plan import Plan
 
 

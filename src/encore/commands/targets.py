@@ -3,9 +3,9 @@
 import argparse
 
 from encore.commands.plan import plan_of
-from encore.config.lineage import split_index
 from encore.errors import EncoreError
 from encore.plan import folders
+from encore.plan.lineage import split_index
 from encore.products.targets import lineage_targets
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from encore import objectives
-from encore.config import lineage as naming
 from encore.config import systems
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
@@ -21,6 +20,7 @@ from encore.config.sources import SourceEntry
 from encore.config.validation import explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
 from encore.errors import EncoreError, quoted
+from encore.plan import lineage as naming
 
 T = TypeVar("T")
 OWN = ("backbones", "sources", "systems")  # of what a run may have entries of its own

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Any
 
 from encore import stages
-from encore.config.lineage import Lineage
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
+from encore.plan.lineage import Lineage
 from encore.plan.resolver import Resolver
 from encore.storage.files import digest
 

@@ -1,9 +1,9 @@
 """Which published counts a training of the plan can be compared with."""
 
-from encore.config.lineage import parse
 from encore.config.published_counts import PublishedCount
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
+from encore.plan.lineage import parse
 
 
 def published_counts(catalogue: Catalogue, made: Artifact) -> list[PublishedCount]:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from encore.config import lineage as naming
 from encore.config import published
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage, StepName
 from encore.config.run import RunConfig
 from encore.config.systems import IndexType, read_index_type
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
+from encore.plan import lineage as naming
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.datasets import Dataset, Datasets
+from encore.plan.lineage import Lineage, StepName
 from encore.plan.scale import refuse_unknown_names, with_single_names
 
 EPOCHS = "epochs", "steps_per_epoch"  # what a number of steps leaves without effect

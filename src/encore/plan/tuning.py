@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from encore.config import lineage as naming
+from encore.plan import lineage as naming
 from encore.storage.csv_rows import read_rows
 from encore.storage.program_files import CATALOGUE
 

@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 from encore import stages
 from encore.config.datasets import draw_of
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
+from encore.plan.lineage import split_index
 from encore.plan.plan import Plan
 from encore.products.declared import declared_figures
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kind_at

@@ -23,6 +23,7 @@ ALL = "all"  # among the queries by split: those that shares are of
 NO_MODEL = EncoderConfig(vocabulary=0, layers=0, hidden=0, heads=1, intermediate=0, max_length=0)
 PLAIN = 0.1e9  # bytes of memory of Python
 PROCESS = 0.32e9  # the same with torch; a job that computes on a GPU has CUDA's in addition
+SPARE_MEMORY = 1.3  # times what the formulas say is requested
 FP32 = 4
 STATE = 4  # a parameter, its gradient and AdamW's two moments, each in fp32
 TOGETHER = 256  # texts in one forward pass

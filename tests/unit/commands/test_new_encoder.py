@@ -9,8 +9,8 @@ import yaml
 
 from encore.commands.show_config import config_text
 from encore.config import checkpoints
-from encore.config.lineage import StepName
 from encore.errors import EncoreError
+from encore.plan.lineage import StepName
 from encore.products.tables.plan import table_plan
 from encore.storage.files import sha256
 from tests.support import inside

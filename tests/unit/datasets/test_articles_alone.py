@@ -8,7 +8,6 @@ import pytest
 
 from encore import objectives
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
-from encore.config.lineage import Lineage
 from encore.data import article_texts, vocabulary
 from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, write_collection
@@ -19,6 +18,7 @@ from encore.datasets.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 from encore.plan.artifacts import inspections
 from encore.plan.artifacts.collections import named_collection, tokens
+from encore.plan.lineage import Lineage
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
 from tests.support.shipped import run_file

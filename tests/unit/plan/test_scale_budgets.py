@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from encore.config.entries import PretrainStep
-from encore.config.lineage import StepName
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
+from encore.plan.lineage import StepName
 from encore.plan.plan import Plan
 from tests.support.small_forecast import needs_of
 from tests.support.small_reads import figure_reads, table_reads

@@ -12,12 +12,12 @@ import yaml
 
 from encore.commands.preflight import jobs as requested
 from encore.commands.preflight.jobs import Requests
-from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue, read_step
+from encore.plan.lineage import Lineage
 from encore.plan.plan import Plan
 from encore.products.tables.entries import has_own_value
 from encore.products.tables.plan import table_plan

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from encore.config import systems
-from encore.config.lineage import split_index
 from encore.config.run import RunConfig
 from encore.data.rankings import Ranking
 from encore.errors import EncoreError
+from encore.plan.lineage import split_index
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.retrieval import indexing

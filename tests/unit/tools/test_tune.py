@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import yaml
 
-from encore.config.lineage import StepName, parse
 from encore.config.validation import checked, read_yaml
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.rankings import Ranking
@@ -17,6 +16,7 @@ from encore.errors import EncoreError
 from encore.evaluation import EvaluationProtocol, judging, scores
 from encore.plan import tuning
 from encore.plan.catalogue import read_dataset
+from encore.plan.lineage import StepName, parse
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial
 from encore.products.catalogue import load_plan

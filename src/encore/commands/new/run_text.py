@@ -8,8 +8,8 @@ import yaml
 from encore import objectives
 from encore.commands.new.encoder import PAPERS_START, PublishedEncoder
 from encore.commands.new.source import REPEATED, Source
-from encore.config import lineage as naming
 from encore.config.run import RunConfig
+from encore.plan import lineage as naming
 from encore.plan.catalogue import Catalogue
 from encore.products.tables.entries import Table
 

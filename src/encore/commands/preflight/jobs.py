@@ -18,10 +18,9 @@ from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.plan.published_counts import share_with_triples
 from encore.stages.base import Stage
-from encore.stages.needs import NO_MODEL, CollectionSize, Needs, Size
+from encore.stages.needs import NO_MODEL, SPARE_MEMORY, CollectionSize, Needs, Size
 from encore.storage.manifest import has_no_vectors, is_unfinished
 
-SPARE_MEMORY = 1.3
 SPARE_TIME = 2.0  # in the first attempt; rules multiply it by the attempt
 CUDA = 3e9  # bytes of a process's memory for CUDA's libraries and context; stated, since no GPU was measured
 REFERENCE = "a100-80gb"  # time is estimated for this machine of a cluster, wherever a run is planned

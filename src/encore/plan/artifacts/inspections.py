@@ -4,11 +4,11 @@ from typing import Any
 
 from encore import objectives
 from encore.config.entries import PretrainStep
-from encore.config.lineage import Lineage, StepName
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields
 from encore.plan.artifact import Artifact, Topics
 from encore.plan.artifacts.collections import tokens
+from encore.plan.lineage import Lineage, StepName
 from encore.plan.planner import Planner
 
 TEXTS = 300  # whose vectors are compared

@@ -6,7 +6,6 @@ from encore import objectives
 from encore.config.checkpoints import TOKENIZER
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage
 from encore.config.systems import Rerank
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
@@ -16,6 +15,7 @@ from encore.plan.artifact import Artifact, required
 from encore.plan.artifacts import negatives, teachers
 from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
 from encore.plan.artifacts.systems import shards
+from encore.plan.lineage import Lineage
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from encore import stages
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts.collections import Given, collection, given, no_negatives
+from encore.plan.lineage import Lineage
 from encore.plan.planner import Planner
 from encore.storage.files import digest, remembered_contents
 

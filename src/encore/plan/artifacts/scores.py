@@ -1,11 +1,11 @@
 """Scores, every measure of every judged query of a system's run, and the latency of its queries."""
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import split_index
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, upstream
 from encore.plan.artifacts import teachers
 from encore.plan.artifacts.collections import collection, identical_ids
+from encore.plan.lineage import split_index
 from encore.plan.planner import Planner
 
 # What a measurement reads of a system whose runs the stage makes, by role; and shards if there are any.

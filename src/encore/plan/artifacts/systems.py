@@ -8,7 +8,6 @@ from typing import Any
 
 from encore import stages
 from encore.config.datasets import serves
-from encore.config.lineage import Lineage, StepName, split_index
 from encore.config.systems import Bm25, Fusion, Rerank, TakenRun
 from encore.config.validation import explained, nearest
 from encore.datasets.source_files import content_of
@@ -16,6 +15,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import Given, collection, given, tokens
+from encore.plan.lineage import Lineage, StepName, split_index
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 from encore.storage.manifest import MANIFEST, NAME

@@ -1,13 +1,13 @@
 """The plan of teachers: each one's scores of a step's training queries and passages, shared by all its students."""
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage
 from encore.config.validation import explained
 from encore.data.unpacked import score_files
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec
 from encore.plan.artifacts.collections import collection, given, no_negatives, tokenizer, tokens
 from encore.plan.artifacts.negatives import training_queries
+from encore.plan.lineage import Lineage
 from encore.plan.planner import Planner
 from encore.storage.files import remembered_contents
 

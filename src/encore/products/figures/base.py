@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from encore.config.lineage import split_index
 from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
+from encore.plan.lineage import split_index
 from encore.products.figures import style
 from encore.products.slices import PROXY_DATA, Product, SlicePart
 from encore.products.tables.grid import CellRequest

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from encore.config.lineage import split_index
 from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
+from encore.plan.lineage import split_index
 from encore.products.figures import curves
 from encore.products.figures.base import (
     FigureContent,

@@ -15,8 +15,8 @@ from encore.products.figures.base import DrawnRow, FigureContent, FigureEntry, F
 from encore.products.slices import Read
 
 if TYPE_CHECKING:
-    from encore.config.lineage import Lineage
     from encore.plan.artifact import Artifact
+    from encore.plan.lineage import Lineage
     from encore.plan.plan import Plan
 
 INSPECTION = "inspection.json"

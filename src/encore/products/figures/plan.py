@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from encore.config.lineage import Lineage, parse, split_index
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
+from encore.plan.lineage import Lineage, parse, split_index
 from encore.plan.plan import Plan
 from encore.products.figures.base import (
     FigureEntry,

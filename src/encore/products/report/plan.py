@@ -7,7 +7,7 @@ configuration makes them; it never requests another table.
 from collections import defaultdict
 from pathlib import Path
 
-from encore.config.lineage import StepName, spelled
+from encore.plan.lineage import StepName, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address

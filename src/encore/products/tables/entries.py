@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
 
-from encore.config.lineage import spelled
 from encore.config.validation import Strict, nearest
+from encore.plan.lineage import spelled
 from encore.products.tables.grid import ColumnFields, RowFields, Significance
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from encore.config import lineage as naming
 from encore.config import published
 from encore.config.datasets import parse_measure
+from encore.plan import lineage as naming
 from encore.plan import tuning
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial, at_an_edge

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from encore.config import lineage as naming
 from encore.config.entries import PretrainStep
-from encore.config.lineage import Lineage, StepName, spelled
 from encore.errors import EncoreError
+from encore.plan import lineage as naming
 from encore.plan import tuning
+from encore.plan.lineage import Lineage, StepName, spelled
 from encore.plan.tuning import TUNING, Trial
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import lineage_of

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from encore.config.entries import PretrainStep
-from encore.config.lineage import Lineage, split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
+from encore.plan.lineage import Lineage, split_index
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid, Row
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from encore.config.lineage import Lineage, StepName, parse, scalar, spelled
 from encore.errors import EncoreError
+from encore.plan.lineage import Lineage, StepName, parse, scalar, spelled
 
 
 def test_a_lineage_is_read_into_backbone_steps_and_overrides():

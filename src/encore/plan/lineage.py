@@ -1,6 +1,6 @@
 """Names of experiments: ``bert-base+costa~temperature=0.05+marco-bm25`` says what happened to a model's weights.
 
-A name has one spelling only, so that a folder can be found from it. This file knows the grammar, ``plan/`` the
+A name has one spelling only, so that a folder can be found from it. This file knows the grammar, ``resolver.py`` the
 members. ``…@hnsw`` behind it names the index that its vectors are searched in; without, they are searched exactly.
 """
 
