@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from encore.evaluation.latency import summary
 from encore.products.record import make_product
 from encore.products.report.page import PAGE
 from encore.products.report.plan import templates_digest
 from encore.products.tables import table, tidy
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
+from encore.retrieval.latency import summary
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
 from tests.support import inside

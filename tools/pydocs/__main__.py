@@ -6,9 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from encore.datasets.archives import EMBEDDED_FOLDER
 from encore.errors import EncoreError
 from tools.pydocs import shipped
+
+EMBEDDED_FOLDER = Path(__file__).parents[2] / "src/encore/datasets/embedded"
 
 
 def main() -> None:

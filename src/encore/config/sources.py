@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from encore.config.validation import Positive, Strict
+from encore.errors import EncoreError
 
 DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
+SCORES = (".tsv", ".tsv.gz", ".txt", ".txt.gz")  # how files of scores end
 
 
 class Remote(Strict):
@@ -114,3 +116,18 @@ def digest_of(path: Path, algorithm: str) -> str:
     """``algorithm:hex`` of a file's bytes."""
     with path.open("rb") as file:
         return f"{algorithm}:{hashlib.file_digest(file, algorithm).hexdigest()}"
+
+
+def score_files(source: str) -> dict[str, Path]:
+    """A file of a teacher's scores itself, or all such files in a folder, by name."""
+    path = Path(source)
+    if path.is_dir():
+        found = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(SCORES)}
+    else:
+        found = {path.name: path} if path.is_file() else {}
+    if not found:
+        raise EncoreError(
+            f"`teacher_scores: {source}` is neither a file nor a folder of files that end in {', '.join(SCORES)}; "
+            "put the published scores there, or name `teachers` instead"
+        )
+    return found

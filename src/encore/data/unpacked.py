@@ -1,4 +1,4 @@
-"""The files of a source in the folder that it was unpacked into, and files of scores; planning asks for them too."""
+"""The files of a source in the folder that it was unpacked into."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 from encore.errors import EncoreError
 
 RECORDS = {"manifest.json", "run.json"}  # what every artifact has besides its own files
-ENDINGS = (".tsv", ".tsv.gz", ".txt", ".txt.gz")  # of files of scores
 
 
 def files(folder: Path) -> list[Path]:
@@ -23,18 +22,3 @@ def file(folder: Path, endings: Sequence[str]) -> Path:
             f"{folder} needs one file that ends in {' or '.join(endings)}, and has {names}; name another source"
         )
     return found[0]
-
-
-def score_files(source: str) -> dict[str, Path]:
-    """A file itself, or all files of scores in a folder, by name."""
-    path = Path(source)
-    if path.is_dir():
-        found = {file.name: file for file in sorted(path.iterdir()) if file.name.endswith(ENDINGS)}
-    else:
-        found = {path.name: path} if path.is_file() else {}
-    if not found:
-        raise EncoreError(
-            f"`teacher_scores: {source}` is neither a file nor a folder of files that end in {', '.join(ENDINGS)}; "
-            "put the published scores there, or name `teachers` instead"
-        )
-    return found

@@ -1,4 +1,4 @@
-"""Measures of runs, tests of differences, latency, and what models say of texts."""
+"""Measures of runs, and tests of differences."""
 
 from encore.config.validation import Strict
 

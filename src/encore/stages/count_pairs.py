@@ -29,7 +29,7 @@ class CountPairs(ObjectiveStage[Spec, Inputs]):
     """The pairs of an epoch."""
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.inspection.pretraining import count_pairs
+        from encore.objectives.inspection.pretraining import count_pairs
 
         results = count_pairs(objectives.fields(self.spec.step), self.inputs.tokens, job.output)
         print(f"pairs {results} in {job.output}")

@@ -35,10 +35,10 @@ class Fuse(Stage[Spec, Inputs]):
 
     def make(self, job: Job) -> Facts:
         from encore.data.runs import describe, read_run, write_run
-        from encore.evaluation import fusion_weights
         from encore.retrieval.fusion import align, fuse
+        from encore.stages.tune_fusion import read_weight
 
-        spec, weight = self.spec, fusion_weights.read_weight(self.inputs.weight)
+        spec, weight = self.spec, read_weight(self.inputs.weight)
         sparse, dense = read_run(self.inputs.sparse), read_run(self.inputs.dense)
         queries = list(dict.fromkeys([*dense, *sparse]))
         found = {query: fuse(align(sparse.get(query), dense.get(query)), weight, spec.depth) for query in queries}

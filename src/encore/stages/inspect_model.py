@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from encore.evaluation.inspection import Inspection
+from encore.objectives.inspection import Inspection
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 
 
@@ -29,7 +29,7 @@ class InspectModel(Stage[Spec, Inputs]):
     devices = "one GPU"
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.inspection import inspect_model
+        from encore.objectives.inspection import inspect_model
 
         given = self.inputs
         further = (given.head, given.run, given.collection)

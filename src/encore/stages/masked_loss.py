@@ -28,7 +28,7 @@ class MaskedLoss(Stage[Spec, Inputs]):
     devices = "one GPU"
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.inspection.pretraining import measure_masked_loss
+        from encore.objectives.inspection.pretraining import measure_masked_loss
 
         spec, given = self.spec, self.inputs
         step = objectives.fields(spec.step)

@@ -43,7 +43,7 @@ class MeasureLatency(Stage[Spec, Inputs]):
         return Needs(memory, core_seconds=queries * vectors / 4e9)
 
     def make(self, job: Job) -> Facts:
-        from encore.evaluation.latency import RECORD, LatencyInputs, TimedRun, measure_latency
+        from encore.retrieval.latency import RECORD, LatencyInputs, TimedRun, measure_latency
 
         spec, given = self.spec, self.inputs
         named = ("collection", "model", "tokens", "index", "sparse", "dense", "first")

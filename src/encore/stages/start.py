@@ -28,6 +28,13 @@ class Inputs(Roles):
     pretrained: Path | None = None  # for ``start: lineage``
 
 
+def refuse_markers(backbone: Backbone, tokenizer_folder: Path) -> None:
+    """Refuse a backbone whose markers its tokenizer reads as more pieces than it can count."""
+    from encore.models.config import read_shape
+
+    read_shape(backbone, tokenizer_folder)
+
+
 class Start(Stage[Spec, Inputs]):
     """A Hugging Face folder."""
 

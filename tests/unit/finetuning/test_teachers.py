@@ -201,7 +201,7 @@ LINES = ["3.5\t1.0\tq0\td0\td5", "2.0\t-1.0\tq1\td1\td6", "3.5\t0.5\tq0\td0\td7"
 
 
 def published(home: Path, source: Path, output: Path) -> dict[str, int]:
-    from encore.data.unpacked import score_files
+    from encore.config.sources import score_files
     from encore.storage.files import contents
 
     return write_published_scores(str(source), home / "tokens", output, contents(score_files(str(source))))

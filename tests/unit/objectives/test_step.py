@@ -151,7 +151,7 @@ def test_heads_can_learn_alone_before_the_rest(
     assert seen == [(5, True, True), (3, False, True), (5, True, True)]
     assert warm.steps == plain.steps
     assert warm.flops > plain.flops, "its operations count"
-    calibrated = runpy.run_path(str(Path(__file__).parents[3] / "workflow/scripts/calibrate.py"))["steps"]
+    calibrated = runpy.run_path(str(Path(__file__).parents[3] / "tools/calibrate.py"))["steps"]
     given = dict(zip(("tokens", "weights"), inputs, strict=True))
     for done, more in ((plain, {}), (warm, {"head_warmup": 3})):
         step, seed, _ = training(**fields, **more)

@@ -12,8 +12,8 @@ from encore.data import collection
 from encore.data.rankings import Ranking, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
-from encore.evaluation import fusion_weights
 from encore.retrieval.fusion import AlignedScores, align, fuse
+from encore.stages import tune_fusion
 from encore.storage.manifest import record
 from tests.support import inside
 from tests.support.oracles import fused_scores
@@ -157,14 +157,14 @@ DENSE = {"q1": ranking({"x": 1.0, "a": 0.5}), "q2": ranking({"b": 1.0, "x": 0.1}
 
 def test_the_best_weight_wins_and_of_equal_ones_the_smallest() -> None:
     """At 0.7 both answers are first; at 0 and at 2 one of them is second; the third query counts 0."""
-    tried = fusion_weights.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.0, 0.7, 0.8, 2.0])
+    tried = tune_fusion.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.0, 0.7, 0.8, 2.0])
     assert tried.means == pytest.approx([1.5 / 3, 2 / 3, 2 / 3, 1.5 / 3])
     assert tried.best == 0.7
     assert tried.summary() == {"weight": 0.7, "mean": 0.666667, "queries": 3, "at_edge": False}
 
 
 def test_a_best_weight_at_the_end_of_the_grid_is_said() -> None:
-    assert fusion_weights.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.7, 2.0]).summary()["at_edge"]
+    assert tune_fusion.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.7, 2.0]).summary()["at_edge"]
 
 
 def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     inside.made("tune_fusion", spec, inputs, "weight")
     results = json.loads(Path("weight/manifest.json").read_text())["results"]
     assert {name: each["weight"] for name, each in results.items()} == {"train": 0.7, "held-out": 0.0}
-    assert fusion_weights.read_weight(Path("weight")) == 0.0
+    assert tune_fusion.read_weight(Path("weight")) == 0.0
     trials = Path("weight/trials.tsv").read_text().splitlines()
     assert trials[:3] == ["tuned_on\tweight\tmean", "train\t0\t0.500000", "train\t0.7\t1.000000"]
     assert len(trials) == 7
@@ -207,4 +207,4 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_weight_folder_that_is_lost_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"weight\.json is missing"):
-        fusion_weights.read_weight(tmp_path)
+        tune_fusion.read_weight(tmp_path)

@@ -19,10 +19,10 @@ from encore.data import collection
 from encore.data.rankings import Run, RunMatrices, rank
 from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
-from encore.evaluation import fusion_weights
 from encore.finetuning.negatives.mining import read_negatives
 from encore.retrieval import java, lucene
 from encore.retrieval.lucene import build_lucene_index, search_bm25
+from encore.stages import tune_fusion
 from encore.storage.files import write_json
 from encore.storage.manifest import record
 from tests.support import inside
@@ -371,8 +371,8 @@ def test_negatives_and_fusion_read_texts_by_the_languages_analyser(
     with record(Path("dense"), stage="search", spec={}, inputs=[]):
         write_run(Path("dense"), dense, describe("dense", collection="hindi", split="train", retrieval=[]))
     with record(Path("weight"), stage="tune_fusion", spec={}, inputs=[]):
-        tried = fusion_weights.attempt(read_run(Path("bm25")), dense, {"q": {"one": 1}}, parse_measure("RR@10"), [0.5])
-        fusion_weights.write_weights(Path("weight"), "train", {"train": tried})
+        tried = tune_fusion.attempt(read_run(Path("bm25")), dense, {"q": {"one": 1}}, parse_measure("RR@10"), [0.5])
+        tune_fusion.write_weights(Path("weight"), "train", {"train": tried})
     spec = {"depth": 10, "split": "train", "queries": None, "sample": 0, "collection": "hindi", "system": "fused"}
     inside.made("fuse", spec, {"sparse": "bm25", "dense": "dense", "weight": "weight"}, "fused")
     assert set(read_run(Path("fused"))["q"].documents) == set(texts)

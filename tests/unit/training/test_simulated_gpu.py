@@ -134,8 +134,8 @@ MODEL_TESTS = [  # from texts to rankings, through every kind of model
     "finetuning/test_teachers.py::test_pairs_have_the_teachers_scores",
     "finetuning/test_two_tower_path.py",
     "retrieval/test_rerank.py",
-    "evaluation/test_inspection.py",
-    "evaluation/test_masked_loss.py",
+    "objectives/test_inspection.py",
+    "objectives/test_masked_loss.py",
     "objectives/test_bprop.py",
     "retrieval/test_doc2query.py::test_every_passage_gets_its_queries_in_the_corpus_order",
 ]

@@ -22,7 +22,7 @@ from encore.data.rankings import Ranking, Run
 from encore.data.runs import RUN, TEXT, read_header, read_run
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
-from encore.evaluation import fusion_weights, judging
+from encore.evaluation import judging
 from encore.evaluation.check_from_files import check_scores
 from encore.evaluation.scores import FILE as SCORES
 from encore.evaluation.scores import Scores, read_scores, write_scores
@@ -30,6 +30,7 @@ from encore.retrieval.fusion import align, fuse
 from encore.stages import fuse as fusing
 from encore.stages import lucene_search, search, search_index
 from encore.stages.evaluate import Evaluate
+from encore.stages.tune_fusion import read_weight
 from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.manifest import has_no_vectors
@@ -200,7 +201,7 @@ def _by_bm25(spec: lucene_search.Spec, inputs: Inputs, chosen: Sequence[str]) ->
 
 def _fused(spec: fusing.Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     runs = [read_run(*inputs[role]) for role in ("sparse", "dense")]
-    weight = fusion_weights.read_weight(inputs["fusions"][0])
+    weight = read_weight(inputs["fusions"][0])
     return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec.depth) for query in chosen}
 
 

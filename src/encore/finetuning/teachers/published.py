@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from encore.config.sources import score_files
 from encore.data.tokens import TokenStore
-from encore.data.unpacked import score_files
 from encore.errors import EncoreError
 from encore.finetuning.teachers.outputs import TRIPLES, write_scores
 from encore.storage.document_ids import DocIds

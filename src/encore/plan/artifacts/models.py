@@ -9,7 +9,6 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.systems import Rerank
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
-from encore.models.config import read_shape
 from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, required
 from encore.plan.artifacts import negatives, teachers
@@ -17,6 +16,7 @@ from encore.plan.artifacts.collections import backbone_files, collection, no_neg
 from encore.plan.artifacts.systems import shards
 from encore.plan.lineage import Lineage
 from encore.plan.planner import Planner
+from encore.stages.start import refuse_markers
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
@@ -57,7 +57,7 @@ def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     given = backbone_files(plan, backbone)
     if backbone.pooling == "content" and given.folder and Path(given.folder, TOKENIZER).is_file():
         with explained(f"backbone {lineage.backbone!r}"):
-            read_shape(backbone, Path(given.folder))  # which counts the pieces of markers
+            refuse_markers(backbone, Path(given.folder))
     return plan.make("start", f"models/{lineage}-s{seed}", spec | given.spec, inputs | given.inputs, given.folder)
 
 

@@ -1,8 +1,8 @@
 """The plan of teachers: each one's scores of a step's training queries and passages, shared by all its students."""
 
 from encore.config.finetuning import FinetuneStep
+from encore.config.sources import score_files
 from encore.config.validation import explained
-from encore.data.unpacked import score_files
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec
 from encore.plan.artifacts.collections import collection, given, no_negatives, tokenizer, tokens

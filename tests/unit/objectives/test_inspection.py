@@ -16,13 +16,13 @@ from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import Inspection, inspect_model, pieces, vectors
-from encore.evaluation.inspection.pieces import hits
-from encore.evaluation.inspection.vectors import sample
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder, initialise
+from encore.objectives.inspection import Inspection, inspect_model, pieces, vectors
+from encore.objectives.inspection.pieces import hits
+from encore.objectives.inspection.vectors import sample
 from encore.storage import manifest
 from tests.support import inside
 from tests.support.little_memory import in_little_memory

@@ -11,8 +11,8 @@ from encore import objectives
 from encore.config.run import RunConfig
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.evaluation.inspection import pretraining
-from encore.evaluation.inspection.pretraining import count_pairs
+from encore.objectives.inspection import pretraining
+from encore.objectives.inspection.pretraining import count_pairs
 from encore.plan.artifacts.inspections import pairs
 from encore.plan.plan import Plan
 from encore.products.tables import formats

@@ -18,11 +18,11 @@ from encore.data import vocabulary
 from encore.data.tokens import TokenStore
 from encore.data.vocabulary import CONTINUES
 from encore.errors import EncoreError
-from encore.evaluation.inspection import Inspection
-from encore.evaluation.inspection.vectors import TOGETHER, representations, rounded, sample
 from encore.models import checkpoint
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder
+from encore.objectives.inspection import Inspection
+from encore.objectives.inspection.vectors import TOGETHER, representations, rounded, sample
 from encore.objectives.parts.masked_texts import bags
 from encore.training.randomness import generator
 

@@ -49,8 +49,8 @@ def inspect_model(
         run, collection: of a map, the run that candidates are taken from and what it searched.
     """
     from encore.data.tokens import TokenStore
-    from encore.evaluation.inspection import pieces, vectors
     from encore.models import embed
+    from encore.objectives.inspection import pieces, vectors
     from encore.training import machine
 
     device = machine.prepare(asked.numerics)

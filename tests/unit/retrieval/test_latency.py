@@ -16,8 +16,6 @@ from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.evaluation import latency
-from encore.evaluation.latency import MEASURERS, LatencyInputs, TimedRun, gathered
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -26,8 +24,9 @@ from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.tables.entries import ColumnEntry
 from encore.products.tables.plan import table_plan
-from encore.retrieval import dense, indexing, lucene
+from encore.retrieval import dense, indexing, latency, lucene
 from encore.retrieval.encode import Encoding, make_shard
+from encore.retrieval.latency import MEASURERS, LatencyInputs, TimedRun, gathered
 from encore.storage.manifest import record
 from tests.support import forks, inside
 from tests.support.shipped import run_file
@@ -144,7 +143,7 @@ def test_every_query_stands_in_the_table_of_times(home, measured):
 RESIDENT = """
 import sys
 from pathlib import Path
-from encore.evaluation.latency import resident
+from encore.retrieval.latency import resident
 with resident(Path(sys.argv[1]), 0.9, 0.4, 256, "sw") as (searcher, _):
     print([len(searcher.search(word, 10)) for word in ("books", "book", "the")])
 """

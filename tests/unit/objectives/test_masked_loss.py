@@ -18,12 +18,12 @@ from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, write_collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import pretraining as inspected
-from encore.evaluation.inspection.pretraining import measure_masked_loss
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
+from encore.objectives.inspection import pretraining as inspected
+from encore.objectives.inspection.pretraining import measure_masked_loss
 from encore.plan.artifacts.inspections import masked_loss
 from encore.plan.plan import Plan
 from encore.products.tables.plan import table_plan

@@ -19,11 +19,11 @@ from encore.data.collection import Collection, topics
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import Inspection
 from encore.models import embed, inputs
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
 from encore.models.transfer import to_device
+from encore.objectives.inspection import Inspection
 from encore.training.randomness import generator
 
 FEWEST = 8  # word pieces of a text that is read
