@@ -13,6 +13,7 @@ from encore.data.copies import overlap_with_training
 from encore.datasets.kinds import build_collection
 from encore.products.targets import everything_declared
 from tests.support.own_folder import folder, judged, new, planned, refused
+from tests.support.quick_first import quick_first
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_what_cannot_be_used_is_refused_and_leaves_nothing(
     assert message in refused("own", "--beir", "data/own", *words)
 
 
-@pytest.mark.parametrize("name", ["qrels/test.tsv.gz", "qrels/test.txt", "qrels.test.tsv"])
+@pytest.mark.parametrize("name", quick_first(["qrels/test.txt", "qrels/test.tsv.gz", "qrels.test.tsv"]))
 def test_judgments_under_another_usual_name_are_read(bare: Path, name: str) -> None:
     place = folder({"train": judged(0, 300), "test": judged(300, 400)})
     text = (place / "qrels/test.tsv").read_bytes()

@@ -154,7 +154,7 @@ def test_a_lineage_is_asked_what_the_tables_of_the_scale_are_about(plans: dict[s
 
 def test_a_paper_s_value_is_what_the_catalogue_says(plans: dict[str, Plan]) -> None:
     scale = read("paper")["scale"]
-    assert set(scale) == {"absent"}, "nothing is scaled"
+    assert set(scale) == {"absent", "replace_prefix"}, "nothing is scaled"
     plan = plans["paper"]
     for name in ("costa", "bow", "ict", "cpdae", "marco-bm25", "tct"):
         (step,) = plan.resolve.lineage(f"bert-base+{name}").steps

@@ -79,7 +79,7 @@ def made(monkeypatch):
 
 @pytest.fixture(scope="module")
 def vectors():
-    return np.random.default_rng(0).standard_normal((3_000, 16)).astype(np.float32)
+    return np.random.default_rng(0).standard_normal((10_000, 16)).astype(np.float32)
 
 
 def built(vectors, **fields):
@@ -97,6 +97,7 @@ def on_cpu(vectors):
     return built(vectors)[0]
 
 
+@pytest.mark.slow
 def test_it_is_trained_and_filled_there_from_its_seed(made, vectors, on_cpu):
     index, device = built(vectors)
     (copy,) = made

@@ -120,6 +120,7 @@ def measured(home):
     }
 
 
+@pytest.mark.slow
 def test_a_dense_system_has_an_encoder_and_a_search(home, measured):
     found = measured["exact"]
     assert [stage["stage"] for stage in found["stages"]] == ["encoder", "search"]
@@ -130,6 +131,7 @@ def test_a_dense_system_has_an_encoder_and_a_search(home, measured):
     assert found["hardware"]["processor"]
 
 
+@pytest.mark.slow
 def test_every_query_stands_in_the_table_of_times(home, measured):
     lines = [line.split("\t") for line in (home / "exact/times.tsv").read_text().splitlines()]
     assert lines[0] == ["query", "encoder", "search", "total"]
@@ -156,6 +158,7 @@ def test_the_resident_reads_a_language_without_analyser_as_the_runs_do(tmp_path)
     assert done.stdout.strip() == "[1, 0, 1]", "neither stems nor stop words"
 
 
+@pytest.mark.slow
 def test_bm25_is_one_warm_java_process_and_the_folder_of_its_index(home, measured):
     found = measured["words"]
     assert [stage["stage"] for stage in found["stages"]] == ["search"]
@@ -164,6 +167,7 @@ def test_bm25_is_one_warm_java_process_and_the_folder_of_its_index(home, measure
     assert found["total"] == {name: found["stages"][0][name] for name in ("median_ms", "p90_ms", "mean_ms")}
 
 
+@pytest.mark.slow
 def test_an_index_of_half_precision_is_measured_and_smaller(home, measured, tmp_path):
     folders = {"collection": ["collection"], "model": ["model"], "tokens": ["tokens"], "index": ["fp16"]}
     paths = {role: [home / name for name in names] for role, names in folders.items()}
@@ -173,6 +177,7 @@ def test_an_index_of_half_precision_is_measured_and_smaller(home, measured, tmp_
     assert (results["queries"], results["passages"]) == (8, 64)
 
 
+@pytest.mark.slow
 def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measured, tmp_path):
     names = [f"q{i}" for i in range(12, 24)]
     run = {name: indexing.Ranking(["d1", "d2"], np.array([2, 1], dtype=np.float32)) for name in names}
@@ -189,6 +194,7 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
     assert (found.bytes, found.passages) == (sum(sizes), 64)
 
 
+@pytest.mark.slow
 def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     names = [f"q{i}" for i in range(12, 24)]
     ranking = indexing.Ranking([f"d{i}" for i in range(9, 0, -1)], np.arange(9, 0, -1, dtype=np.float32))
@@ -202,6 +208,7 @@ def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     assert found.bytes == measured["words"]["index"]["bytes"]
 
 
+@pytest.mark.slow
 def test_parts_that_timed_other_queries_are_refused(home, measured, tmp_path):
     cut = tmp_path / "cut"
     cut.mkdir()

@@ -18,7 +18,10 @@ import pytest
 from tests.support.processes import ends, is_running
 
 ROOT = Path(__file__).resolve().parents[3]
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has what the server needs")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has what the server needs"),
+    pytest.mark.slow,  # every nano run is made of such jobs
+]
 
 WHAT_IT_HAS = """
 import sys
@@ -134,7 +137,6 @@ def facts(done: "subprocess.CompletedProcess[str]") -> tuple[dict[str, Any], lis
     return json.loads(done.stdout), json.loads(done.stderr.replace("True", "true").replace("False", "false"))
 
 
-@pytest.mark.slow
 def test_a_job_has_all_that_a_process_of_its_own_has(server: Server) -> None:
     text = WHAT_IT_HAS.replace("import sys", "WHAT = 'its own'\nimport sys", 1)
     options: dict[str, Any] = {"preexec_fn": lambda: os.umask(0o027), "start_new_session": False}
@@ -159,7 +161,6 @@ def test_a_job_ends_as_a_process_of_its_own(server: Server, ending: str) -> None
 
 
 @pytest.mark.parametrize("reason", ["no such folder", "path too long", "Snakemake has ended"])
-@pytest.mark.slow
 def test_a_server_without_room_for_its_socket_is_one_line_and_leaves_nothing(reason: str, tmp_path: Path) -> None:
     """Snakemake takes the folder away when it ends, perhaps before the server has imported all: no line is due then."""
     place = tmp_path / ("a" * 120 if reason == "path too long" else "none")
@@ -273,7 +274,6 @@ def test_what_is_edited_in_a_run_holds_for_the_jobs_after(server: Server) -> Non
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["with Snakemake", "for want of memory"])
-@pytest.mark.slow
 def test_jobs_end_with_the_server(tmp_path: Path, is_killed: bool) -> None:
     server = Server(tmp_path / "copy")
     client, job = server.waiting()

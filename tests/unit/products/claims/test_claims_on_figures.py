@@ -95,6 +95,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     assert "no text is given away" in claims_plan(plan).dumped()["unavailable"]["bow/figure2"]
 
 
+@pytest.mark.slow
 def test_a_change_of_a_model_changes_the_claims_that_its_figure_decides():
     changed = make(steps={"costa-low-2000": {"queries": 70, "steps_per_epoch": 5}})
     found = changed_claims(make(), changed)
