@@ -1,18 +1,23 @@
-"""The second evaluator: ir-measures judges queries from the files, with nothing of Encore between.
+"""The second evaluator: ir-measures judges all queries from the files, with nothing of Encore between.
 
 The evaluator of ``measures.py`` starts from a run and judgments in memory, so it shows no mistake in reading them, in
-ranks or in ties. Here both files are read again line by line, and ir-measures' trec_eval sorts and counts.
+ranks or in ties. Here both files are read again, a run's text by Arrow, and ir-measures' trec_eval sorts and counts.
 A difference stops the job.
 """
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
 from isal import igzip
 
 from encore.config.datasets import Measure, parse_measure
@@ -24,54 +29,58 @@ from encore.evaluation import EvaluationProtocol
 from encore.evaluation.ranks import Grades
 from encore.evaluation.scores import Scored, Scores
 
-SAMPLE = 200  # queries of each split of a large run
-SMALL = 250_000  # results; a run with no more is checked whole
+SAMPLE = 200  # queries of a split judged by answers, whose texts have to be searched for them, of a large run
+SMALL = 250_000  # results; a run with no more is checked whole there too
 TOLERANCE = 1e-9
+AT_ONCE = 500  # queries that trec_eval judges together
 BLOCK = 2**24  # bytes of a run's text that are read at once
 PLEASE = "nothing was written, please report it as a bug"
 N = TypeVar("N", int, float)
 Results = dict[str, dict[str, float]]  # query -> document -> score
 Judgments = dict[str, dict[str, int]]  # query -> document -> grade
+Values = dict[Measure, dict[str, float]]  # measure -> query -> value
+Pieces = Iterator[tuple[str, list[str], list[float]]]  # a query, and documents and scores of some of its results
 
 
 def check_scores(run: Path, collection: Path, protocol: EvaluationProtocol, scores: Scores, whole: bool = False) -> int:
-    """Compare scores with ir-measures', for all queries of a small run and for a sample of a large one.
+    """Compare scores with ir-measures', for all queries but those of a large run that answers judge.
 
-    A split that is judged by answers has no judgments to read: the results that were read are matched with answers.
+    A split that is judged by answers has no judgments to read: the results that were read are matched with answers, of
+    a sample of its queries if the run is large.
 
     Args:
         run, collection: folders.
         scores: what Encore computed by that protocol.
-        whole: check all queries of a large run, too.
+        whole: check all queries of a large run that is judged by answers, too.
 
     Returns:
         The number of queries that ir-measures judged, summed over splits.
     """
-    whole = whole or _size(run) <= SMALL
-    chosen, judged = dict[str, list[str]](), dict[str, Judgments]()
-    for split in sorted(protocol.splits):
-        scored = next(each.queries for (of, _), each in scores.items() if of == split)
-        chosen[split] = scored if whole else _drawn(run, scored)
-        if split not in protocol.judged_by_answers:
-            judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
-            _same_queries(split, judgments, scored, is_sampled=protocol.queries is not None)
-            judged[split] = {query: judgments[query] for query in chosen[split]}
-    found = _read_results(run, {query for queries in chosen.values() for query in queries})
-    for split in chosen.keys() - judged.keys():
-        right = answering({query: found.get(query, {}) for query in chosen[split]}, Collection(collection))
-        judged[split] = {query: dict.fromkeys(documents, 1) for query, documents in right.items()}
-    if protocol.scored_by_passages:
-        judged = {split: {query: _of_documents(its) for query, its in own.items()} for split, own in judged.items()}
-        found = {query: _of_documents(its) for query, its in found.items()}
-    if protocol.ignore_identical_ids:
-        for query, its in found.items():
-            its.pop(query, None)
-    for split, judgments in judged.items():
-        named = {name: parse_measure(said) for name, said in protocol.splits[split].items()}
-        expected = _by_ir_measures(named.values(), judgments, found)
-        for name, measure in named.items():
-            _compare(run, split, measure, expected[measure], _values(scores, split, name))
-    return sum(map(len, judged.values()))
+    judged, asked, told = dict[str, Judgments](), dict[str, list[str]](), _values(scores, protocol)
+    for split, values in told.items():
+        scored = list(next(iter(values.values())))
+        if split in protocol.judged_by_answers:
+            asked[split] = scored if whole or _size(run) <= SMALL else _drawn(run, scored)
+            continue
+        judgments = _read_judgments(collection / "qrels" / f"{split}.tsv")
+        _same_queries(split, judgments, scored, is_sampled=protocol.queries is not None)
+        judged[split] = {query: _as_judged(judgments[query], protocol) for query in scored}
+    checked = sum(map(len, (*judged.values(), *asked.values())))
+    kept: Results = {}
+    wanted = {query for queries in (*judged.values(), *asked.values()) for query in queries}
+    for found in _read_results(run, wanted):
+        kept |= {query: found[query] for queries in asked.values() for query in queries if query in found}
+        results = {query: _as_found(query, its, protocol) for query, its in found.items()}
+        for split, left in judged.items():
+            _compare(run, split, {query: left.pop(query) for query in results if query in left}, results, told[split])
+    for split, unanswered in judged.items():
+        _compare(run, split, unanswered, {}, told[split])
+    for split, queries in asked.items():
+        right = answering({query: kept.get(query, {}) for query in queries}, Collection(collection))
+        grades = {query: _as_judged(dict.fromkeys(its, 1), protocol) for query, its in right.items()}
+        results = {query: _as_found(query, kept[query], protocol) for query in queries if query in kept}
+        _compare(run, split, grades, results, told[split])
+    return checked
 
 
 def check_in_memory(
@@ -86,10 +95,18 @@ def check_in_memory(
     some = {query: dict(judged[query]) for query in chosen}
     rankings = {query: run[query] for query in chosen if query in run}
     found = {query: dict(zip(its.documents, its.scores.tolist(), strict=True)) for query, its in rankings.items()}
-    expected = _by_ir_measures(named.values(), some, found)
-    for name, measure in named.items():
-        values = dict(zip(scores[name].queries, scores[name].values.tolist(), strict=True))
-        _compare("the run", "", measure, expected[measure], values)
+    _compare("the run", "", some, found, {measure: _by_query(scores[name]) for name, measure in named.items()})
+
+
+def _as_judged(judgments: dict[str, int], protocol: EvaluationProtocol) -> dict[str, int]:
+    return _of_documents(judgments) if protocol.scored_by_passages else judgments
+
+
+def _as_found(query: str, results: dict[str, float], protocol: EvaluationProtocol) -> dict[str, float]:
+    """A query's results as the protocol counts them."""
+    own = {query} if protocol.ignore_identical_ids else set[str]()
+    found = _of_documents(results) if protocol.scored_by_passages else results
+    return {document: score for document, score in found.items() if document not in own} if own else found
 
 
 def _of_documents(passages: Mapping[str, N]) -> dict[str, N]:
@@ -98,20 +115,27 @@ def _of_documents(passages: Mapping[str, N]) -> dict[str, N]:
     return {name[: name.rindex("#")]: passages[name] for name in ascending}
 
 
-def _compare(
-    run: object, split: str, measure: Measure, expected: Mapping[str, float], values: Mapping[str, float]
-) -> None:
-    for query, value in expected.items():
-        if not abs(values[query] - value) <= TOLERANCE:
-            raise EncoreError(
-                f"{run}: {measure} of query {query} of split {split!r} is {values[query]} for Encore and {value} "
-                f"for trec_eval, which read the files; {PLEASE}"
-            )
+def _values(scores: Scores, protocol: EvaluationProtocol) -> dict[str, Values]:
+    """Encore's values, by split."""
+    found: dict[str, Values] = {split: {} for split in sorted(protocol.splits)}
+    for split, values in found.items():
+        for name, said in protocol.splits[split].items():
+            values[parse_measure(said)] = _by_query(scores[split, name])
+    return found
 
 
-def _values(scores: Scores, split: str, name: str) -> dict[str, float]:
-    scored = scores[split, name]
+def _by_query(scored: Scored) -> dict[str, float]:
     return dict(zip(scored.queries, scored.values.tolist(), strict=True))
+
+
+def _compare(run: object, split: str, judged: Judgments, found: Results, told: Values) -> None:
+    for measure, expected in _by_ir_measures(told, judged, found).items():
+        for query, value in expected.items():
+            if not abs(told[measure][query] - value) <= TOLERANCE:
+                raise EncoreError(
+                    f"{run}: {measure} of query {query} of split {split!r} is {told[measure][query]} for Encore and "
+                    f"{value} for trec_eval, which read the files; {PLEASE}"
+                )
 
 
 def _same_queries(split: str, judgments: Names[str], scored: Names[str], is_sampled: bool) -> None:
@@ -128,7 +152,7 @@ def _drawn(run: Path, queries: Names[str]) -> list[str]:
     return sorted(queries, key=lambda query: hashlib.sha256(salt + query.encode()).digest())[:SAMPLE]
 
 
-def _by_ir_measures(measures: Iterable[Measure], judged: Judgments, found: Results) -> dict[Measure, dict[str, float]]:
+def _by_ir_measures(measures: Iterable[Measure], judged: Judgments, found: Results) -> Values:
     """Each measure of each judged query. trec_eval has no cutoff for reciprocal rank, whose value tells the rank."""
     import ir_measures
 
@@ -162,38 +186,53 @@ def _size(run: Path) -> int:
         return int(arrays["rows"].size)
 
 
-def _read_results(run: Path, chosen: set[str]) -> Results:
-    """The results of some queries: from TREC's text or, for a run without, from its matrices."""
-    text = run / "run.trec.gz"
-    found: Results = {}
-    for query, document, score in _of_text(text, chosen) if text.is_file() else _of_matrices(run / "run.npz", chosen):
-        its = found.setdefault(query, {})
-        if document in its:
-            raise EncoreError(f"{run}: query {query} has document {document} twice; {PLEASE}")
-        its[document] = score
-    return found
+def _read_results(run: Path, wanted: set[str]) -> Iterator[Results]:
+    """The results of some queries at a time: from TREC's text or, for a run without, from its matrices."""
+    text, found, seen = run / "run.trec.gz", Results(), set[str]()
+    pieces = _of_text(text) if text.is_file() else _of_matrices(run / "run.npz")
+    for query, own in groupby(pieces, key=itemgetter(0)):
+        documents, scores = list[str](), list[float]()
+        for _, names, numbers in own:
+            documents += names
+            scores += numbers
+        if query in seen:
+            raise EncoreError(f"{run}: results of query {query} are in two places; {PLEASE}")
+        seen.add(query)
+        results = dict(zip(documents, scores, strict=True))
+        if len(results) < len(documents):
+            repeated = Counter(documents).most_common(1)[0][0]
+            raise EncoreError(f"{run}: query {query} has document {repeated} twice; {PLEASE}")
+        if query in wanted:
+            found[query] = results
+        if len(found) == AT_ONCE:
+            yield found
+            found = {}
+    yield found
 
 
-def _of_text(path: Path, chosen: set[str]) -> Iterator[tuple[str, str, float]]:
-    wanted = {query.encode() for query in chosen}
+def _of_text(path: Path) -> Pieces:
+    kept = {"query": pa.dictionary(pa.int32(), pa.string()), "document": pa.string(), "score": pa.float64()}
+    columns = csv.ReadOptions(column_names=["query", "Q0", "document", "rank", "score", "tag"], use_threads=False)
+    blanks = csv.ParseOptions(delimiter=" ", quote_char=False)
+    types = csv.ConvertOptions(include_columns=list(kept), column_types=kept, null_values=[])
     with igzip.open(path) as file:
         rest = b""
         while block := file.read(BLOCK):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                if line.partition(b" ")[0] in wanted:
-                    query, _, document, _, score, _ = line.decode().split()
-                    yield query, document, float(score)
+            lines, _, rest = (rest + block).rpartition(b"\n")
+            for batch in csv.read_csv(pa.BufferReader(lines), columns, blanks, types).to_batches() if lines else ():
+                codes, names = batch["query"].indices.to_numpy(), batch["query"].dictionary.to_pylist()
+                documents, scores = batch["document"].to_pylist(), batch["score"].to_numpy().tolist()
+                starts = np.flatnonzero(np.diff(codes, prepend=-1)).tolist()
+                for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
+                    yield names[codes[start]], documents[start:end], scores[start:end]
     if rest:
         raise EncoreError(f"{path} ends within a line; delete its folder and run snakemake again")
 
 
-def _of_matrices(path: Path, chosen: set[str]) -> Iterator[tuple[str, str, float]]:
+def _of_matrices(path: Path) -> Pieces:
     with np.load(path, allow_pickle=False) as arrays:
         queries, documents = (arrays[name].tobytes().decode().split("\n") for name in ("queries", "documents"))
         rows, scores = arrays["rows"], arrays["scores"]
-    for place, query in enumerate(queries):
-        if query in chosen:
-            for row, score in zip(rows[place].tolist(), scores[place].tolist(), strict=True):
-                if row >= 0:
-                    yield query, documents[row], score
+    for place, query in enumerate(queries[: len(rows)]):
+        found = rows[place] >= 0
+        yield query, [documents[row] for row in rows[place, found].tolist()], scores[place, found].tolist()

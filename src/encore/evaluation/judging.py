@@ -33,6 +33,10 @@ def judge(run: Run, collection: Collection, protocol: EvaluationProtocol) -> Sco
             grades = _grades_by_answers(run, collection, chosen, wanted.values())
         else:
             judged = collection.qrels(split)
+            if missing := [query for query in chosen if query not in judged]:
+                raise EncoreError(
+                    f"split {split!r}: query {missing[0]} is asked and not judged; please report it as a bug"
+                )
             grades = {query: judged[query] for query in chosen}
         if protocol.scored_by_passages:
             grades = {query: {whole_id(name): grade for name, grade in its.items()} for query, its in grades.items()}

@@ -151,6 +151,7 @@ DAMAGE = {
     "rows are from -2": lambda arrays: arrays["rows"].__setitem__((3, 0), -2),
     "a score is not a finite": lambda arrays: arrays["scores"].__setitem__((3, 0), np.nan),
     "not in its order": swapped,
+    "a ranking is empty or not": lambda arrays: arrays["rows"].__setitem__((0, 1), arrays["rows"][0, 0]),  # twice
     "a ranking is empty": lambda arrays: arrays["rows"].__setitem__(3, -1),
     "can't decode byte": lambda arrays: arrays["queries"].__setitem__(0, 0xFF),
     "'rows is not a file": lambda arrays: arrays.pop("rows"),

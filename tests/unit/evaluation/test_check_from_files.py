@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encore.data.answer_matching import answering
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.rankings import Run, rank
+from encore.data.rankings import Run, RunMatrices, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
@@ -42,13 +43,13 @@ SPLITS = {"test": {said: said for said in (*MEASURES, "RR@10", "RR@600")}}
 def world() -> tuple[Run, dict[str, dict[str, int]]]:
     """Twelve queries: 1,000 results in blocks of ties, graded and unjudged ones, relevant ones at all depths.
 
-    One query has no answer, one nothing relevant, one its only relevant result behind rank 512.
+    One query has no answer, one nothing relevant, one its only relevant result behind rank 512; q8 and Q8 are two.
     """
     draw = random.Random(36)
     run: dict[str, Any] = {}
     grades: dict[str, dict[str, int]] = {}
-    for number in range(12):
-        query, names = f"q{number}", sorted(NAMES, key=lambda _: draw.random())
+    for query in (*(f"q{number}" for number in range(11)), "Q8"):
+        names = sorted(NAMES, key=lambda _: draw.random())
         run[query] = rank(names[:DEPTH], [float(np.float32(int(400 * draw.random()) / 3)) for _ in range(DEPTH)])
         judged = sorted(names[: DEPTH + 200], key=lambda _: draw.random())[:80]
         grades[query] = {name: int(4 * draw.random()) for name in judged}
@@ -71,6 +72,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [{"_id": query, "text": query} for query in (*grades, "extra")],
         {"test": judgments},
     )
+    last = f"q4\t{run['q4'].documents[700]}\t3".encode()  # ends with CRLF, as programs of other systems write
+    path = root / "collection/qrels/test.tsv"
+    path.write_bytes(path.read_bytes().replace(last + b"\n", last + b"\r\n"))
+    assert path.read_bytes().count(b"\r\n") == 1
     header = describe("x", collection="collection", split="test", retrieval=[])
     (root / "run").mkdir()
     write_run(root / "run", run, header)
@@ -111,7 +116,7 @@ def test_a_run_without_text_is_read_from_its_matrices(place: Path, tmp_path: Pat
 
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-COUNT, QRELS, VALUES = ranks._counted, Collection.qrels, measures.values
+COUNT, QRELS, VALUES, PLACES = ranks._counted, Collection.qrels, measures.values, RunMatrices.places
 
 
 def counts(change: Callable[[Any, Any], Any]) -> Plant:
@@ -129,6 +134,14 @@ def grades(change: Callable[[dict[str, int]], dict[str, int]]) -> Plant:
     return judgments(lambda found: {query: change(its) for query, its in found.items()})
 
 
+def without_crlf(collection: Collection, split: str) -> dict[str, dict[str, int]]:
+    lines = (collection.folder / f"qrels/{split}.tsv").read_bytes().decode().split("\n")[1:-1]
+    found: dict[str, dict[str, int]] = {}
+    for query, document, grade in (line.split("\t") for line in lines):
+        found.setdefault(query, {}).update({} if grade.endswith("\r") else {document: int(grade)})
+    return found
+
+
 MISTAKES: dict[str, Plant] = {
     "ranks begin with 2": counts(lambda found, above: (found, above + np.array([[1], [0], [0]]))),
     "ranks from 512 on are dropped": counts(lambda found, above: (found & (above[0] + above[2] < 512), above)),
@@ -136,9 +149,12 @@ MISTAKES: dict[str, Plant] = {
     "values are slightly off": lambda patch: patch.setattr(
         measures, "values", lambda measure, place: VALUES(measure, place) * (1 + 2e-9)
     ),
-    "lines with CRLF are skipped": grades(lambda its: dict([*its.items()][::2])),
+    "lines with CRLF are skipped": lambda patch: patch.setattr(Collection, "qrels", without_crlf),
     "grade 0 is relevant": grades(lambda its: {name: grade or 1 for name, grade in its.items()}),
     "ids are compared without case": grades(lambda its: {name.lower(): grade for name, grade in its.items()}),
+    "queries are compared without case": lambda patch: patch.setattr(
+        RunMatrices, "places", lambda self, queries: PLACES(self, [query.lower() for query in queries])
+    ),
     "grades are cut to 1": grades(lambda its: {name: min(grade, 1) for name, grade in its.items()}),
 }
 
@@ -148,7 +164,7 @@ def test_a_mistake_of_ours_stops_the_job(place: Path, mistake: str, monkeypatch:
     check(place, judged(place))
     MISTAKES[mistake](monkeypatch)
     scores = judged(place)
-    with pytest.raises(EncoreError, match=r"of query q\d+ of split 'test' is .* for Encore and .* for trec_eval"):
+    with pytest.raises(EncoreError, match=r"of query [qQ]\d+ of split 'test' is .* for Encore and .* for trec_eval"):
         check(place, scores)
 
 
@@ -160,8 +176,9 @@ def test_a_mistake_of_ours_stops_the_job(place: Path, mistake: str, monkeypatch:
             lambda found: {query: found[query] for query in found if query != "q7"},
             "query q7 was judged and has no score",
         ),
+        (lambda found: {query.lower(): found[query] for query in found}, "query Q8 was judged and has no score"),
     ],
-    ids=["unjudged counted", "judged left out"],
+    ids=["unjudged counted", "judged left out", "ids in lower case"],
 )
 def test_scored_queries_are_those_that_were_judged(
     place: Path, change: Any, said: str, monkeypatch: pytest.MonkeyPatch
@@ -196,21 +213,30 @@ def test_a_text_that_differs_from_the_matrices_is_found(copied: Path) -> None:
         check(copied, scores)
 
 
-def test_of_a_large_run_a_sample_is_checked_that_follows_from_its_digests(
-    copied: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("query", ["q5", "Q8"])  # one without a result, and the last of the last batch
+def test_one_wrong_query_of_a_large_run_is_found(place: Path, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_from_files, "SMALL", 1000)
-    monkeypatch.setattr(check_from_files, "SAMPLE", 4)
-    scores, seen = judged(copied), []
-    compared = check_from_files._by_ir_measures
-    monkeypatch.setattr(
-        check_from_files, "_by_ir_measures", lambda *given: seen.append(sorted(given[1])) or compared(*given)
-    )
-    for salt in (0, 0, 1):
-        write_json(copied / "run/manifest.json", {"outputs": {"salt": salt}})
-        assert check(copied, scores) == 4
-    assert seen[0] == seen[1] != seen[2]
-    assert check(copied, scores, whole=True) == 12
+    monkeypatch.setattr(check_from_files, "AT_ONCE", 5)
+    scores = judged(place)
+    assert check(place, scores) == 12
+    scored = scores["test", "AP"]
+    scored.values[scored.queries.index(query)] += 1e-6
+    with pytest.raises(EncoreError, match=f"AP of query {query} "):
+        check(place, scores)
+
+
+def test_a_query_that_the_judgments_lack_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = judging.topics
+    monkeypatch.setattr(judging, "topics", lambda *given: [query.upper() for query in topics(*given)])
+    with pytest.raises(EncoreError, match="query Q0 is asked and not judged"):
+        judged(place)
+
+
+def test_results_of_a_query_in_two_places_are_refused(copied: Path) -> None:
+    scores, text = judged(copied), gzip.decompress((copied / "run/run.trec.gz").read_bytes()).splitlines(keepends=True)
+    (copied / "run/run.trec.gz").write_bytes(gzip.compress(b"".join([*text[1:], text[0]])))
+    with pytest.raises(EncoreError, match="results of query q0 are in two places"):
+        check(copied, scores)
 
 
 def test_a_querys_own_document_counts_as_not_retrieved(tmp_path: Path) -> None:
@@ -229,7 +255,8 @@ def test_a_querys_own_document_counts_as_not_retrieved(tmp_path: Path) -> None:
         check_scores(tmp_path / "r", tmp_path / "c", EvaluationProtocol(splits=protocol.splits), scores)
 
 
-def test_a_split_judged_by_answers_is_checked_too(tmp_path: Path) -> None:
+@pytest.fixture
+def by_answers(tmp_path: Path) -> tuple[EvaluationProtocol, Scores]:
     """The second question's first passage has the answer only in its title, its second one in its text."""
     corpus = [{"_id": name, "title": "seven", "text": text} for name, text in (("a", "eight"), ("b", "it is seven"))]
     questions = [{"_id": name, "text": "?"} for name in ("q0", "q1", "q2")]
@@ -243,8 +270,32 @@ def test_a_split_judged_by_answers_is_checked_too(tmp_path: Path) -> None:
     splits = {"test": {"R@1": "Success@1", "RR@10": "RR@10"}}
     protocol = EvaluationProtocol(splits=splits, judged_by_answers=["test"])
     scores = judging.judge(read_run(tmp_path / "r"), Collection(tmp_path / "c"), protocol)
+    return protocol, scores
+
+
+def test_a_split_judged_by_answers_is_checked_too(
+    by_answers: tuple[EvaluationProtocol, Scores], tmp_path: Path
+) -> None:
+    protocol, scores = by_answers
     assert scores["test", "RR@10"].values.tolist() == [1.0, 0.5, 0.0]
     assert check_scores(tmp_path / "r", tmp_path / "c", protocol, scores) == 3
     scores["test", "R@1"].values[1] = 1.0
     with pytest.raises(EncoreError, match=r"Success@1 of query q1 .* is 1\.0 for Encore and 0\.0 for trec_eval"):
         check_scores(tmp_path / "r", tmp_path / "c", protocol, scores)
+
+
+def test_of_a_large_run_judged_by_answers_a_sample_is_checked_that_follows_from_its_digests(
+    by_answers: tuple[EvaluationProtocol, Scores], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_from_files, "SMALL", 3)
+    monkeypatch.setattr(check_from_files, "SAMPLE", 1)
+    seen: list[str] = []
+    monkeypatch.setattr(
+        check_from_files, "answering", lambda found, collection: seen.extend(found) or answering(found, collection)
+    )
+    for salt in (0, 0, *range(1, 6)):
+        write_json(tmp_path / "r/manifest.json", {"outputs": {"salt": salt}})
+        assert check_scores(tmp_path / "r", tmp_path / "c", *by_answers) == 1
+    assert seen[0] == seen[1]
+    assert len(seen) == 7 > len(set(seen)) > 1
+    assert check_scores(tmp_path / "r", tmp_path / "c", *by_answers, whole=True) == 3
