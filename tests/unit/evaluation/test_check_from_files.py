@@ -217,6 +217,7 @@ def test_a_text_that_differs_from_the_matrices_is_found(copied: Path) -> None:
 def test_one_wrong_query_of_a_large_run_is_found(place: Path, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_from_files, "SMALL", 1000)
     monkeypatch.setattr(check_from_files, "AT_ONCE", 5)
+    monkeypatch.setattr(check_from_files, "BLOCK", 5000)  # a query's results come in parts
     scores = judged(place)
     assert check(place, scores) == 12
     scored = scores["test", "AP"]
