@@ -7,8 +7,9 @@ import torch
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
+from encore.finetuning import distillation
 from encore.finetuning.queries import Query, judged_queries
-from encore.finetuning.tasks import SCORERS, TASKS
+from encore.finetuning.step import SCORERS, TASKS
 from encore.finetuning.whole_index import WholeIndex
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
@@ -97,7 +98,7 @@ def queries_of(wanted, collection, store, negatives, positives=None, seed=0):
 
 def made(store, collection, **changes):
     wanted = step(**changes)
-    return TASKS[wanted.loss](wanted, queries_of(wanted, collection, store, NEGATIVES), store)
+    return (distillation.TASKS | TASKS)[wanted.loss](wanted, queries_of(wanted, collection, store, NEGATIVES), store)
 
 
 def index_task(store, collection, **changes):

@@ -35,31 +35,26 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def load_yaml(path: Path, called: str = "") -> Any:
-    """What a YAML file holds, without code of any kind.
-
-    Args:
-        called: what messages call the file, if not by its path.
-    """
-    name = called or str(path)
+def load_yaml(path: Path) -> Any:
+    """What a YAML file holds, without code of any kind."""
     try:
         if path.stat().st_size > LARGEST_YAML:
-            raise EncoreError(f"{name} has more than {LARGEST_YAML:,} bytes; leave out what is not needed")
+            raise EncoreError(f"{path} has more than {LARGEST_YAML:,} bytes; leave out what is not needed")
         loader = _Loader(path.read_text(encoding="utf-8"))
-        loader.called = name
+        loader.path = path
         return loader.get_single_data()
     except FileNotFoundError as error:
-        raise EncoreError(f"{name} is missing; restore it from the repository") from error
+        raise EncoreError(f"{path} is missing; restore it from the repository") from error
     except OSError as error:
-        raise EncoreError(f"{name} cannot be read: {error.strerror}; make it a file that can be") from error
+        raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a date that is none
-        raise EncoreError(f"{name} is not YAML: {yaml_reason(error)}") from error
+        raise EncoreError(f"{path} is not YAML: {yaml_reason(error)}") from error
 
 
 class _Loader(YAML_LOADER):
     """YAML's safe loader, which refuses what it would read otherwise than it was meant."""
 
-    called = ""  # the file
+    path = Path()
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -86,7 +81,7 @@ class _Loader(YAML_LOADER):
         return value
 
     def _refused(self, node: yaml.Node, sentence: str) -> EncoreError:
-        return EncoreError(f"{self.called}, line {node.start_mark.line + 1}: {sentence}")
+        return EncoreError(f"{self.path}, line {node.start_mark.line + 1}: {sentence}")
 
 
 for _kind in ("int", "float"):

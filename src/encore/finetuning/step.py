@@ -16,12 +16,13 @@ from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning import clusters
+from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
+from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import Ignored, mining
 from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.finetuning.whole_index import WholeIndex
 from encore.models import checkpoint, embed, towers
@@ -34,6 +35,12 @@ from encore.training.loop import train
 from encore.training.randomness import number
 from encore.training.record import Trained, write_curve
 
+SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
+TASKS: dict[str, type[RetrievalTask]] = {
+    "contrastive": Contrastive,
+    "pairwise": Pairwise,
+    "pairwise-in-batch": PairwiseInBatch,
+}
 PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 
 
@@ -163,7 +170,7 @@ def _task(
         assert inputs.index is not None
         task = WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
     else:
-        task = task_class(step)(step, queries, store)
+        task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
     task.reading = encoder.config
     return task
 

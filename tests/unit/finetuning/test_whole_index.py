@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from encore.finetuning.step import query_tower_alone
-from encore.finetuning.tasks import task_class
-from encore.finetuning.whole_index import WholeIndex, ranked
+from encore.finetuning.whole_index import ranked
 from tests.support import small_models
 from tests.support.small_finetuning import Lookup, batch_of, index_task, loss_and_slope, step, vectors
 from tests.support.whole_loss import whole_loss
@@ -43,7 +42,6 @@ def ranking_by_definition(task, encoder, examples, weighted):
 @pytest.mark.parametrize("depth", [3, 12, 40])
 def test_loss_is_the_one_by_definition(store, collection, loss, depth):
     task = index_task(store, collection, loss=loss, depth=depth)
-    assert task_class(task.step) is WholeIndex
     torch.manual_seed(1)
     encoder = Lookup()
     examples, batch = batch_of(task, [0, 1, 2, 3, 4, 5, 6, 7])
