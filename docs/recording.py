@@ -1,37 +1,46 @@
 """Make what a record of the pages has, and copy what a run made to docs/recorded/NAME; the program is docs/results.py.
 
 A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
-seeds, claims, date, commit, machine, versions, hours, and a digest of every file. ``per_seed.csv`` has the values of
-tables by seed, ``tables/table1.queries.csv.gz`` the scores of table 1 by query, so that a p value can be judged again.
+seeds, claims, date, commit, machine, versions, hours, and a digest of every file; ``SHA256SUMS`` binds these. So that
+docs/judge_again.py can judge it again, it has all cells by seed (``per_seed.csv``), what tests and claims compare by
+query (``tables/NAME.queries.csv.gz``), the roles of rows (``run.json``) and the comparisons of claims
+(``claims.tests.json``). ``trainings.csv`` has the rates and kept steps of each row's models.
 """
 
+import gzip
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from judge_again import FORM, RECORDED, SUMS, digest, judge
 
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT, Finding
 from encore.config.validation import read_yaml
 from encore.data.runs import RUN, TEXT
 from encore.errors import EncoreError
-from encore.evaluation.significance import Difference, clustered
+from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_plan
+from encore.products.claims.contrasts import Address, Contrast, copied_from
 from encore.products.claims.entries import FILE
+from encore.products.claims.judging import EvaluatedTest, RunValues, judge_control_on_runs, judge_on_runs
+from encore.products.claims.plan import ClaimsSlice
+from encore.products.claims.run_claims import run_values
 from encore.products.tables.compute import cell_values
 from encore.products.tables.layout import Layout
+from encore.products.tables.sources.base import CellValues
+from encore.products.tables.unseen import with_unseen
 from encore.storage import typed
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import full_digest, sha256, write_json
-from encore.storage.manifest import read_run
+from encore.storage.manifest import read_manifest, read_run
 
-RECORDED = Path(__file__).resolve().parent / "recorded"
 PAPERS = Path(__file__).resolve().parents[1] / "config/papers"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
 RECORDINGS = {  # the records of the pages: the configuration of each, and what is made of it
@@ -71,7 +80,21 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
     "bf16": ("config/bf16.yaml", ["tables/table1.csv", "figures/pretraining.png"]),
 }
 PER_SEED = ("table", "setting", "row", "column", "seed", "value")
-QUERIED, QUERIES = "table1", ".queries.csv.gz"  # the table whose scores of each query are kept, and in which file
+TRAININGS = (
+    "table",
+    "setting",
+    "row",
+    "system",
+    "seed",
+    "model",
+    "stage",
+    "learning_rate",
+    "steps",
+    "kept_step",
+    "equal",
+)
+QUERIES = ".queries.csv.gz"  # the end of the file with a table's values of queries
+Values = Mapping[Address, CellValues]
 
 
 def make(name: str) -> Path:
@@ -115,14 +138,28 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
         target = folder / path.relative_to(results)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    layouts = [Layout.model_validate(each.content) for each in report.products if each.kind.rule == "table"]
-    write_rows(folder / "per_seed.csv", PER_SEED, per_seed(layouts))
-    for layout in layouts:
-        if layout.name == QUERIED:
-            write_queries(folder / f"tables/{QUERIED}{QUERIES}", layout)
+    layouts = {each.name: Layout.model_validate(each.content) for each in report.products if each.kind.rule == "table"}
+    claims = next((each.content for each in report.products if each.kind.rule == "claims"), None)
+    tables = write_values(folder, layouts, None if claims is None else ClaimsSlice.model_validate(claims))
+    write_rows(folder / "trainings.csv", TRAININGS, list(trainings(plan, layouts)))
     note = f"the files of {removed} runs were removed once they were evaluated, before the audit" if removed else ""
-    write_json(folder / "run.json", _provenance(plan, config, folder) | {"note": note})
+    said = {"note": note, "form": FORM, "tables": tables}
+    write_json(folder / "run.json", _provenance(plan, config, folder) | said)
+    bind(into, name)
+    if found := judge(folder).differs:
+        raise EncoreError(f"{folder} does not follow from itself: {found[0]}; see `python docs/judge_again.py {name}`")
     return folder
+
+
+def bind(recorded: Path = RECORDED, name: str = "") -> None:
+    """Write the digests of a record's files, or of all without a name, to ``SHA256SUMS`` as ``sha256sum`` reads it."""
+    path = recorded / SUMS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() and name else []
+    known = {place: value for value, place in (line.split("  ", 1) for line in lines)}
+    kept = {place: value for place, value in known.items() if place.partition("/")[0] != name}
+    files = (file for file in [recorded / name, *(recorded / name).rglob("*")] if file.is_file() and file != path)
+    kept |= {file.relative_to(recorded).as_posix(): digest(file) for file in files}
+    path.write_text("".join(f"{kept[place]}  {place}\n" for place in sorted(kept)), encoding="utf-8")
 
 
 def without_removed_runs(findings: list[Finding]) -> tuple[list[Finding], int]:
@@ -131,39 +168,133 @@ def without_removed_runs(findings: list[Finding]) -> tuple[list[Finding], int]:
     return [each for each in findings if each not in missing], len({each.place for each in missing})
 
 
-def per_seed(layouts: list[Layout]) -> list[list[str]]:
-    """The value of every cell of some tables under each seed, in the columns of ``PER_SEED``."""
+def write_values(folder: Path, layouts: Mapping[str, Layout], claims: ClaimsSlice | None) -> dict[str, Any]:
+    """Write what tables and claims can be judged again by; what ``run.json`` says of each table for that."""
+    values = values_of(layouts)
+    tested = {at for at in values if at.column in primary(layouts[at.table])}
+    if claims is not None:
+        compared, tests = tests_of(claims)
+        values, tested = values | compared, tested | compared.keys()
+        write_json(folder / "claims.tests.json", tests)
+    write_rows(folder / "per_seed.csv", PER_SEED, per_seed(values))
+    write_queries(folder, {at: values[at] for at in values if at in tested})
+    return {name: roles(layout) for name, layout in layouts.items()}
+
+
+def values_of(layouts: Mapping[str, Layout]) -> dict[Address, CellValues]:
+    """The values of all cells of some tables, those of unseen queries among them."""
+    return {
+        Address(name, *at): values
+        for name, layout in layouts.items()
+        for at, values in cell_values(with_unseen(layout)).items()
+    }
+
+
+def primary(layout: Layout) -> list[str]:
+    """The columns of a table whose differences are tested and corrected."""
+    return [column.id for column in layout.columns if column.primary] if layout.comparators() else []
+
+
+def roles(layout: Layout) -> dict[str, Any]:
+    """What of a table decides which rows are compared: primary columns, comparators, margin, and rows by setting."""
+    rows: dict[str, dict[str, str]] = {setting: {} for setting in layout.settings()}
+    for row in layout.rows:
+        rows[row.setting][row.id] = row.role
+    margin = {"margin": layout.margin} if layout.margin else {}
+    return {"primary": primary(layout), "comparators": layout.comparators(), "roles": rows} | margin
+
+
+def tests_of(claims: ClaimsSlice) -> tuple[dict[Address, CellValues], dict[str, Any]]:
+    """The cells that judged claims compare, with their values, and each claim's comparisons."""
+    runs, kept = run_values(claims), dict[Address, CellValues]()
+
+    def told(evaluated: Iterable[EvaluatedTest], count: int) -> list[dict[str, Any]]:
+        return [
+            {"kind": one.kind, "needed": one.needed, "tau": one.tau, "of": count}
+            | {"columns": len({each.terms[0][0].column for each in one.contrasts})}
+            | {"contrasts": [_contrast(contrast, runs, kept) for contrast in one.contrasts]}
+            for one in evaluated
+        ]
+
+    found = {}
+    for name, each in claims.claims.items():
+        claim = each.claim
+        judged, control = judge_on_runs(claim, runs), judge_control_on_runs(claim, runs)
+        found[name] = {
+            "premise": told(judged.premise, len(claim.premise)),
+            "tests": told(judged.tested, len(claim.tests)),
+            "control": told(control.tested if control else (), len(claim.control)),
+        }
+    return kept, found
+
+
+def _contrast(contrast: Contrast, runs: RunValues, kept: dict[Address, CellValues]) -> dict[str, Any]:
+    """A comparison by the cells that it is computed from, whose values are kept."""
+    fixed = contrast.against(lambda address: bool(copied_from(address, runs.tables)))
+    terms = []
+    for address, weight in fixed.terms:
+        parts = list(runs.cells(address) or ())
+        names = [f"{address.column} [{number}]" for number in range(len(parts))] if len(parts) > 1 else [address.column]
+        places = [address._replace(column=name) for name in names]
+        kept |= {at: part.values for at, part in zip(places, parts, strict=True)}
+        own = [[part.weight, list(at)] for at, part in zip(places, parts, strict=True)]
+        terms.append({"weight": weight, "parts": own})
+    ours = {address for address, _ in fixed.terms}
+    printed = [
+        {"weight": weight, "value": runs.printed(at), "share": 0.0 if at in ours else runs.shares(at)}
+        for at, weight in fixed.printed
+    ]
+    said = {"least": fixed.least, "or_equal": fixed.or_equal, "equivalence": fixed.equivalence}
+    return {"name": str(contrast), "terms": terms, "printed": printed} | said
+
+
+def per_seed(values: Values) -> list[list[str]]:
+    """The value of every cell under each seed, in the columns of ``PER_SEED``."""
     return [
-        [layout.name, *address, "" if seed is None else str(seed), number(value)]
-        for layout in layouts
-        for address, values in cell_values(layout).items()
-        for seed, value in zip(values.seeds, values.means, strict=True)
+        [*at, "" if seed is None else str(seed), number(value)]
+        for at, own in values.items()
+        for seed, value in zip(own.seeds, own.means, strict=True)
     ]
 
 
-def write_queries(path: Path, layout: Layout) -> None:
-    """Write the scores of a table's primary columns, a line a query: then setting, row, column and seed as JSON."""
-    primary = {column.id for column in layout.columns if column.primary}
-    scores = {}
-    for (*row, column), values in cell_values(layout).items():
-        found = values.queries
-        for seed, one in zip(found.seeds, found.scored, strict=True) if found and column in primary else ():
-            index = pd.MultiIndex.from_arrays([found.queries, found.clusters], names=["query", "cluster"])
-            name = json.dumps([*row, column, seed], ensure_ascii=False)
-            scores[name] = pd.Series(one.values, index)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(scores).to_csv(path, compression={"method": "gzip", "mtime": 0}, lineterminator="\n")
+def write_queries(folder: Path, values: Values) -> None:
+    """Write the values of queries, a file a table or figure, a line a query: setting, row, column, seed as JSON."""
+    scores: dict[str, dict[str, pd.Series]] = {}
+    for at, own in values.items():
+        if own.queries is None:
+            continue
+        index = pd.MultiIndex.from_arrays([own.queries.queries, own.queries.clusters], names=["query", "cluster"])
+        for seed, one in zip(own.queries.seeds, own.queries.scored, strict=True):
+            name = json.dumps([*at[1:], seed], ensure_ascii=False)
+            scores.setdefault(at.table, {})[name] = pd.Series(one.values, index)
+    for table, found in scores.items():
+        path = folder / f"tables/{table}{QUERIES}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = pd.DataFrame(found).to_csv(lineterminator="\n")
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def judged_again(path: Path, setting: str, row: str, other: str, column: str) -> Difference:
-    """The difference of two rows, by the test of the protocol, from the recorded scores of each query."""
-    scores = pd.read_csv(path, index_col=["query", "cluster"], float_precision="round_trip")
-    places = {tuple(json.loads(name)): name for name in scores}
-    seeds = [seed for *place, seed in places if place == [setting, row, column]]
-    pairs = [[places[setting, one, column, seed] for one in (row, other)] for seed in seeds]
-    apart = np.stack([scores[ours] - scores[theirs] for ours, theirs in pairs], axis=1)
-    keep = ~np.isnan(apart).any(axis=1)
-    return clustered(apart[keep], list(scores.index.get_level_values("cluster")[keep]))
+def trainings(plan: Plan, layouts: Mapping[str, Layout]) -> Iterator[Sequence[str]]:
+    """The models behind each row of some tables, in the columns of ``TRAININGS``; all steps where none was chosen.
+
+    ``equal`` is how many validations were as good as that of the kept step, which is the first of them.
+    """
+    done = set()
+    for name, layout in layouts.items():
+        cells = ((row, cell, read) for row in layout.rows for cell in row.cells.values() for read in cell.reads)
+        for row, cell, read in cells:
+            for made in reversed(upstream([plan.find(read.folder)])):
+                place = (name, row.setting, row.id, cell.system, "" if read.seed is None else str(read.seed), made.name)
+                if made.stage.partition(".")[0] not in ("pretrain", "finetune") or place in done:
+                    continue
+                done.add(place)
+                results = read_manifest(Path(made.folder))["results"]
+                kept = [
+                    results["steps"],
+                    results.get("best_step", results["steps"]),
+                    results.get("equal_validations", ""),
+                ]
+                yield *place, made.stage, str(made.spec["step"]["learning_rate"]), *map(str, kept)
 
 
 def _files_of(manifest: Path) -> list[Path]:

@@ -3,6 +3,8 @@
     python docs/results.py                                          # render the pages
     python docs/results.py record ten-seeds                         # make what a record of the pages has, and copy it
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
+    python docs/results.py bind NAME                                # after a change of it by hand: its digests again
+    python docs/judge_again.py                                      # judge all records again, from themselves alone
 
 Pages take numbers from records only: results from these, speed from those of ``make bench`` in benchmarks/results.
 """
@@ -19,7 +21,8 @@ from encore.storage.program import run
 
 import jinja2
 import pandas as pd
-from recording import PAPERS, RECORDED, files_of_record, make, record, tests_of_claims
+from judge_again import RECORDED
+from recording import PAPERS, bind, make, record, tests_of_claims
 from scipy import special
 
 from encore.evaluation.significance import SIGNIFICANT, holm
@@ -33,7 +36,6 @@ from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, learning, words
 from encore.products.figures import map as neighbours
 from encore.products.tables import grid, table, tidy
-from encore.storage.files import sha256
 
 DOCS = Path(__file__).resolve().parent
 TUNING = DOCS.parent / "config/tuning"
@@ -73,11 +75,6 @@ class Record:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.run: dict[str, Any] = json.loads((folder / "run.json").read_text())
-
-    def altered(self) -> list[str]:
-        """Files that are not those that were recorded."""
-        found = {str(path.relative_to(self.folder)): sha256(path) for path in files_of_record(self.folder)}
-        return sorted(name for name in {*found, *self.run["files"]} if found.get(name) != self.run["files"].get(name))
 
     def table(self, name: str, notes: bool = False) -> str:
         """A table's Markdown: its rows, and with ``notes`` its title and the lines below it too."""
@@ -362,9 +359,13 @@ def main() -> None:
     recording = commands.add_parser("record", help="copy what a run made to docs/recorded/NAME")
     recording.add_argument("name")
     recording.add_argument("--config", type=Path, help="of a finished run; without it, it is made first")
+    binding = commands.add_parser("bind", help="write the digests of a changed record, or file, to SHA256SUMS")
+    binding.add_argument("name", nargs="?", default="", help="its folder or file in docs/recorded; all without")
     arguments = parser.parse_args()
     if arguments.command == "record":
         run(lambda: print(record(arguments.name, arguments.config or make(arguments.name))))
+    elif arguments.command == "bind":
+        run(lambda: bind(name=arguments.name))
     else:
         run(render)
 

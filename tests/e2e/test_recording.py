@@ -1,5 +1,6 @@
 """A finished run is recorded, and what is not its own or was altered is not."""
 
+import csv
 import json
 
 from tests.support.clones import Clone, Done
@@ -19,7 +20,13 @@ def test_a_run_is_recorded_as_it_is(nano: Clone) -> None:
     assert provenance["seeds"] == [0]
     assert provenance["artifacts"] > 10
     assert provenance["cpu_hours"] > 0
-    assert {"per_seed.csv", "tables/table1.queries.csv.gz"} <= provenance["files"].keys()
+    assert {"per_seed.csv", "tables/table1.queries.csv.gz", "trainings.csv"} <= provenance["files"].keys()
+    with (folder / "trainings.csv").open(newline="", encoding="utf-8") as file:
+        models = {(line["row"], line["stage"]): line for line in csv.DictReader(file)}
+    assert models["ict", "pretrain.ict"]["learning_rate"] == "0.003"
+    assert models["control", "finetune"]["kept_step"] in ("6", "12", "17")
+    again = nano.program("docs/judge_again.py", "trial").succeeded()
+    assert "words were judged again, 0 differ" in again
     for name in ("tables/table1.csv", "tables/table1.md", "figures/table1.png"):
         assert name in provenance["files"]
         assert (folder / name).read_bytes() == (nano.root / "results" / name).read_bytes()

@@ -1,4 +1,4 @@
-"""``docs/results.py`` and ``docs/recording.py``, a program and its part, as modules."""
+"""The programs ``docs/results.py`` and ``docs/judge_again.py``, and their part ``docs/recording.py``, as modules."""
 
 import importlib.util
 import sys
@@ -17,5 +17,6 @@ def load(name: str) -> ModuleType:
     return module
 
 
-RECORDING = load("recording")  # before the program, which imports it by this name
+JUDGE = load("judge_again")  # before what imports it by this name
+RECORDING = load("recording")
 PROGRAM = load("results")

@@ -34,10 +34,10 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_programs_that_the_page_on_trust_names_are_there():
-    """Tests below tests/, programs of the package below src/encore."""
+    """Tests below tests/, programs of the package below src/encore, those of the pages in docs/."""
     named = re.findall(r"`((?:\w+/)+\w+\.py)`", (ROOT / "docs/trust.md").read_text())
     assert len(named) > 30
-    roots = (ROOT / "tests", ROOT / "src/encore")
+    roots = (ROOT / "tests", ROOT / "src/encore", ROOT)
     assert [name for name in named if not any((root / name).is_file() for root in roots)] == []
 
 

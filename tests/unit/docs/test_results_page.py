@@ -11,11 +11,8 @@ import pytest
 from encore.commands.audit.findings import Finding
 from encore.errors import EncoreError
 from encore.products.catalogue import load_plan
-from encore.products.tables.compute import compute_table
-from encore.products.tables.layout import Layout
 from encore.products.targets import kind_of
-from tests.support import small_table
-from tests.support.results_pages import PROGRAM, RECORDING
+from tests.support.results_pages import JUDGE, PROGRAM, RECORDING
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,13 +31,6 @@ def test_pages_equal_the_records(rendered):
         assert path.read_text() == text, "run `make results`"
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_no_recorded_file_was_altered(name):
-    assert RECORDS[name].run["files"]
-    assert RECORDS[name].altered() == []
-    assert RECORDS[name].run["commits"]
-
-
 def test_a_number_changed_by_hand_is_found(tmp_path):
     record = tmp_path / "demo"
     for path in RECORDS["demo"].folder.rglob("*.*"):
@@ -49,7 +39,7 @@ def test_a_number_changed_by_hand_is_found(tmp_path):
     table = record / "tables/table1.md"
     table.write_text(table.read_text().replace("0.428", "0.438"))
     (record / "tables/table9.md").write_text("added")
-    assert PROGRAM.Record(record).altered() == ["tables/table1.md", "tables/table9.md"]
+    assert JUDGE.altered(record) == ["tables/table1.md", "tables/table9.md"]
 
 
 def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
@@ -164,26 +154,6 @@ def test_runs_whose_files_were_removed_are_counted_and_nothing_else_is_forgiven(
     ]
     assert RECORDING.without_removed_runs([removed[0], *bad, removed[1]]) == (bad, 1)
     assert RECORDING.without_removed_runs(bad) == (bad, 0)
-
-
-def test_a_record_keeps_what_judges_a_p_value_again(tmp_path):
-    """The p value of a table, from the record's scores of each query; and each value by seed."""
-    layout = Layout.model_validate(small_table.plan(tmp_path))
-    path = tmp_path / "record/table1.queries.csv.gz"
-    RECORDING.write_queries(path, layout)
-    found = RECORDING.judged_again(path, "BM25 negatives", "ict", "none", "rr")
-    (row,) = [row for row in compute_table(layout).rows if row.id == "ict"]
-    expected = row.cells["rr"].comparisons["none"]
-    assert (found.mean, found.p) == pytest.approx((expected.difference, expected.p), rel=1e-9)
-    before = path.read_bytes()
-    RECORDING.write_queries(path, layout)
-    assert path.read_bytes() == before
-
-    lines = pd.DataFrame(RECORDING.per_seed([layout]), columns=RECORDING.PER_SEED)
-    own = lines[(lines.row == "ict") & (lines.column == "rr")]
-    assert list(own.seed) == ["0", "1", "2", "3", "4"]
-    assert own.value.astype(float).mean() == pytest.approx(row.cells["rr"].ours.value)
-    assert list(lines[(lines.row == "bm25") & (lines.column == "rr")].seed) == [""]
 
 
 def test_a_model_with_two_words_is_named_where_the_smaller_family_gives_the_better_one():

@@ -146,6 +146,9 @@ def test_a_folder_without_products_is_refused(copy: Path, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(EncoreError, match="has no manifest of a table, a figure or claims; give a results folder"):
         audit.audit_copy(tmp_path / "empty", None)
+    (tmp_path / "empty/run.json").touch()
+    with pytest.raises(EncoreError, match=r"empty is a record, which `python docs/judge_again.py .*empty` judges"):
+        audit.audit_copy(tmp_path / "empty", None)
 
 
 def test_the_command_audits_a_copy(

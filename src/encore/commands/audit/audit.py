@@ -126,6 +126,8 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         refuse_endless_records()
         products = product_manifests()
         if not products:
+            if (RESULTS / "run.json").is_file():
+                raise EncoreError(f"{folder} is a record, which `python docs/judge_again.py {folder}` judges again")
             raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
         behind = manifests_behind(products)
         report.notes += _removed_vectors(str(Path(found).parent) for found in behind)

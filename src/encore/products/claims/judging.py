@@ -86,6 +86,7 @@ class Judgement:
     verdict: str
     tested: tuple[EvaluatedTest, ...] = ()
     why: str = ""
+    premise: tuple[EvaluatedTest, ...] = ()
 
     @property
     def detectable(self) -> float | None:
@@ -110,11 +111,11 @@ def judge_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement:
     if isinstance(tested, str) or isinstance(premise, str):
         return Judgement(UNTESTED, why=next(each for each in (tested, premise) if isinstance(each, str)))
     if _seeds([*premise, *tested]) < ENOUGH_SEEDS:
-        return Judgement(TOO_FEW, tuple(tested))
+        return Judgement(TOO_FEW, tuple(tested), premise=tuple(premise))
     if any(one.evidence is not Evidence.SHOWN for one in premise):
-        return Judgement(PREMISE, tuple(tested), _unmet(premise))
+        return Judgement(PREMISE, tuple(tested), _unmet(premise), tuple(premise))
     verdict = claim_verdict([one.evidence for one in tested], proxy_data=runs.proxy_data)
-    return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs))
+    return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs), tuple(premise))
 
 
 def _unmet(premise: Sequence[EvaluatedTest]) -> str:

@@ -76,10 +76,7 @@ if all systems are equally good.
 
 def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
     """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts."""
-    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
-    printed = _printed(claims.tables).get
-    runs = RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))
-    origin = _origin(claims)
+    runs, origin = run_values(claims), _origin(claims)
     lines, verdicts = {}, []
     for name, each in claims.claims.items():
         claim = each.claim
@@ -91,6 +88,13 @@ def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
     write_rows(folder / f"{claims.name}.csv", COLUMNS, [[line[column] for column in COLUMNS] for line in ordered])
     write_text(folder / f"{claims.name}.md", page(ordered))
     return counted(Counter(verdicts))
+
+
+def run_values(claims: ClaimsSlice) -> RunValues:
+    """The values that claims are judged by, read when they are asked for."""
+    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
+    printed = _printed(claims.tables).get
+    return RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))
 
 
 def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
