@@ -11,6 +11,7 @@ from encore.config.entries import Step
 from encore.config.validation import Positive
 
 SAMPLES = 1000  # that a step may name
+PART = 2  # that the steps are divided by to try a learning rate
 
 
 class FinetuneStep(Step):
@@ -182,6 +183,11 @@ class FinetuneStep(Step):
         description="The number of steps between two validations, of which the best model is kept; without "
         "it, the last model is kept.",
     )
+    learning_rates: tuple[float, ...] = Field(
+        (),
+        description="Learning rates of which each is tried for half of the steps; the one that validates best replaces "
+        "`learning_rate`. For a published encoder and few judgments, where nobody knows a rate.",
+    )
     validation_queries: Positive = Field(400, description="The number of queries of a validation.")
     validation_pool: Positive = Field(
         2000, description="The number of passages that are ranked at a validation, in addition to the queries' own."
@@ -215,6 +221,11 @@ class FinetuneStep(Step):
         return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse", "residual")
 
     @property
+    def validates(self) -> bool:
+        """Whether anything is chosen on validation queries."""
+        return bool(self.validate_every or self.learning_rates)
+
+    @property
     def mines(self) -> bool:
         """Whether negatives come from a lineage's own run."""
         return "mined" in self.negatives.split("+")
@@ -229,7 +240,8 @@ class FinetuneStep(Step):
         taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers", "least_negatives"}
         return {
             *(set() if late else {"token_dimension", "normalised", "query_vectors", "passage_vectors"}),
-            *(set() if self.validate_every else validation),
+            *(set() if self.validates else validation),
+            *({"learning_rate"} if self.learning_rates else set()),
             *(set() if self.queries else {"sample"}),
             *({"negatives_kept"} if self.negatives == "systems" else {"margin", "per_system"}),
             *(set() if ranked else {"first_rank", "kept"}),
@@ -273,6 +285,8 @@ class FinetuneStep(Step):
             raise ValueError("`positives: answers` are retrieved; let `negatives` come from a run")
         if self.positives == "answers" and self.is_distillation:
             raise ValueError("teachers score judged passages; leave `positives: answers` out")
+        if any(rate <= 0 for rate in self.learning_rates) or (self.learning_rates and self.negatives == "index"):
+            raise ValueError("learning_rates are above 0, and of a step that does not search an index; correct them")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
         return self
@@ -331,7 +345,7 @@ class FinetuneStep(Step):
         if self.loss == "pointwise" and self.scorer != "cross-encoder":
             raise ValueError("a pointwise loss is of pairs that are read together; let `scorer` be cross-encoder")
         if self.scorer != "vector":
-            for field in ("loss", "projector", "pooling", "similarity", "validate_every"):
+            for field in ("loss", "projector", "pooling", "similarity", "validate_every", "learning_rates"):
                 if getattr(self, field) not in (type(self).model_fields[field].default, "pointwise"):
                     raise ValueError(
                         f"`{field}` is about a text's vector, and scorer {self.scorer} has none; remove it"

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning import clusters
+from encore.finetuning import clusters, rates
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
@@ -34,6 +34,7 @@ from encore.training.checkpoint import Resume
 from encore.training.loop import train
 from encore.training.randomness import number
 from encore.training.record import Trained, write_curve
+from encore.training.schedule import total_steps
 
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 TASKS: dict[str, type[RetrievalTask]] = {
@@ -77,7 +78,8 @@ def finetune(
 ) -> Trained:
     """Train the model in ``inputs.weights`` on the training role of a collection and write the model folder ``output``.
 
-    With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
+    With ``learning_rates`` the best of them is found first. With ``validate_every`` the weights are those of the best
+    validation, and all values are in ``validation.tsv``.
     Heads of pre-training are copied unchanged; the scorer's modules start from the parent's.
 
     Args:
@@ -102,22 +104,30 @@ def finetune(
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, inputs.weights)
     print(f"{len(task)} training queries", flush=True)
-    done = train(
-        task,
-        encoder,
-        own,
-        step,
-        seed,
-        resume,
-        numerics,
-        validate=validation,
-        validate_every=step.validate_every,
-    )
+
+    def learn(by: FinetuneStep, resume: Resume, validate: Validation | None) -> Trained:
+        return train(
+            task, encoder, own, by, seed, resume, numerics, validate=validate, validate_every=by.validate_every
+        )
+
+    before, scores, at_start = np.empty(0), dict[float, float](), 0.0
+    if step.learning_rates:
+        assert validation is not None
+        model, total = nn.ModuleDict({"encoder": encoder, "heads": own}), total_steps(step, len(task))
+        scores = rates.tried(step, total, model, learn, validation, resume)
+        step = step.model_copy(update={"learning_rate": max(scores, key=scores.__getitem__)})
+        with torch.no_grad():
+            before, at_start = validation.passages(encoder.eval()), validation(encoder, 0)
+    done = learn(step, resume, validation if step.validate_every else None)
     done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
     if validation:
         done.counts["validation_queries"] = len(validation.pool.queries)
     if not launch.leads():
         return done
+    if validation is not None and scores:
+        with torch.no_grad():
+            moved = rates.mean_cosine(before, validation.passages(encoder))
+        done.counts |= rates.facts(scores, step.learning_rate, at_start, moved)
     tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
     checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
     write_curve(output / "losses.tsv", done.losses)
@@ -149,8 +159,8 @@ def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], 
 
 
 def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, ignored: Ignored) -> Validation | None:
-    """What chooses the best weights; None where the last ones are taken."""
-    if not step.validate_every:
+    """What chooses the best weights, or the learning rate; None where neither is chosen."""
+    if not step.validates:
         return None
     pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, ignored))
     return Validation(step, pool, store)

@@ -42,8 +42,12 @@ class Validation:
         self.pool = pool
         self.store = store
 
+    def passages(self, encoder: Encoder) -> np.ndarray:
+        """The vectors of the passages that are ranked [P, D]."""
+        return embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.step.length)
+
     def __call__(self, encoder: Encoder, step: int) -> float:
-        passages = embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.step.length)
+        passages = self.passages(encoder)
         queries = embed.embed_texts(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = (torch.from_numpy(queries) @ torch.from_numpy(passages).T).numpy()

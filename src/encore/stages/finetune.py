@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from encore.config.finetuning import FinetuneStep
+from encore.config.finetuning import PART, FinetuneStep
 from encore.config.validation import checked
 from encore.finetuning.negatives import Ignored
 from encore.models.config import EncoderConfig
@@ -52,11 +52,14 @@ class Finetune(Stage[Spec, Inputs]):
         operations = steps * step.batch * example(step, shape, read, asked).operations(shape)
         if step.negatives == "index":
             operations += steps * product(step.batch, shape.dimension, size.passages)
-        if step.validate_every:
+        tries = len(step.learning_rates)
+        operations *= 1 + tries / PART
+        if step.validates:
             looked_at = step.validation_pool + step.validation_queries
-            operations += steps // step.validate_every * looked_at * forward(shape, 1, read)
+            validations = (steps // step.validate_every if step.validate_every else 0) + (tries + 3 if tries else 0)
+            operations += validations * looked_at * forward(shape, 1, read)
         validated = dict[str, float]()
-        if step.validate_every:
+        if step.validates:
             validated["validation_queries"] = max(1, round(size.asked(step.valid_split, step.validation_queries)))
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)

@@ -30,6 +30,7 @@ ADDED = {
     "kept",
     "batch_weight",
     "clusters",
+    "learning_rates",
     "margin_bins",
     "query_vectors",
     "passage_vectors",
@@ -166,7 +167,7 @@ def _check_splits(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
     """
     fields = plan.resolve.dataset(step.collection).fields
     splits = fields.splits
-    used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validate_every else {})
+    used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validates else {})
     for role, split in used.items():
         if split not in splits or splits[split].role != role:
             near = nearest(split, [name for name, known in splits.items() if known.role == role])
