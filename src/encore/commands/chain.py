@@ -132,7 +132,7 @@ def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]
     with suppress(EncoreError):  # it is not made yet, or damaged
         record = manifest.read_manifest(Path(artifact.folder))
         run = manifest.read_run(Path(artifact.folder)) or None
-    yield ChainLink(depth, role, artifact, record, run, again, published, plan.config.proxy_data)
+    yield ChainLink(depth, role, artifact, record, run, again, published, bool(plan.config.proxy_data))
     for inner, parent in {} if again else artifact.inputs.items():
         yield from _links(plan, parent, inner, depth + 1, seen)
 

@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import sys
 
 from encore.commands.chain import chain_json, chain_text, chain_tree, of_reads
-from encore.commands.show import tell_of_another_plan
+from encore.commands.show import of_another_plan
 from encore.products.catalogue import load_plan
 from encore.products.explained import explanations
 from encore.storage import typed
@@ -26,7 +27,8 @@ def answer(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.config)
     told = explanations(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
     for table in {each.address["table"] for each in told if each.address}:
-        tell_of_another_plan(plan, table, typed.called(arguments.config))
+        if another := of_another_plan(plan, table, typed.called(arguments.config)):
+            print(f"{another}\n", file=sys.stderr)
     found = [(each, list(of_reads(plan, each.reads))) for each in told]
     if arguments.json:
         data = [

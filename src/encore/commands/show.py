@@ -9,6 +9,7 @@ from encore.plan.plan import Plan
 from encore.products.explained import table_named
 from encore.products.targets import is_of_another_plan
 from encore.storage import typed
+from encore.storage.files import readable_object
 
 TABLES = Path("results/tables")
 
@@ -19,7 +20,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """The table as text, and the paths of its files."""
+    """The table as text, and the paths of its files; 1 if it is another run's."""
     from encore.products.tables import aligned_text
 
     plan = plan_of(arguments)
@@ -27,15 +28,19 @@ def answer(arguments: argparse.Namespace) -> int:
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
     shown = aligned_text.show_table(TABLES, name, bold=bold, run=run)
-    tell_of_another_plan(plan, name, run)
-    print(shown, end="")
+    another = of_another_plan(plan, name, run)
+    print(f"{another}\n\n{shown}" if another else shown, end="")
     drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
     print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
-    return 0
+    return 1 if another else 0
 
 
-def tell_of_another_plan(plan: Plan, name: str, run: str) -> None:
-    """Say on the error stream that a finished table is not this run's, if it is not."""
-    if is_of_another_plan(plan, TABLES / f"{name}.manifest.json"):
-        make = typed.snakemake(f"{TABLES / name}.csv", run=run)
-        print(f"{TABLES / name}.json was made of another plan than this run's, which `{make}` shows\n", file=sys.stderr)
+def of_another_plan(plan: Plan, name: str, run: str) -> str | None:
+    """That a finished table is not this run's, and of which data it is, in a sentence; None if it is this run's."""
+    record = TABLES / f"{name}.manifest.json"
+    if not is_of_another_plan(plan, record):
+        return None
+    path, labels = TABLES / f"{name}.json", readable_object(record)["spec"].get("dataset_labels", {})
+    data = ", ".join(dict.fromkeys(labels.values()))
+    make = typed.snakemake(f"{TABLES / name}.csv", run=run)
+    return f"NOT THIS RUN'S: {path} was made of another plan, on {data}; `{make}` makes this run's."

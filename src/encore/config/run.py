@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.storage.typed import DEFAULT_RUN
 
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
+ProxyData = bool | Literal["own"]
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
 
@@ -216,8 +217,9 @@ class RunConfig(Strict):
     tables: dict[str, list[str] | Literal["all"]] = Field(
         description="The tables to build, each with the ids of its rows or `all`."
     )
-    proxy_data: bool = Field(
-        description="Whether the data replace the papers' own; verdicts then say `holds here`, never `reproduced`."
+    proxy_data: ProxyData = Field(
+        description="Whether the data replace the papers' own; verdicts then say `holds here`, never `reproduced`. "
+        "`own`: they are yours, and no paper is about them."
     )
     depth: Positive = Field(1000, description="The ranks of every reported run.")
     scale: Scale = Scale()

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from encore.config.run import ProxyData
 from encore.errors import EncoreError
 from encore.storage.files import canonical, readable_object
 
@@ -19,6 +20,11 @@ NOT_BUILT = "the run's configuration does not build the row"
 NOT_DRAWN = "the run's configuration does not draw it"
 LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # why a cell has no value, by the run's own choice: it could have one
 Unit = Literal["share", "percent"]
+
+
+def about_data(proxy_data: ProxyData) -> str:
+    """What a reader is told of data that replace a paper's; nothing of others."""
+    return PROXY_DATA if proxy_data is True else ""
 
 
 class SlicePart(BaseModel):
@@ -31,7 +37,7 @@ class Product(SlicePart):
     """The fields that every slice of the plan has."""
 
     name: str
-    proxy_data: bool = True
+    proxy_data: ProxyData = True
 
     def dumped(self) -> dict[str, Any]:
         """The slice as its file has it: only what the planner set, so that a new field changes no digest."""

@@ -1,6 +1,7 @@
 """`encore new`: from a folder, or an id of ir_datasets, to a short run's file that plans what it can speak to."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     printed = new("own", "--beir", "data/own")
     run = yaml.safe_load(Path("config/own.yaml").read_text())
-    assert run.keys() == {"extends", "title", "tables", "scale", "datasets"}
+    assert run.keys() == {"extends", "title", "proxy_data", "tables", "scale", "datasets"}
     assert (run["title"], run["tables"].keys()) == ("own", {"table1"})
     assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "ict", "bow", "costa"}
     assert "articles and links, not from passages: BFS, WLP, ICT+BFS+WLP." in Path("config/own.yaml").read_text()
@@ -31,6 +32,10 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in printed
     assert "Of the test queries 100 have a relevant passage of a training query" in printed
     assert "  snakemake --profile local --configfile config/own.yaml" in printed.splitlines()
+    assert "Left out, since they learn from articles and links, not from passages: BFS, WLP, ICT+BFS+WLP." in printed
+    assert re.search(
+        r"It takes \d+ jobs and (about|less than) .+ core-hours; --rows none,mlm would train only these.", printed
+    )
 
     plan, jobs = planned("config/own.yaml")
     assert everything_declared(plan)[0] == "results/tables/table1.csv"
@@ -86,6 +91,13 @@ def test_what_the_extended_run_has_of_its_own_is_kept_where_its_scale_names_it(
     plan, _ = planned("config/own.yaml")
     assert plan.config.datasets.keys() == ({"own", "part", "whole"} if words else {"own"})
     assert plan.config.backbones.keys() >= {"own-tiny"}
+
+
+def test_rows_that_are_named_are_the_only_ones_that_train(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own", "--rows", "none,mlm")
+    assert yaml.safe_load(Path("config/own.yaml").read_text())["tables"] == {"table1": ["bm25", "none", "mlm"]}
+    assert "--rows: no row 'nones'" in refused("two", "--beir", "data/own", "--rows", "nones")
 
 
 @pytest.mark.parametrize("name", ["2024", "null", "yes", "0123"])

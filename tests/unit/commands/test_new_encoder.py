@@ -41,7 +41,7 @@ def test_a_published_encoder_is_a_row_beside_bm25_and_nothing_is_trained(bare: P
     printed = new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")
     assert "2 layers of 16, pooling mean, similarity cosine, length 128, prompt 'query: '." in printed
     run = yaml.safe_load(Path("config/own.yaml").read_text())
-    assert run["tables"] == {"published": ["bm25", "as-it-is"]}
+    assert run["tables"] == {"published": ["As it is: bm25", "As it is: as-it-is"]}
     assert run["backbones"]["own-encoder"].keys() == {"start", "checkpoint", "sha256"}
     assert run["backbones"]["own-encoder"]["checkpoint"] == "./models/theirs"
     plan, jobs = planned("config/own.yaml")
@@ -130,7 +130,9 @@ def test_a_commit_of_the_hub_is_pinned_and_its_files_come_once(
         ("roberta", ["bm25", "as-it-is", "none"]),
     ],
 )
-def test_rows_are_trained_from_it_with_the_papers_rates(bare: Path, kind: str | None, rows: list[str]) -> None:
+def test_rows_are_trained_from_it_with_rates_that_validation_chooses(
+    bare: Path, kind: str | None, rows: list[str]
+) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     encoder(kind=kind)
     new("own", "--beir", "data/own", "--checkpoint", "models/theirs")
@@ -139,7 +141,54 @@ def test_rows_are_trained_from_it_with_the_papers_rates(bare: Path, kind: str | 
     assert jobs["finetune"] >= 1
     step = plan.resolve.step(StepName("marco-bm25"))
     assert (step.length, step.query_length) == (128, 128)
-    assert step.learning_rate == plan.catalogue.steps["marco-bm25"]["learning_rate"]
+    assert step.learning_rates == (1e-5, 3e-5, 1e-4)
+    assert plan.resolve.step(StepName("marco-hn")).learning_rates == ()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, packed: bool) -> None:
+    """A collection is its texts and all judgments that are there, whatever of them a run uses, and under any name."""
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    encoder()
+    given = shutil.make_archive("theirs", "zip", "models") if packed else "models/theirs"
+    said = new("first", "--beir", "data/own", "--checkpoint", given, "--zero-shot")
+    assert "100 to test with" in said
+    assert "Not used here: 270 queries to train on and 30 to validate with; without --zero-shot they are." in said
+    said = new("second", "--beir", "data/own", "--checkpoint", given, "--rows", "none,mlm")
+    assert "config/first.yaml has the same texts and encoder: what it has made of them is used again." in said
+    first, _ = planned("config/first.yaml")
+    second, _ = planned("config/second.yaml")
+    assert first.made.keys() < second.made.keys(), "the model as it is, its vectors, runs and scores"
+    assert {Path(each).name for each in second.made if "/indexes/" in each} > {"000-of-001"}
+    assert yaml.safe_load(Path("config/second.yaml").read_text())["tables"] == {
+        "published": ["bm25", "as-it-is", "none", "mlm"]
+    }
+    assert "--rows are trained, and --zero-shot with" in refused(
+        "third", "--beir", "data/own", "--checkpoint", given, "--zero-shot", "--rows", "none"
+    )
+
+
+def test_training_queries_that_cannot_train_are_told_and_the_others_test(bare: Path) -> None:
+    folder({"train": judged(0, 60), "test": judged(300, 400)})
+    encoder()
+    said = new("own", "--beir", "data/own", "--checkpoint", "models/theirs", "--zero-shot")
+    assert "Its training queries could not train: 60 training queries are too few" in said
+    splits = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]["splits"]
+    assert splits.keys() == {"test"}
+
+
+def test_on_your_own_collection_the_encoder_has_its_name_and_no_paper_is_named(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    place = encoder()
+    new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/theirs")
+    plan, _ = planned("config/own.yaml")
+    layout = table_plan(plan, "published")
+    assert [row.label for row in layout.rows] == ["BM25", "theirs"]
+    assert [column.label for column in layout.columns] == ["nDCG@10", "RR@10", "R@100", "R@1000"]
+    digest = sha256(place / "model.safetensors")
+    assert f"The encoder is theirs (backbone own-encoder, sha256:{digest})." in layout.notes
+    assert (layout.proxy_data, layout.untrained) == ("own", True)
+    assert layout.texts[0].ignore_copies is None
 
 
 @pytest.mark.parametrize(

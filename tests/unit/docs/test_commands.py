@@ -32,6 +32,7 @@ WRITTEN = {
     "config/own.yaml",
     "config/own-zero-shot.yaml",
     "config/own-minilm.yaml",
+    "config/own-tuned.yaml",
     "config/help-en.yaml",
     "config/help-hi.yaml",
     "../study/mine.yaml",

@@ -7,10 +7,13 @@ from typing import Any
 import yaml
 
 from encore import objectives
+from encore.commands.new.earlier import take_names
 from encore.commands.new.encoder import published_encoder
 from encore.commands.new.from_ir_datasets import ir_datasets_source
-from encore.commands.new.run_text import about, run_text
+from encore.commands.new.run_text import about, left_out_rows, run_text
 from encore.commands.new.source import AS_ENGLISH, UNLIKE, Source, beir_source
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machines import find_machine
 from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.run import RunConfig
 from encore.config.run_file import read_run
@@ -54,6 +57,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sha256", metavar="HEX", help="of the archive or of the weights, refused otherwise")
     parser.add_argument(
+        "--rows",
+        type=lambda text: text.split(","),
+        metavar="ROWS",
+        help="rows of the table that are trained, such as none,mlm; each costs hours, and without it all are",
+    )
+    parser.add_argument(
         "--drop",
         action="store_true",
         help="leave out texts that are empty, rows that are there twice, and judgments of what does not exist",
@@ -95,23 +104,33 @@ def answer(arguments: argparse.Namespace) -> int:
         found.notes = [AS_ENGLISH, *found.notes]
     if folder and arguments.language in NOT_LATIN and found.foreign < UNLIKE:
         found.notes.append(f"Most letters are Latin, although --language is {arguments.language}: is it this one?")
-    encoder = None
+    encoder, found.name, found.rows = None, arguments.name, arguments.rows or ()
     if arguments.checkpoint:
         given = arguments.name, arguments.checkpoint, arguments.sha256 and arguments.sha256.lower()
         encoder = published_encoder(*given, root)
     else:
         found.scale, notes = adapted(found, base, catalogue)
         found.notes = [*found.notes, *notes]
+    found.notes += filter(None, [take_names(found, encoder, path.parent)])
     text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
-    if lacking := unsuited(found, arguments.name, _planned(path, text, shipped)):
+    plan = _planned(path, text, shipped)
+    if lacking := unsuited(found, found.name, plan):
         found.unsuited = lacking
         text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
-        _planned(path, text, shipped)
+        plan = _planned(path, text, shipped)
     write_text(path, text)
     run = typed.called(path)
-    print("\n".join([f"{path} is written.", *about(found, encoder), "Now:"]))
+    print("\n".join([f"{path} is written.", *about(found, encoder), *left_out_rows(text), cost(plan, found), "Now:"]))
     print(f"  {typed.encore('preflight', run=run)}\n  {typed.snakemake(run=run)}")
     return 0
+
+
+def cost(plan: Plan, source: Source) -> str:
+    """What the run costs, in a sentence."""
+    found = forecast(plan, [], find_machine(None))
+    fewer = "; --rows none,mlm would train only these rows" if source.trains and not source.rows else ""
+    hours = f"about {found.core_hours:,.1f}" if found.core_hours >= 0.05 else "less than 0.1"
+    return f"It takes {found.total.jobs:,} jobs and {hours} core-hours{fewer}."
 
 
 def _planned(path: Path, text: str, catalogue: Catalogue) -> Plan:

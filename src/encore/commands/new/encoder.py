@@ -1,6 +1,6 @@
 """The published encoder of ``encore new --checkpoint``: a folder, an archive or an id of the hub becomes a backbone."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from encore.storage.files import sha256
 
 PAPERS_START = "bert-base"  # what the rows of our tables begin with, and the encoder replaces
 ZIPPED, TARRED = (".zip", ".whl"), (".tar", ".gz", ".tgz", ".bz2", ".xz")  # ends of names of archives
+RATES = (1e-5, 3e-5, 1e-4)  # that a fine-tuning tries: none is known for an encoder and a few judgments
 LONGEST = 256  # tokens that a model is fine-tuned with, where its checkpoint says nothing
 
 
@@ -50,22 +51,31 @@ class PublishedEncoder:
         layers, hidden = self.said["layers"], self.said["hidden"]
         return f"{self.backbone['checkpoint']}: {', '.join([f'{layers} layers of {hidden}', *known, *prompts])}{told}."
 
-    def scale(self, base: RunConfig, steps: Collection[str]) -> dict[str, Any]:
+    def scale(self, base: RunConfig, steps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What it changes of a run's scale: the start, and the lengths and learning rates of steps.
 
-        Learning rates of the other run were chosen for its own start; the catalogue's are for published models.
+        Learning rates of the other run were chosen for its own start. Those of pre-training are then the catalogue's,
+        for published models; a fine-tuning tries some on validation.
 
         Args:
-            steps: the names of those that the rows take.
+            steps: those that the rows take, by name.
         """
         length = self.said.get("length", min(LONGEST, self.said["max_length"]))
         lengths = {"length": length, "query_length": self.said.get("query_length", min(64, length))}
         own = {key: _without_rate(fields) for key, fields in base.scale.steps.items()}
+        tuned = {
+            name: own.get(name, {}) | {"learning_rates": [*RATES]}
+            for name, fields in steps.items()
+            if fields["kind"] == "finetune"
+        }
+        further = _without_rate(base.scale.pretrain)
+        further |= {"length": min(further["length"], self.said["max_length"])} if "length" in further else {}
         return {
             "backbones": base.scale.backbones | {PAPERS_START: self.name},
-            "pretrain": _without_rate(base.scale.pretrain),
+            "pretrain": further,
             "finetune": _without_rate(base.scale.finetune) | lengths,
-            "steps": {key: fields for key, fields in own.items() if fields and set(names_of(key, steps)) & set(steps)},
+            "steps": {key: fields for key, fields in own.items() if fields and set(names_of(key, steps)) & set(steps)}
+            | tuned,
         }
 
 

@@ -9,12 +9,15 @@ from encore import objectives
 from encore.commands.new.encoder import PAPERS_START, PublishedEncoder
 from encore.commands.new.source import REPEATED, Source
 from encore.config.run import RunConfig
+from encore.config.validation import nearest
+from encore.errors import EncoreError
 from encore.plan import lineage as naming
 from encore.plan.catalogue import Catalogue
-from encore.products.tables.entries import Table
+from encore.products.tables.entries import RowEntry, Table
 
 TABLE, ZERO_SHOT, PUBLISHED = "table1", "zero-shot", "published"
 AS_IT_IS = ("bm25", "as-it-is")  # rows of the last one in which nothing is trained
+UNTRAINED = [f"As it is: {row}" for row in AS_IT_IS]  # where nothing else is a row
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 PRETRAINED = REPLACED[:2]
 NDCG = {"nDCG@10": "nDCG@10"}
@@ -28,29 +31,30 @@ USES = {"train": "queries to train on", "valid": "to validate with", "test": "to
 
 
 def run_text(
-    name: str,
+    title: str,
     source: Source,
     base: tuple[str, RunConfig],
     catalogue: Catalogue,
     encoder: PublishedEncoder | None = None,
 ) -> str:
-    """The text of ``config/<name>.yaml``: table 1, or zero-shot search if nothing of the collection trains.
+    """The text of ``config/<title>.yaml``: table 1, or zero-shot search if nothing of the collection trains.
 
     Args:
         base: the file of the run that it extends, and its content.
         encoder: whose table it is instead: as it is, and fine-tuned if anything trains.
     """
-    extended, config = base
+    (extended, config), name = base, source.name
     kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
     datasets = kept | dict.fromkeys(REPLACED if source.trains else PRETRAINED if source.pretrains else (), name)
     datasets |= {ZERO_SHOT: name} if encoder or (source.given and not source.trains) else {}
-    entry, splits = _entry(source)
+    entry, splits = entry_of(source)
     if encoder:
         splits["test"]["measures"] = NDCG | _measures(source)
     lines = [
         *(f"# {line}" for line in about(source, encoder)),
         f"extends: {_flow(extended)}",
-        f"title: {_flow(name if source.trains else f'{name}, zero-shot')}",
+        f"title: {_flow(title if source.trains else f'{title}, zero-shot')}",
+        "proxy_data: own",
         *(_of_encoder(source, config, catalogue, encoder) if encoder else _tables(source, config, catalogue)),
         f"  datasets: {_flow(datasets)}",
         *(f"  {key}: {_flow(value)}" for key, value in source.scale.items()),
@@ -69,7 +73,8 @@ def run_text(
 def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[str]:
     """What was found in the collection, and of the encoder, in sentences."""
     yield from filter(None, [source.tested])
-    asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
+    used = [split for split in (["test"] if source.zero_shot else USES) if split in source.queries]
+    asked = ", ".join(f"{source.queries[split]:,} {USES[split]}" for split in used)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages" + (f"; {asked}; judgments of {grades}." if asked else ", to pre-train on.")
     if len(source.grades) > 1:
@@ -80,14 +85,19 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
         rel = " (rel=)" if source.is_graded else ""
         yield f"Test judgments by grade: {counted}. Relevant are those from {source.least} on{rel}."
     if source.own:
-        yield f"{source.own:,} queries are passages, too: a query is neither scored by itself nor its own negative."
+        negative = "neither scored by itself nor its own negative" if source.trains else "not scored by itself"
+        yield f"{source.own:,} queries are passages, too: a query is {negative}."
     if source.copies:
         repeated = " and ".join(f"{count:,} {REPEATED[name]}" for name, count in source.copies.items())
-        yield f"{repeated} repeat the text of an earlier one: copies of a relevant passage are left out of negatives."
+        negatives = ": copies of a relevant passage are left out of negatives" if source.trains else ""
+        yield f"{repeated} repeat the text of an earlier one{negatives}."
     counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
-    if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
+    if source.trains and (shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]):
         yield f"Of the test queries {' and '.join(shared)} of a training query: the table tells them apart."
     yield from source.notes
+    if source.zero_shot and source.has_training:
+        others = " and ".join(f"{source.queries[split]:,} {USES[split]}" for split in ("train", "valid"))
+        yield f"Not used here: {others}; without --zero-shot they are."
     if encoder:
         yield encoder.sentence()
 
@@ -95,18 +105,21 @@ def about(source: Source, encoder: PublishedEncoder | None = None) -> Iterator[s
 def _of_encoder(source: Source, config: RunConfig, catalogue: Catalogue, encoder: PublishedEncoder) -> list[str]:
     """The lines of tables and scale of a published encoder: BM25 and itself, and rows that are trained from it."""
     if not source.trains:
+        if source.rows:
+            raise EncoreError("--rows are trained, and --zero-shot with --checkpoint trains none; leave one out")
         backbones = config.scale.backbones | {PAPERS_START: encoder.name}
-        return [f"tables: {_flow({PUBLISHED: list(AS_IT_IS)})}", "scale:", f"  backbones: {_flow(backbones)}"]
+        return [f"tables: {_flow({PUBLISHED: UNTRAINED})}", "scale:", f"  backbones: {_flow(backbones)}"]
     table = catalogue.tables[PUBLISHED]
     learned = [row for row in table.rows if row.id not in AS_IT_IS and (encoder.is_bert or row.role == "none")]
+    learned = _wanted(learned, source)
     rows, reasons = _suitable([*AS_IT_IS, *(row.id for row in learned)], source, catalogue, table)
     reasons += [] if encoder.is_bert else ["# By Transformers' code, which is not pre-trained further here."]
     steps = {step.name for row in learned for step in naming.parse(row.system or "").steps}
-    scale = encoder.scale(config, steps)
+    scale = encoder.scale(config, {name: catalogue.steps[name] for name in sorted(steps)})
     return [
         *reasons,
         f"tables: {_flow({PUBLISHED: rows})}",
-        "scale: # learning rates are the catalogue's, for published models; docs/protocol.md says how to choose them",
+        "scale: # each fine-tuning takes the best of some learning rates; those of pre-training are the catalogue's",
         *(f"  {key}: {_flow(value)}" for key, value in scale.items()),
     ]
 
@@ -137,12 +150,29 @@ def _entries_of(encoder: PublishedEncoder, config: RunConfig) -> list[str]:
 def _tables(source: Source, config: RunConfig, catalogue: Catalogue) -> list[str]:
     """The lines of tables, with those rows of table 1 that the other run has and that the texts suffice for."""
     wanted, shown = config.tables.get(TABLE, "all"), ZERO_SHOT if source.given and not source.trains else TABLE
+    table = catalogue.tables[shown]
+    if source.rows:
+        baselines = [row for row in table.rows if row.id == "bm25"]
+        wanted = list(dict.fromkeys(row.id for row in (*baselines, *_wanted(table.rows, source))))
     if not (source.trains or source.pretrains):
         return [f"tables: {_flow({shown: wanted})}", "scale:"]
-    table = catalogue.tables[shown]
     rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
     rows, reasons = _suitable(rows, source, catalogue, table)
     return [*reasons, f"tables: {_flow({shown: rows if reasons else wanted})}", "scale:"]
+
+
+def _wanted(rows: Sequence[RowEntry], source: Source) -> list[RowEntry]:
+    """The rows that ``--rows`` names, or all."""
+    known = {row.id for row in rows}
+    for name in source.rows:
+        if name not in known:
+            raise EncoreError(f"--rows: no row {name!r}{nearest(name, known)}; there are {', '.join(sorted(known))}")
+    return [row for row in rows if not source.rows or row.id in source.rows]
+
+
+def left_out_rows(text: str) -> Iterator[str]:
+    """What a run's file says of rows that are left out."""
+    yield from (line.removeprefix("# ") for line in text.splitlines() if line.startswith("# Left out, "))
 
 
 def _suitable(rows: Sequence[str], source: Source, catalogue: Catalogue, table: Table) -> tuple[list[str], list[str]]:
@@ -162,12 +192,12 @@ def _measures(source: Source) -> dict[str, str]:
     return {f"{name}@{ranks}": f"{name}{rel}@{ranks}" for name, ranks in (("RR", 10), ("R", 100), ("R", 1000))}
 
 
-def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The dataset's entry and its splits: one, if nothing of it trains."""
+def entry_of(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The dataset's entry and its splits: one, if nothing of it can train."""
     given, entry = source.given, dict(source.fields)
     if not given:
         return entry, {}
-    if not source.trains:
+    if not source.has_training:
         split = {"role": "test", **given["test"], "measures": NDCG | _measures(source)}
         return entry | {"zero_shot": True}, {"test": split}
     measures, same = _measures(source), given["test"] or {"file": "qrels/test.tsv"}
@@ -179,6 +209,9 @@ def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if source.held_out:
         entry["valid_queries"] = source.held_out
+    if source.zero_shot:
+        entry["zero_shot"] = True
+        splits["test"]["measures"] = NDCG | measures
     return entry, splits
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -72,11 +72,19 @@ class Source:
     unsuited: Mapping[str, Set[str]] = field(default_factory=dict)  # objectives by what they lack here
     scale: dict[str, Any] = field(default_factory=dict)  # what the first models are given for it
     notes: list[str] = field(default_factory=list)  # and what is to be said of that
+    name: str = ""  # of the dataset
+    rows: Sequence[str] = ()  # that are trained, by id; all without
+    zero_shot: bool = False  # nothing of it trains here, whatever it has
     tested: str = ""  # which judgments test, in a sentence, if they are not called so
 
     @property
     def trains(self) -> bool:
-        """True if a split of it trains."""
+        """True if a split of it trains in this run."""
+        return self.has_training and not self.zero_shot
+
+    @property
+    def has_training(self) -> bool:
+        """True if a split of it is there to train on: the collection is the same whether or not one does."""
         return "train" in self.given
 
     @property
@@ -90,6 +98,9 @@ def beir_source(
 ) -> Source:
     """Read a folder in BEIR's layout whole, as its job will.
 
+    Where nothing trains, judgments that could train are a part of the collection all the same, if they are in order: a
+    run that trains on it then has the same collection, and all that was made of it.
+
     Args:
         language: of its texts, by ISO 639's code.
         zero_shot: nothing of it trains.
@@ -99,6 +110,21 @@ def beir_source(
     if not folder.is_dir():
         raise EncoreError(f"there is no folder {folder}; name another one, or make it of other files, with --from")
     found = _judged_files(folder)
+    if not zero_shot or TRAIN not in found or pretrain:
+        return _read(folder, found, language, only_test=zero_shot or pretrain, drop=drop, pretrain=pretrain)
+    try:
+        source = _read(folder, found, language, only_test=False, drop=drop)
+    except EncoreError as error:  # of what trains, unless it is said again
+        source = _read(folder, found, language, only_test=True, drop=drop)
+        source.notes.append(f"Its training queries could not train: {error}.")
+    source.zero_shot = True
+    return source
+
+
+def _read(
+    folder: Path, found: dict[str, str], language: str, *, only_test: bool, drop: bool, pretrain: bool = False
+) -> Source:
+    """What is found in a folder, and in those of its files of judgments that are taken."""
     there = sorted(path.relative_to(folder).as_posix() for path in (*folder.glob("*"), *folder.glob("qrels/*")))
     shown = f"{folder}/qrels (there: {', '.join(there[:SHOWN]) or 'nothing'})"
     if not found and not pretrain:
@@ -106,7 +132,7 @@ def beir_source(
             f"{shown} holds no judgments; give it a test.tsv, and a train.tsv to train on, or only pre-train on its "
             "passages, with --pretrain; --from reads other forms"
         )
-    named = named_splits(list(found), shown, "beir", zero_shot=zero_shot or pretrain) if found else {}
+    named = named_splits(list(found), shown, "beir", zero_shot=only_test) if found else {}
     given = {role: {} if found[name] == f"qrels/{role}.tsv" else {"file": found[name]} for role, name in named.items()}
     fields: dict[str, Any] = {"kind": "beir", "path": str(folder), **language_field(language)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
@@ -146,7 +172,7 @@ def _counted(made: Collection, source: Source) -> Source:
     source.passages = counts["passages"]
     source.queries = {name: each["queries"] for name, each in counts["splits"].items()}
     source.grades = Counter(grade for judged in tested.values() for grade in judged.values())
-    if source.trains:
+    if source.has_training:
         source.queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
     source = with_validation(source)
     held_out = chosen_to_validate(made.qrels(TRAIN), source.held_out) if source.held_out else ()
@@ -169,7 +195,7 @@ def _look_at_texts(made: Collection, source: Source, language: str) -> None:
 
 def _listed_negatives(made: Collection, source: Source) -> Iterator[str]:
     """Let steps take the negatives that training queries list, if nearly all do; what there is to say of it."""
-    if not source.trains:
+    if not source.has_training:
         return
     judged = made.qrels(TRAIN)
     if source.fields.pop("listed_negatives", False):
@@ -287,7 +313,7 @@ def named_splits(found: list[str], where: str, kind: str, *, zero_shot: bool) ->
 
 def with_validation(source: Source) -> Source:
     """The same with validation queries held out of training, if it has no judgments for them."""
-    if not source.trains or "valid" in source.given:
+    if not source.has_training or "valid" in source.given:
         return source
     held_out = min(MOST, source.queries["train"] // 10)
     if held_out < LEAST:

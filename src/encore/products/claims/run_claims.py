@@ -82,7 +82,7 @@ def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
         claim = each.claim
         judgement = _unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
         control = _unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
-        lines[name] = _line(name, each, judgement, control, claims.proxy_data, origin)
+        lines[name] = _line(name, each, judgement, control, bool(claims.proxy_data), origin)
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
     write_rows(folder / f"{claims.name}.csv", COLUMNS, [[line[column] for column in COLUMNS] for line in ordered])
@@ -94,7 +94,7 @@ def run_values(claims: ClaimsSlice) -> RunValues:
     """The values that claims are judged by, read when they are asked for."""
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     printed = _printed(claims.tables).get
-    return RunValues(claims.shapes, _cells(claims), printed, claims.proxy_data, gaps, _shares(claims))
+    return RunValues(claims.shapes, _cells(claims), printed, bool(claims.proxy_data), gaps, _shares(claims))
 
 
 def _unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:

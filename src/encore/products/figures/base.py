@@ -17,7 +17,7 @@ from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
 from encore.plan.lineage import split_index
 from encore.products.figures import style
-from encore.products.slices import PROXY_DATA, Product, SlicePart
+from encore.products.slices import Product, SlicePart, about_data
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.pretraining import HELD_OUT
 from encore.storage.csv_rows import write_rows
@@ -127,7 +127,7 @@ class FigureSlice(Product):
 
     def caption(self, *says: str) -> str:
         """The caption: what the drawing knows, what the plan knows, and whether data are stand-ins."""
-        return " ".join([*filter(None, says), *self.notes, *([PROXY_DATA] if self.proxy_data else [])])
+        return " ".join(filter(None, [*says, *self.notes, about_data(self.proxy_data)]))
 
 
 class FigurePoint(NamedTuple):

@@ -11,7 +11,7 @@ from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.style import BAND, INK, SOFT
 from encore.products.record import Builder
-from encore.products.slices import PROXY_DATA
+from encore.products.slices import about_data
 from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.compute import compute_table, signed
 from encore.products.tables.grid import Column, Row
@@ -96,7 +96,7 @@ def _caption(table: Table, column: Column) -> str:
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
         f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
         + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
-        + (PROXY_DATA if table.proxy_data else "")
+        + about_data(table.proxy_data)
     )
 
 

@@ -16,7 +16,7 @@ from encore.products.figures import style
 from encore.products.figures.base import StepModels, StepsSlice
 from encore.products.figures.style import GRID, INK, SOFT
 from encore.products.record import Builder
-from encore.products.slices import PROXY_DATA
+from encore.products.slices import about_data
 from encore.products.tables.sources.pretraining import HELD_OUT, read_loss_table
 from encore.storage.csv_rows import number, write_rows
 
@@ -221,7 +221,7 @@ def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
         + ("A contrast of bounded similarities cannot reach 0. " if any("contrast" in t.name for t in terms) else "")
         + ("A term that starts at 0 has no line. " if not all(t.starts_above_zero() for t in terms) else "")
         + ("A line that leaves its panel rises further. " if max([1.0, *_shares(curves)]) > HIGHEST else "")
-        + (PROXY_DATA if steps.proxy_data else "")
+        + about_data(steps.proxy_data)
     )
 
 

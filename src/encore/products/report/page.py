@@ -16,7 +16,7 @@ from encore.products.report.figures import ShownFigure
 from encore.products.report.records import ArtifactRecords, Runs, headline_data, read_run, summarise_run
 from encore.products.report.slice import ReportSlice, slug
 from encore.products.report.tables import ShownTable
-from encore.products.slices import OURS, PROXY_DATA
+from encore.products.slices import OURS, about_data
 from encore.storage import manifest, typed
 from encore.storage.files import canonical, sha256, write_json, write_text
 
@@ -76,7 +76,7 @@ def _names(content: PageContent) -> dict[str, Any]:
     verdicts = claims.count_verdicts(claim.run for claim in content.claims if claim.run)
     seen = dict.fromkeys([*(table.paper for table in shown), *(claim.stated.paper for claim in content.claims)])
     return vars(content) | {
-        "proxy_data": PROXY_DATA,
+        "about_data": about_data(content.site.proxy_data),
         "papers": {key: PAPERS.get(key, key) for key in seen},
         "made": made,
         "headline": made[0] if made else None,

@@ -39,6 +39,8 @@ def report_plan(plan: Plan) -> ReportSlice:
     tables, of_claims = list(dict.fromkeys([*plan.config.tables, *others])), Path(f"results/{CLAIMS}.manifest.json")
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
     chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
+    own = plan.config.proxy_data == "own"  # of which no paper says anything
+    of_papers = {} if own else of_papers
     return ReportSlice(
         name=REPORT,
         title=plan.config.title,
@@ -57,7 +59,7 @@ def report_plan(plan: Plan) -> ReportSlice:
         printed={
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())
-            if table.reported and name not in tables
+            if table.reported and name not in tables and not own
         },
         datasets={name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
         trials=_trials(plan),

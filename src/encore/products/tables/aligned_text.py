@@ -40,8 +40,11 @@ def show_table(folder: Path, name: str, *, bold: str = TERMINAL_BOLD, run: str =
         make = snakemake(f"{folder / name}.csv", run=run)
         raise EncoreError(f"{folder / name}.json is missing; run `{make}` first")
     table = read_table(folder / f"{name}.json")
-    lines = aligned(table, Style(str, f"  {bold}{{}}  ", f"{bold}  ", len(bold) - len("{}")))
-    notes = [f"- {note}" for note in (*table.footnotes, *table.notes)]
+    is_bold = bold != "{}"
+    best = f"  {bold}{{}}  " if is_bold else "  {}*{} "
+    lines = aligned(table, Style(str, best, f"{bold}  ", len(bold) - len("{}")))
+    told = (*table.footnotes, *table.notes)
+    notes = [f"- {note if is_bold else note.replace('Bold: the best', '*: the best')}" for note in told]
     files = [str(folder / f"{name}.{ending}") for ending in FORMATS]
     return "\n".join([bold.format(table.title), "", *lines, "", *notes, "", *files, ""])
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from encore.plan.artifact import Artifact
 
 TOLERANCE = 0.10
+HARDLY = 0.99  # the cosine of vectors before and after a training, above which it changed little
+TRIED = "validation_at_"  # how a manifest's facts about learning rates begin
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,33 @@ def head_notes(layout: Layout) -> Iterator[str]:
         yield (
             f"{', '.join(labels)}: the vocabulary head began at random, since the checkpoint has none; a part of this "
             "pre-training went into the head, which objectives without one did not need (`head_warmup` of a step)."
+        )
+
+
+def chosen_rate_notes(layout: Layout) -> Iterator[str]:
+    """Which learning rates validation chose, and which trainings hardly moved the vectors that they began with."""
+    chosen, tried, unmoved = dict[str, str](), list[str](), dict[str, str]()
+    for row in (row for row in layout.rows if row.models):
+        for folder in (folder for models in row.models.values() for folder in models["finetune"][:1]):
+            with suppress(EncoreError):
+                found = manifest.read_results(folder)
+                if "cosine_to_start" not in found:
+                    continue
+                tried = sorted((name.removeprefix(TRIED) for name in found if name.startswith(TRIED)), key=float)
+                best, before = (found[f"{TRIED}{found['learning_rate']:g}"], found["validation_before"])
+                chosen[row.label] = f"{found['learning_rate']:g} ({best:.3f}; before, {before:.3f})"
+                if found["cosine_to_start"] > HARDLY:
+                    unmoved[row.label] = f"{found['cosine_to_start']:.3f}"
+    if chosen:
+        yield (
+            f"Learning rates, the best of {', '.join(tried)} on validation queries: "
+            f"{', '.join(f'{label} {rate}' for label, rate in chosen.items())}."
+        )
+    if unmoved:
+        yield (
+            "Fine-tuning hardly moved the vectors of passages (mean cosine to those before: "
+            f"{', '.join(f'{label} {cosine}' for label, cosine in unmoved.items())}): that such a row gains nothing "
+            "does not say that fine-tuning cannot help; try higher `learning_rates`, or more `epochs`."
         )
 
 

@@ -242,8 +242,8 @@ def _verdict(place: _Place, found: CellValues | None, against: Sequence[PairedDi
     requested = bool(place.request.system) and place.source.best is not None
     if found is None and (requested or (place.row.role == "objective" and place.column.primary)):
         return UNTESTED
-    layout = place.layout
-    return objective_verdict(against, proxy_data=layout.proxy_data, margin=layout.margin) if against else ""
+    proxy, margin = bool(place.layout.proxy_data), place.layout.margin
+    return objective_verdict(against, proxy_data=proxy, margin=margin) if against else ""
 
 
 def _markers(layout: Layout, comparisons: Comparisons) -> str:

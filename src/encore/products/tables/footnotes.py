@@ -2,12 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from encore.evaluation.families import OPEN
 from encore.evaluation.significance import SIGNIFICANT
-from encore.products.slices import PROXY_DATA
-from encore.products.tables.budgets import budget_notes, head_notes
+from encore.products.slices import about_data
+from encore.products.tables.budgets import budget_notes, chosen_rate_notes, head_notes
 from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.kinds import SOURCES, source_of
@@ -23,7 +23,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
     """The notes of a table's cells, most needed first."""
     run = any(cell.request.reads for row in table.rows for cell in row.cells.values())
     return [
-        *([PROXY_DATA] if table.proxy_data and run else []),
+        *filter(None, [about_data(table.proxy_data) if run else ""]),
         *_marks(layout, table),
         *_data(table),
         *unseen_notes(layout),
@@ -33,6 +33,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *budget_notes(layout),
         *head_notes(layout),
         *training_notes(layout),
+        *chosen_rate_notes(layout),
         *_seeds(table),
         *_ties(table),
         *(note for name, source in SOURCES.items() for note in source.notes(layout.own(name), layout)),
@@ -52,12 +53,17 @@ def _marks(layout: Layout, table: Table) -> Iterator[str]:
     if not any(cell.comparisons for cell in cells):
         return
     labels = {row.id: row.label for row in table.rows}
-    above = ", ".join(f"{mark} {labels.get(name, name)}" for name, mark in table.comparators.items())
+    marks = {name: f"{mark} {labels.get(name, name)}" for name, mark in table.comparators.items()}
+    above = ", ".join(marks.values())
     primary = " and ".join(column.label for column in table.columns if column.primary)
     yield (
-        f"Significantly above (after − below): {above}. Two-sided cluster-robust test, Holm-corrected at "
-        f"{SIGNIFICANT * 100:g} % over the objectives of one setting, on {primary} only; "
-        "other measures are secondary."
+        _test_of_own(table, marks, primary)
+        if table.proxy_data == "own"
+        else (
+            f"Significantly above (after − below): {above}. Two-sided cluster-robust test, Holm-corrected at "
+            f"{SIGNIFICANT * 100:g} % over the objectives of one setting, on {primary} only; "
+            "other measures are secondary."
+        )
     )
     if layout.margin:
         yield (
@@ -68,6 +74,19 @@ def _marks(layout: Layout, table: Table) -> Iterator[str]:
         yield _printed_markers(layout, labels, differ=any(one.disagrees for one in printed))
     if any(row.cells[name].verdict == OPEN and table.control(row.setting) for row in table.rows for name in row.cells):
         yield "(needs x): the smallest gain over both none and control that the verdict finds in 80 %."
+
+
+def _test_of_own(table: Table, marks: Mapping[str, str], primary: str) -> str:
+    """What the markers mean on the user's own data, where some comparators may have no row to be compared with."""
+    tested = [row for row in table.rows if row.role == "objective"]
+    used = {name for row in tested for cell in row.cells.values() for name in cell.comparisons}
+    above = ", ".join(mark for name, mark in marks.items() if name in used)
+    most = max(Counter(row.setting for row in tested).values(), default=0)
+    corrected = f", Holm-corrected over {most} rows" if most > 1 else ""
+    return (
+        f"Significantly above (after − below): {above}. Two-sided cluster-robust test at {SIGNIFICANT * 100:g} % on "
+        f"{primary}{corrected}."
+    )
 
 
 def _printed_markers(layout: Layout, labels: dict[str, str], *, differ: bool) -> str:
@@ -152,6 +171,10 @@ def _ties(table: Table) -> Iterator[str]:
     widths = [high - low for ours in _ours(table) if ours.ties for low, high in [ours.ties]]
     if widths:
         widest = max(widths) * (100 if table.unit == "percent" else 1)
+        if table.proxy_data == "own":
+            by = f"by {_up(widest)} at most" if widest else "nothing"
+            yield f"In whatever order documents of equal score are ranked, the numbers change {by}."
+            return
         moves = f"moves any value here by more than {_up(widest)}" if widest else "moves any value here"
         yield f"Tied scores: no order of them {moves}."
 

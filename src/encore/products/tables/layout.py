@@ -38,6 +38,7 @@ class Layout(Grid):
     validated: list[Validated] = []
     texts: list[SearchedTexts] = []
     notes: list[str] = []
+    untrained: bool = False  # whether no model learned from the collection, whatever queries it has to train on
 
     def settings(self) -> list[str]:
         """Settings in the order of their first rows."""

@@ -17,6 +17,8 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> list[st
     """Sentences, each once, in the order of the table."""
     read = (plan.made[read.folder] for cell in cells for read in cell.request.reads)
     found = [*_copied(rows), *_released(plan, rows, cells), *_absent(plan, cells), *_empty(cells)]
+    if plan.config.proxy_data == "own":
+        found += _encoders(plan, cells)
     found += [*_beyond_runs(plan, cells), *_at_an_edge(plan, cells), *_unnamed_similarity(plan, cells)]
     found += plan.resolve.datasets.notes_behind(read)
     return list(dict.fromkeys(found))
@@ -37,6 +39,30 @@ def _released(plan: Plan, rows: list[RowEntry], cells: list[PlannedCell]) -> Ite
     labels = dict.fromkeys(row.label for row in rows if origin(plan, row, of_row[id(row)]) == FROM_RELEASED)
     if labels:
         yield f"Run from released weights: {', '.join(labels)}."
+
+
+def _encoders(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
+    """Which published encoders rows are, or start from: the checkpoint, and the digest that pins it."""
+    lineages = [lineage_of(plan, cell.request) for cell in cells if cell.request.reads and cell.request.system]
+    for backbone in dict.fromkeys(each.backbone for each in lineages if each):
+        entry, name = plan.catalogue.backbones[backbone], published_name(plan, backbone)
+        source = plan.catalogue.sources.get(entry.checkpoint or "")
+        weights = (entry.sha256[file] for file in entry.sha256 if file.endswith((".safetensors", ".bin")))
+        pins = [file.digest for file in source.files] if source else [f"sha256:{digest}" for digest in weights]
+        pins += [f"commit {entry.revision}"] if entry.revision else []
+        if name:
+            yield f"The encoder is {name} ({', '.join([f'backbone {backbone}', *pins])})."
+
+
+def published_name(plan: Plan, backbone: str) -> str | None:
+    """What people call the checkpoint that a backbone starts from: an id, a folder or an archive; or None."""
+    checkpoint = plan.catalogue.backbones[backbone].checkpoint
+    if checkpoint in plan.catalogue.sources:
+        checkpoint = plan.catalogue.sources[checkpoint].files[0].file
+    if checkpoint is None:
+        return None
+    is_path = "://" in checkpoint or checkpoint.startswith((".", "/"))
+    return checkpoint.rstrip("/").rpartition("/")[2] if is_path else checkpoint
 
 
 def _unnamed_similarity(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:

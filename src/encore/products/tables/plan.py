@@ -12,7 +12,7 @@ from encore.products.tables.budgets import with_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
 from encore.products.tables.grid import MARKS, PlannedColumn, PlannedRow, Significance
 from encore.products.tables.layout import Layout
-from encore.products.tables.notes import notes
+from encore.products.tables.notes import notes, published_name
 from encore.products.tables.own_rows import own_systems, taken_notes, with_own_rows
 from encore.products.tables.planned import cells, means, partial_means, planned_row
 from encore.products.tables.rates import rate_notes, refuse_unlike_choices
@@ -58,7 +58,8 @@ def has_figure(layout: Layout) -> bool:
 
 def _layout(plan: Plan, name: str, table: Table) -> Layout:
     """All of a table's slice that does not depend on files."""
-    rows = _chosen(plan, name, table)
+    rows, own = _chosen(plan, name, table), plan.config.proxy_data == "own"
+    rows = [_with_name(plan, row) for row in rows] if own else rows
     found = cells(plan, name, table, rows)
     width, run = len(table.columns), [cell.request for cell in found if has_own_value(cell.row, cell.column)]
     datasets = dict.fromkeys(request.dataset for request in run if request.dataset)
@@ -68,13 +69,15 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
     cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
     planned = [planned_row(plan, row, own) for row, own in zip(rows, cells_of, strict=True)]
     more: dict[str, Any] = {"texts": texts} if texts else {}
+    if own and all(plan.resolve.dataset(each).fields.zero_shot for each in datasets):
+        more["untrained"] = True
     layout = Layout(
         name=name.rsplit("/", 1)[-1],
         paper=paper_of(name),
         title=table.title,
         unit=table.unit,
         rows=with_models(planned, plan.made),
-        columns=[_column(column, over.get(column.id, []), column.id in partial) for column in table.columns],
+        columns=[_column(column, over.get(column.id, []), column.id in partial, plain=own) for column in table.columns],
         dataset_labels={dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         significance=_design(plan, table, rows),
         notes=[*table.notes, *notes(plan, rows, found), *taken_notes(plan, rows), *partial.values()],
@@ -86,11 +89,26 @@ def _layout(plan: Plan, name: str, table: Table) -> Layout:
     return layout.model_copy(update=changes | ({"validated": chosen} if chosen else {}))
 
 
-def _column(column: ColumnEntry, over: list[str], is_partial: bool) -> PlannedColumn:
-    """A column in the form of its table's slice; ``over`` are the columns that it is the mean of here, if any."""
+def _with_name(plan: Plan, row: RowEntry) -> RowEntry:
+    """A row of a published encoder as it is, called by what it is the checkpoint of."""
+    if not row.system or {*"{+@"} & {*row.system} or row.system in plan.catalogue.systems:
+        return row
+    name = published_name(plan, plan.resolve.lineage(row.system).backbone)
+    return row.model_copy(update={"label": name}) if name else row
+
+
+def _column(column: ColumnEntry, over: list[str], is_partial: bool, *, plain: bool) -> PlannedColumn:
+    """A column in the form of its table's slice.
+
+    Args:
+        over: the columns that it is the mean of here, if any.
+        plain: call a measure as data and runs call it, and not as papers print it.
+    """
     shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
     partial = {"partial": True} if is_partial else {}
-    return PlannedColumn(source=column.source, mean_of=over, **column.model_dump(include=shown), **partial)
+    fields = column.model_dump(include=shown) | partial
+    fields |= {"label": column.label.replace("MRR@", "RR@")} if plain else {}
+    return PlannedColumn(source=column.source, mean_of=over, **fields)
 
 
 def _table(plan: Plan, name: str) -> Table:

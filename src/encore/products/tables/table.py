@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from encore.config.run import ProxyData
 from encore.errors import EncoreError
 from encore.products.slices import OURS, Unit
 from encore.products.tables.grid import CellRequest, Column, Row
@@ -138,7 +139,7 @@ class Table(TablePart):
     paper: str = Field(description="The paper's folder in config/papers; encore for our own.")
     title: str = Field(description="The caption.")
     unit: Unit = Field(description="The unit in which shares are shown: share or percent.")
-    proxy_data: bool = Field(description="Whether the data stand in for the papers'.")
+    proxy_data: ProxyData = Field(description="Whether the data stand in for the papers'; `own`: they are the user's.")
     seeds: list[int] = Field(description="Every seed of the table's runs.")
     datasets: dict[str, str] = Field(description="What the run calls each dataset that a cell names.")
     comparators: dict[str, str] = Field(description="The rows that others are compared with, each with its symbol.")
@@ -173,7 +174,14 @@ class Table(TablePart):
     def header(self) -> list[str]:
         """The titles of all columns that are shown, the first of which is the rows' labels and has none."""
         more = [f"{self.column(self.judged).label} − control [95 %]", "Verdict"] if self.judged else []
-        return ["", *(column.label for column in self.shown()), *more]
+        apart = [f"{column.label} − {label} [95 %]" for column, _, label in self.apart()]
+        return ["", *(column.label for column in self.shown()), *apart, *more]
+
+    def apart(self) -> list[tuple[Column, str, str]]:
+        """On the user's own data, each baseline that rows are compared with: the column, its id and its label."""
+        primary = [column for column in self.columns if column.primary and self.proxy_data == "own"]
+        baselines = {row.id: row.label for row in self.rows if row.role == "baseline" and row.id in self.comparators}
+        return [(column, name, label) for column in primary for name, label in baselines.items()]
 
     def entries(self, row: Row[Cell]) -> list[Entry]:
         """What is shown of a row behind its label: its cells, then its difference to the control and its verdict."""
@@ -181,6 +189,9 @@ class Table(TablePart):
         entries = [
             Entry(cell.text, cell.ours.best, cell.ours.markers) if cell.ours else Entry(cell.text) for cell in cells
         ]
+        for column, name, _ in self.apart():
+            against = row.cells[column.id].comparisons.get(name)
+            entries.append(Entry(against.text if against else ""))
         if self.judged:
             compared = self.to_control(row, self.judged)
             entries += [Entry(compared.text if compared else ""), Entry(row.cells[self.judged].verdict_text)]

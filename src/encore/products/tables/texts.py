@@ -34,7 +34,7 @@ class SearchedTexts(SlicePart):
 
     dataset: str
     collection: str
-    ignore_copies: bool
+    ignore_copies: bool | None  # none where nothing has negatives
     tokens: list[tuple[str, int]] = []
     least_grades: dict[str, int] = {}  # that count as relevant, by the measures that say so
 
@@ -48,7 +48,8 @@ class SearchedTexts(SlicePart):
         asked = {kind: f"repeated_{kind}" for kind in ("passages", "queries")}
         if found := [f"{counts[key]:,} of {counts[kind]:,} {kind}" for kind, key in asked.items() if key in counts]:
             repeated = f"{' and '.join(found)} repeat the text of an earlier one"
-            yield f"{self.dataset}: {repeated}; {NEGATIVES[self.ignore_copies]}."
+            negatives = "" if self.ignore_copies is None else f"; {NEGATIVES[self.ignore_copies]}"
+            yield f"{self.dataset}: {repeated}{negatives}."
         for kind in (each for each in SPOKEN if SPOKEN[each] in counts):
             yield f"{self.dataset}: its {kind} are in {counts[SPOKEN[kind]]}, and BM25 reads them as another language."
         of_tokens = (self._of_tokens(Path(folder), length) for folder, length in self.tokens)
@@ -74,7 +75,8 @@ def searched_texts(plan: Plan, requests: Iterable[CellRequest]) -> list[Searched
         fields, name = plan.resolve.dataset(request.dataset).fields, plan.resolve.dataset(request.dataset).name
         if fields.embedded:
             continue
-        own = found.setdefault(name, {"dataset": name, "ignore_copies": fields.ignore_copies, "tokens": []})
+        copies = None if fields.zero_shot and plan.config.proxy_data == "own" else fields.ignore_copies
+        own = found.setdefault(name, {"dataset": name, "ignore_copies": copies, "tokens": []})
         own["collection"] = plan.collection(request.dataset).folder
         if lineage := lineage_of(plan, request):
             tokens = plan.tokens(request.dataset, plan.resolve.backbone(lineage))

@@ -125,5 +125,5 @@ def _line(table: Table, row: Row, column: Column) -> dict[str, Any]:
         "markers_unprinted": printed.unprinted if printed else "",
         "expression": request.expression,
         "real_dataset": table.datasets.get(request.dataset, request.dataset),
-        "stand_in": "yes" if table.proxy_data else "no",
+        "stand_in": "yes" if table.proxy_data is True else "no",
     }

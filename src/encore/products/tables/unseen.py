@@ -37,6 +37,8 @@ def with_unseen(layout: Layout) -> Layout:
 
     Where settings are about several splits, only cells of those that training has met have a number in it.
     """
+    if layout.untrained:
+        return layout
     columns: list[Column] = []
     rows = [dict(row.cells) for row in layout.rows]
     for column in layout.columns:
@@ -85,7 +87,7 @@ def met_in_training(layout: Layout, column: Column) -> dict[Place, Met]:
 def unseen_notes(layout: Layout) -> Iterator[str]:
     """How many queries training has met, a note for all columns of which that is the same."""
     labels: dict[tuple[str, Met], list[str]] = {}
-    for column in layout.columns:
+    for column in () if layout.untrained else layout.columns:
         places = met_in_training(layout, column)
         for (dataset, split), met in places.items():
             if met.unseen < met.queries:

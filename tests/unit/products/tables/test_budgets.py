@@ -1,5 +1,6 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -124,3 +125,21 @@ def test_the_table_says_whose_vocabulary_head_began_at_random(tmp_path):
             row["models"] = {row["system"]: {"pretrain": [folder], "finetune": []}}
     notes = [note for note in table_of(table).footnotes if "vocabulary head" in note]
     assert [note.split(":")[0] for note in notes] == ["MLM"]
+
+
+def test_the_table_says_which_rates_were_chosen_and_which_trainings_hardly_moved_vectors(tmp_path):
+    table = plan(tmp_path, seeds=1)
+    cosines = {"none": 0.994, "mlm": 0.7}
+    for row in (row for row in table["rows"] if row["id"] in cosines):
+        folder = write_artifact(tmp_path / row["id"], "config.json", {})
+        found = {"flops": 1, "learning_rate": 3e-05, "validation_before": 0.5, "cosine_to_start": cosines[row["id"]]}
+        found |= {"validation_at_1e-05": 0.55, "validation_at_3e-05": 0.625}
+        record = tmp_path / row["id"] / "manifest.json"
+        record.write_text(record.read_text().replace('"results": {}', f'"results": {json.dumps(found)}'))
+        row["models"] = {row["system"]: {"pretrain": [], "finetune": [folder]}}
+    rates, unmoved = (note for note in table_of(table).footnotes if "earning" in note or "hardly" in note)
+    assert rates == (
+        "Learning rates, the best of 1e-05, 3e-05 on validation queries: NONE 3e-05 (0.625; before, 0.500), "
+        "MLM 3e-05 (0.625; before, 0.500)."
+    )
+    assert "(mean cosine to those before: NONE 0.994): that such a row gains nothing does not" in unmoved

@@ -11,8 +11,8 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
+from encore.products.slices import PROXY_DATA
 from encore.products.tables import aligned_text, formats, tidy
-from encore.products.tables.footnotes import PROXY_DATA
 from encore.products.tables.table import Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
@@ -68,7 +68,7 @@ def test_the_terminal_sees_no_markup_and_the_same_columns(tmp_path: Path) -> Non
     write_table(tmp_path / "t.json", table_of(plan(tmp_path)))
     shown = aligned_text.show_table(tmp_path, "t", bold="{}")
     rows = [line for line in shown.splitlines() if line.startswith("|") and "SEED" not in line]
-    assert "*" not in shown
+    assert "**" not in shown
     assert len({len(line) for line in rows}) == 1
     assert str(tmp_path / "t.csv") in shown
     with pytest.raises(EncoreError, match="is missing"):
@@ -257,3 +257,21 @@ def test_data_that_are_no_table_are_refused_in_one_line(tmp_path: Path, content:
     with pytest.raises(EncoreError, match="is not a table") as refused:
         read_table(path)
     assert "\n" not in str(refused.value)
+
+
+def test_on_the_users_own_data_the_differences_to_baselines_are_shown_and_no_paper_is_named(tmp_path: Path) -> None:
+    """Also that a screen without bold marks the best otherwise."""
+    own = plan(tmp_path, proxy_data="own", significance={"comparators": ["bm25", "none", "control"]})
+    table = table_of(own)
+    assert table.header()[3] == "RR@10 − BM25 [95 %]"
+    row = next(row for row in table.rows if row.id == "ict")
+    compared = row.cells["rr"].comparisons["bm25"]
+    assert table.entries(row)[2].text == compared.text
+    assert compared.low < compared.difference < compared.high
+    assert not [note for note in table.footnotes if "paper" in note or "objectives of one setting" in note]
+    assert "In whatever order documents of equal score are ranked, the numbers change by" in " ".join(table.footnotes)
+    write_table(tmp_path / "small.json", table)
+    for bold, best in (("{}", "*: the best"), (aligned_text.TERMINAL_BOLD, "Bold: the best")):
+        text = aligned_text.show_table(tmp_path, "small", bold=bold)
+        assert f"- {best} of a column within its setting." in text
+        assert ("*" in text.splitlines()[9]) == (bold == "{}")
