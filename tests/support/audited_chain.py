@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,20 +11,28 @@ from encore.plan.artifact import Artifact
 from encore.products.kinds import BY_RULE
 from encore.products.record import BUILDERS
 from encore.storage import manifest
-from encore.storage.files import write_text
+from encore.storage.files import digest, write_json, write_text
 from encore.storage.source_text import source_digest
 
-A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
-B = Artifact("start", "results/models/b-s0-00000002", {"impl": 1, "tokens": "a-00000001"}, {"tokens": A})
-C = Artifact("encode", "results/indexes/c-00000003", {"impl": 1}, {"model": B})
-OTHER = Artifact("start", "results/models/other-s0-00000004", {"impl": 1}, {"tokens": A})
+
+def named(stage, stem, spec, inputs):
+    """As plans name folders."""
+    return Artifact(stage, f"results/{stem}-{digest(spec)}", spec, inputs)
+
+
+A = named("tokens", "tokens/a", {"impl": 1}, {})
+B = named("start", "models/b-s0", {"impl": 1, "tokens": "a"}, {"tokens": A})
+C = named("encode", "indexes/c", {"impl": 1}, {"model": B})
+OTHER = named("start", "models/other-s0", {"impl": 1}, {"tokens": A})
 ROWS = [("BoW", C), ("MLM", OTHER)]
 
 
 class FakePlan:
     """Two rows over four artifacts."""
 
-    config = SimpleNamespace(tables={"table1": "all"}, figures=[], claims="all")
+    config = SimpleNamespace(
+        tables={"table1": "all"}, figures=[], claims="all", execution=SimpleNamespace(keep_vectors=True)
+    )
 
     @property
     def made(self):
@@ -36,7 +45,12 @@ class FakePlan:
 def declared(plan):
     cells = [(label, {"rr": {"reads": [{"folder": artifact.folder}]}}) for label, artifact in ROWS]
     rows = [{"id": label, "label": label, "setting": "s", "cells": found} for label, found in cells]
-    about = {"name": "table1", "paper": "encore", "title": "A table", "columns": [{"id": "rr", "label": "RR"}]}
+    about = {
+        "name": "table1",
+        "paper": "encore",
+        "title": "A table",
+        "columns": [{"id": "rr", "label": "RR", "source": "pairs"}],
+    }
     return {"table1": about | {"rows": rows}}
 
 
@@ -63,11 +77,11 @@ def write_product(stem, rule, content, read):
         "stage": rule,
         "code": source_digest(BUILDERS[rule]),
         "spec": content,
-        "results": {},
+        "results": {"matplotlib": version("matplotlib")} if "svg" in BY_RULE[rule].endings else {},
         "inputs": {each.manifest: manifest.describe(Path(each.manifest)) for each in read},
         "outputs": {path.name: manifest.describe(path) for path in files},
     }
-    write_text(stem.with_suffix(".manifest.json"), json.dumps(record))
+    write_json(stem.with_suffix(".manifest.json"), record)
 
 
 def tamper(path):

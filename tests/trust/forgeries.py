@@ -164,6 +164,11 @@ def a_number_left_to_another_run(run: FinishedRun, chance: random.Random) -> Exp
 def forge_throughout(run: FinishedRun, chance: random.Random) -> None:
     """A byte of an artifact, and every digest that rests on it, up to products and the page: nothing contradicts it."""
     a_forged_artifact(run, chance)
+    redo_digests(run)
+
+
+def redo_digests(run: FinishedRun) -> None:
+    """Every digest above what was changed says so, as whoever forges it would have them."""
     named = {**{f"{folder}/{MANIFEST}": record for folder, record in run.manifests.items()}, **run.products}
     waiting = [place for place in named if not (run.root / place).samefile(run.pristine.parent / place)]
     while waiting:

@@ -121,7 +121,7 @@ MUTATIONS: dict[str, Change] = {
         lambda record, chance: another_digest(record["outputs"][chance.choice([*record["outputs"]])]), of_artifact
     ),
     "manifest: a file struck out": of_manifest(lambda record, chance: drop(record["outputs"], chance), of_artifact),
-    "manifest: another stage": of_manifest(lambda record, _: record.update(stage="tokens.of.nothing"), of_consumers),
+    "manifest: another stage": of_manifest(lambda record, _: record.update(stage="tokens.of.nothing"), of_artifact),
     "manifest: a part missing": of_manifest(drop, of_artifact),
     "manifest: cut short": text_of_manifest(lambda text, chance: text[: chance.randrange(len(text) - 2)]),
     "manifest: lost": text_of_manifest(lambda *_: None),

@@ -87,7 +87,7 @@ def test_what_says_of_itself_that_it_is_another_runs_is_counted_and_no_success(
             left_to_another_run(run, [table], chance)
             expected.places.add(table)
         report = run.audit(plan)
-        counted = report.not_audited.startswith(f"NOT audited: {1 + more} product")
+        counted = report.not_audited.startswith(f"NOT audited: {1 + more} file")
         held += counted and report.is_partial and expected.places == set(report.left_out)
         run.restore()
     count("mutations", "forged: and said to be another run's, by its own manifest", times, held)
@@ -101,7 +101,7 @@ def test_the_last_line_says_what_was_not_audited(run: FinishedRun) -> None:
     last = done.stdout.splitlines()[-1]
     assert done.returncode == 1
     why = "of another run: `encore audit --config config/small.yaml` looks at it"
-    assert last == f"NOT audited: 1 product: {PAGE_MANIFEST} ({why})"
+    assert last == f"NOT audited: 1 file: {PAGE_MANIFEST} ({why})"
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(OF_EACH_CLASS, marks=pytest.mark.everything)])

@@ -188,9 +188,14 @@ def write_changed(path: Path, text: str) -> None:
         write_text(path, text)
 
 
+def json_text(value: Any) -> str:
+    """JSON with sorted keys, so that equal values give equal text; NaN and infinities are refused."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file with sorted keys, so that equal values give equal bytes; NaN and infinities are refused."""
-    write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    """Write ``json_text`` to a file."""
+    write_text(path, json_text(value))
 
 
 class _Packed(io.TextIOBase):

@@ -1,5 +1,6 @@
 """The machine and its installed packages, without names of hosts or dates."""
 
+import errno
 import os
 import platform
 import resource
@@ -19,6 +20,21 @@ NO_MEMORY = (
     "CUDA error: out of memory",
     "CUDA driver error: out of memory",
 )
+# What a machine lacks: room, permission, memory, open files, or a disk that answers.
+LACKS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM, errno.ENOMEM}
+LACKS |= {errno.EMFILE, errno.ENFILE, errno.EIO, errno.ESTALE}
+NO_ROOM = ("No usable temporary directory", os.strerror(errno.ENOSPC))  # in exceptions without such a number
+
+
+def is_of_machine(error: BaseException | None) -> bool:
+    """True if an error, or one behind it, says what this machine lacks, and nothing of the files that are read."""
+    while error is not None:
+        if isinstance(error, MemoryError | ImportError) or any(text in str(error) for text in NO_ROOM):
+            return True
+        if isinstance(error, OSError) and error.errno in LACKS:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.storage import machine
-from encore.storage.files import readable_object, sha256, write_json
+from encore.storage.files import json_text, readable_object, sha256, write_json
 from encore.storage.lock import LOCK, locked
 from encore.storage.typed import encore
 
@@ -126,11 +126,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def are_described(files: Sequence[Any]) -> bool:
-    """True if each is a digest and a size as ``describe`` gives them."""
-    return all(
-        isinstance(file, dict) and isinstance(file.get("sha256"), str) and type(file.get("bytes")) is int
-        for file in files
-    )
+    """True if each is a digest and a size as ``describe`` gives them, and nothing else."""
+    kinds = {"sha256": str, "bytes": int}
+    return all(isinstance(file, dict) and {key: type(value) for key, value in file.items()} == kinds for file in files)
+
+
+def is_as_written(path: Path, record: dict[str, Any]) -> bool:
+    """True if a manifest has the bytes that its content is written with: blanks could give it a digest at will."""
+    try:
+        return path.read_bytes() == json_text(record).encode()
+    except ValueError:  # NaN, or half a character
+        return False
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -186,6 +192,8 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
             elif sha256(path) != expected["sha256"]:
                 yield f"{path} was altered: its sha256 is not the one in its manifest"
         except OSError as error:
+            if machine.is_of_machine(error):
+                raise
             yield f"{path} cannot be read: {error.strerror}"
 
 

@@ -71,9 +71,9 @@ def read_root() -> dict[str, Any] | None:
 
 
 def beginning_of_root(text: str) -> str:
-    """The type of a flag that has the first digits of a root."""
-    if not (8 <= len(text) <= 64 and set(text.lower()) <= set("0123456789abcdef")):
-        raise ArgumentTypeError(f"{text!r} is not the first 8 to 64 digits of a root, as `encore audit` prints it")
+    """The type of a flag that has the first digits of a root: of fewer than 16 others can be found that have them."""
+    if not (16 <= len(text) <= 64 and set(text.lower()) <= set("0123456789abcdef")):
+        raise ArgumentTypeError(f"{text!r} is not the first 16 to 64 digits of a root, as `encore audit` prints it")
     return text
 
 
@@ -81,7 +81,7 @@ def compare_root(expected: str | None) -> tuple[str | None, str]:
     """Compare the root of the results with the one that a user wrote down elsewhere.
 
     Args:
-        expected: the first 8 digits of it or more; None without.
+        expected: the first 16 digits of it or more; None without.
 
     Returns:
         What is wrong, or None; and what to print of the root.

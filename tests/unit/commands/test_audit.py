@@ -1,6 +1,7 @@
 """The audit finds what Snakemake does not look at, and prunes exactly what descends from it."""
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,7 @@ from encore.errors import EncoreError
 from encore.plan import index
 from encore.products.kinds import BY_RULE
 from encore.storage import manifest
-from encore.storage.files import write_text
+from encore.storage.files import json_text, write_json, write_text
 from tests.support.audited_chain import OTHER, A, B, C, declared, pruned, tamper, write_product
 
 
@@ -118,7 +120,7 @@ def test_another_spec_than_the_plans_is_found(results):
 
 def test_an_input_that_was_made_anew_is_found(results):
     record = json.loads(Path(A.manifest).read_text())
-    Path(A.manifest).write_text(json.dumps(record | {"results": {"pieces": 9}}))
+    write_json(Path(A.manifest), record | {"results": {"pieces": 9}})
     places = {finding.place for finding in audit.audit(results).findings}
     assert places == {B.folder, OTHER.folder}
 
@@ -139,17 +141,89 @@ def test_an_entry_struck_from_a_products_manifest_is_found(results, key, says):
     place = Path("results/tables/table1.manifest.json")
     record = json.loads(place.read_text())
     record[key].popitem()
-    place.write_text(json.dumps(record))
+    write_json(place, record)
     (finding,) = audit.audit(results).findings
     assert finding.place == str(place)
     assert says in str(finding)
 
 
-def test_a_product_that_does_not_say_which_code_made_it_is_a_note(results):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda record: json_text({key: value for key, value in record.items() if key != "code"}), "is not a manifest"),
+        (lambda record: json_text(record | {"signed": "by nobody"}), "is not a manifest"),
+        (lambda record: json_text(record | {"stage": "judge"}), "is a manifest of stage 'judge' and not of 'table'"),
+        (lambda record: json_text(record | {"results": {"matplotlib": "0"}}), "says other things of how it was made"),
+        (lambda record: json_text(record) + " ", "is not written as Encore writes it"),
+        (lambda record: json.dumps(record), "is not written as Encore writes it"),
+    ],
+)
+def test_a_products_manifest_is_what_encore_writes(results, change, says):
+    """Blanks behind one gave its digest any first digits; what other code had made was compared with less."""
     place = Path("results/tables/table1.manifest.json")
-    record = json.loads(place.read_text())
-    place.write_text(json.dumps({key: value for key, value in record.items() if key != "code"}))
-    assert [note for note in audit.audit(results).notes if "made by code that has changed" in note]
+    write_text(place, change(json.loads(place.read_text()) | {"code": "0"}))
+    (finding,) = audit.audit(results).findings
+    assert says in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda record: json_text(record | {"stage": "judge"}), "has another stage than the plan"),
+        (lambda record: json_text(record | {"signed": "by nobody"}), "is not a manifest"),
+        (lambda record: json_text(record) + " ", "is not written as Encore writes it"),
+    ],
+)
+def test_an_artifacts_manifest_is_what_encore_writes(results, change, says):
+    """Its own stage decided what ``--deep`` compares: scores that called themselves otherwise were not."""
+    write_text(Path(C.manifest), change(json.loads(Path(C.manifest).read_text())))
+    assert says in str(audit.audit(results).findings[0])
+
+
+def test_vectors_that_are_gone_are_not_audited_unless_the_run_removes_them(results, monkeypatch):
+    """Whoever empties a file may not decide that nobody compares it."""
+    shard = Path(C.folder, "000-of-001")
+    with manifest.record(shard, stage="encode", spec={}, inputs=[]):
+        write_text(shard / "index", "")
+    monkeypatch.setattr(audit, "cells_behind", lambda plan, slices: {str(shard): ["table1: BoW [s]"]})
+    report = audit.audit(results)
+    assert report.not_audited == f"NOT audited: 1 file: {shard}/index (removed, though this run keeps vectors)"
+    assert report.is_partial
+    monkeypatch.setattr(results.config.execution, "keep_vectors", False)
+    report = audit.audit(results)
+    assert (report.left_out, report.is_partial) == ({}, False)
+    assert report.notes == ["the vectors of 1 shards were removed, as this run plans, and not compared"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "/tmp/x"),
+        PermissionError(errno.EACCES, "Permission denied", "results"),
+        MemoryError(),
+        FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
+        ModuleNotFoundError("No module named 'matplotlib'"),
+        RuntimeError("write failed: No space left on device"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_the_machine_lacks_ends_the_audit_and_is_no_finding(results, monkeypatch, error):
+    """With a full TMPDIR good tables were bad, and pruned: 20 files."""
+
+    def fails(*arguments):
+        try:
+            raise error
+        except type(error) as cause:
+            raise EncoreError("cannot write a picture") from cause
+
+    monkeypatch.setattr(recompute, "load_builder", lambda rule: SimpleNamespace(typed=lambda spec: spec, build=fails))
+    report = audit.audit(results)
+    with pytest.raises(EncoreError, match="cannot write a picture"):
+        recompute.remake_products(report)
+    assert report.findings == []
+    monkeypatch.setattr(manifest, "sha256", fails)
+    with pytest.raises(EncoreError, match="cannot write a picture"):
+        audit.audit(results)
 
 
 def test_a_table_without_its_manifest_is_found_and_pruned(results):
@@ -284,7 +358,7 @@ def test_what_another_run_made_is_named_and_left_to_its_own_audit(results):
     tamper(f"{B.folder}/file")
     found = audit.audit(results)
     why = "of another run: `encore audit --config config/own.yaml` looks at it"
-    assert found.not_audited == f"NOT audited: 2 products: {table}, {report} ({why})"
+    assert found.not_audited == f"NOT audited: 2 files: {table}, {report} ({why})"
     assert found.is_partial
     assert found.findings == []
     assert not [note for note in found.notes if "not made yet" in note]
@@ -315,7 +389,7 @@ def test_with_tables_the_page_is_neither_judged_nor_another_runs_pruned(results,
     code, said = answered("--tables table1")
     assert code == 0
     assert "audit: 5 artifacts verified, 0 bad\n" in said
-    assert "NOT audited: 1 product: results/report/manifest.json (of a run whose file is not here" in said
+    assert "NOT audited: 1 file: results/report/manifest.json (of a run whose file is not here" in said
     tamper("results/tables/table1.csv")
     assert answered("--tables table1 --prune --yes")[0] == 0
     assert not Path("results/tables/table1.csv").exists()
@@ -346,7 +420,7 @@ def test_a_table_that_no_run_plans_is_counted(results):
     found = audit.audit(results)
     assert (found.findings, found.is_partial, found.verified) == ([], False, 5)
     assert found.not_audited == (
-        "NOT audited: 1 product: results/tables/planted.manifest.json (built from no plan of this run)"
+        "NOT audited: 1 file: results/tables/planted.manifest.json (built from no plan of this run)"
     )
 
 

@@ -117,16 +117,24 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, stage in (("reranked", "rerank"), ("empty", "evaluate")):
-        with manifest.record(Path(f"results/runs/{name}"), stage=stage, spec={}, inputs=[]):
-            write_text(Path(f"results/runs/{name}/run.npz"), "")
-    places = {f"results/runs/{name}/manifest.json": "" for name in ("reranked", "empty")}
+    shard = Path("results/indexes/a/000-of-001")
+    with manifest.record(shard, stage="encode", spec={}, inputs=[]):
+        write_text(shard / "index", "")
+    made = {"runs/reranked": "rerank", "runs/renamed": "judge", "runs/gone": "search", "scores/empty": "judge"}
+    for name, stage in made.items():
+        inputs = [shard] if stage == "search" else []
+        with manifest.record(Path(f"results/{name}"), stage=stage, spec={}, inputs=inputs):
+            write_text(Path(f"results/{name}/run.npz"), "")
+    places = {f"results/{name}/manifest.json": "" for name in made}
     monkeypatch.setattr(deep, "manifests_behind", lambda products: places)
     report = AuditReport()
     deep.check_deeply(report, 5)
-    assert (
-        "0 runs evaluated again, 0 of their queries also by trec_eval; 0 searched again for up to 5 queries each; 1 not"
-        in report.scope
-    )
+    assert "0 runs evaluated again, 0 of their queries also by trec_eval; 0 searched again for up to 5" in report.scope
+    assert report.left_out == {
+        "results/runs/reranked/run.npz": "the stage rerank is not run again",
+        "results/runs/renamed/run.npz": "the stage judge is not run again",
+        "results/runs/gone/run.npz": "the vectors that were searched are removed",
+    }
+    assert report.is_partial
     (finding,) = report.findings
-    assert str(finding) == "results/runs/empty cannot be made again: a record lacks 'runs'"
+    assert str(finding) == "results/scores/empty cannot be made again: a record lacks 'runs'"

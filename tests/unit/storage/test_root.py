@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from encore.commands.__main__ import main
-from encore.commands.audit import audit
+from encore.commands.audit import copies
 from encore.errors import EncoreError
 from encore.storage import manifest, root
 from encore.storage.files import write_json
@@ -21,7 +21,7 @@ TABLE = Path("results/tables/table1.manifest.json")
 @pytest.fixture
 def copy(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of a finished run under another name; its made-up table is not made again."""
-    monkeypatch.setattr(audit, "remake_products", lambda report: None)
+    monkeypatch.setattr(copies, "remake_products", lambda report: None)
     Path("config").mkdir()
     shutil.copytree("results", tmp_path / "from elsewhere")
     return tmp_path / "from elsewhere"
@@ -29,7 +29,7 @@ def copy(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def reasons(folder: Path, expected: str | None = None) -> list[str]:
     """What the audit of a copy finds."""
-    report, wrong, _ = audit.audit_copy(folder, expected)
+    report, wrong, _ = copies.audit_copy(folder, expected)
     return [str(finding) for finding in report.findings] + ([wrong] if wrong else [])
 
 
@@ -106,9 +106,9 @@ def test_a_root_file_that_was_edited_is_told(results: Any) -> None:
     assert json.loads(root.ROOT.read_text()) == content
 
 
-@pytest.mark.parametrize("expected", ["", "1234567", "no digits", "a" * 65])
+@pytest.mark.parametrize("expected", ["", "1234567", "8 digits", "3f2a9c51", "a" * 15, "a" * 65])
 def test_what_is_no_root_is_refused(expected: str, results: Any) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not the first 8 to 64 digits of a root"):
+    with pytest.raises(ArgumentTypeError, match="is not the first 16 to 64 digits of a root"):
         root.beginning_of_root(expected)
 
 
@@ -137,7 +137,7 @@ def test_what_was_forged_with_every_digest_above_it_differs_from_the_root(result
     forge(copy.parent / "forged" / "results")
     assert reasons(copy.parent / "forged") == []
     assert whole is not None
-    for expected in (whole, whole[:8]):
+    for expected in (whole, whole[:16]):
         (wrong,) = reasons(copy.parent / "forged", expected)
         assert f"not {expected}: they are other ones" in wrong
 
@@ -145,10 +145,10 @@ def test_what_was_forged_with_every_digest_above_it_differs_from_the_root(result
 def test_a_folder_without_products_is_refused(copy: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(EncoreError, match="has no manifest of a table, a figure or claims; give a results folder"):
-        audit.audit_copy(tmp_path / "empty", None)
+        copies.audit_copy(tmp_path / "empty", None)
     (tmp_path / "empty/run.json").touch()
     with pytest.raises(EncoreError, match=r"empty is a record, which `python docs/judge_again.py .*empty` judges"):
-        audit.audit_copy(tmp_path / "empty", None)
+        copies.audit_copy(tmp_path / "empty", None)
 
 
 def test_the_command_audits_a_copy(

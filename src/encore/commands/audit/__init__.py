@@ -30,7 +30,8 @@ def answer(arguments: argparse.Namespace) -> int:
 
     1 where anything is bad, or where a product of the run itself is among what was not audited.
     """
-    from encore.commands.audit.audit import agree_and_prune, audit, audit_copy, to_prune
+    from encore.commands.audit.audit import agree_and_prune, audit, to_prune
+    from encore.commands.audit.copies import audit_copy, known_of
     from encore.commands.audit.recompute import recompute_report, remake_page, remake_products
     from encore.commands.plan import plan_of
     from encore.errors import EncoreError
@@ -47,8 +48,8 @@ def answer(arguments: argparse.Namespace) -> int:
         queries = arguments.queries if arguments.deep else None
         report, wrong, root = audit_copy(arguments.folder, arguments.root, queries)
         report.print_new()
-        known = "compared with no configuration; the papers' printed numbers are this checkout's"
-        print(f"audit: {report.verified} artifacts verified by their own manifests, {report.bad} bad; {known}")
+        verified = f"{report.verified} artifacts verified by their own manifests, {report.bad} bad"
+        print(f"audit: {verified}; {known_of(arguments.folder)}")
     else:
         plan, this = plan_of(arguments), called(arguments.config)
         report = audit(plan, this, arguments.tables)

@@ -13,9 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import chdir, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from encore.commands.audit.findings import (
@@ -25,12 +23,9 @@ from encore.commands.audit.findings import (
     cells_behind,
     check_artifact,
     check_product,
-    explained,
     files_of,
     places_of,
-    problems_without_plan,
 )
-from encore.commands.audit.recompute import remake_page, remake_products
 from encore.config.validation import nearest
 from encore.errors import EncoreError, quoted
 from encore.plan import index
@@ -44,9 +39,8 @@ from encore.products.slices import built_from
 from encore.products.tables.plan import CURVES
 from encore.storage import typed
 from encore.storage.files import readable_object
-from encore.storage.manifest import MANIFEST, added, has_no_vectors, read_manifest
-from encore.storage.program_files import CATALOGUE
-from encore.storage.root import RESULTS, ROOT, SIGNATURE, compare_root, manifests_behind, product_manifests
+from encore.storage.manifest import MANIFEST, VECTORS, added, has_no_vectors, read_manifest
+from encore.storage.root import RESULTS, ROOT, SIGNATURE, product_manifests
 
 RECORDS = (MANIFEST, "run.json", "root.json", "index.json")
 LONG = 20e9  # bytes: an audit of less says nothing of its time
@@ -94,7 +88,12 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
     for name, places in made.items():
         for place in places:
             check_product(slices[name], place, report)
-    report.notes += _removed_vectors(wanted)
+    removed = without_vectors(sorted(wanted))
+    if plan.config.execution.keep_vectors:
+        for vectors in removed:
+            report.leave_out(vectors, "removed, though this run keeps vectors")
+    elif removed:
+        report.notes.append(f"the vectors of {len(removed)} shards were removed, as this run plans, and not compared")
     if files_of(REPORT) and (by := run_of_page()) not in (None, run):
         report.left_out[str(REPORT)] = reason_of(by)
         report.is_partial |= not only
@@ -108,50 +107,6 @@ def audit(plan: Plan, run: str = "", only: Sequence[str] = ()) -> AuditReport:
     return report
 
 
-def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -> tuple[AuditReport, str | None, str]:
-    """Audit a results folder, or the folder that holds one, that came from elsewhere: by what it says of itself.
-
-    Every file is compared with its manifest, every manifest with those that name it as an input, and every product is
-    made again. A copy cannot tell whether a configuration would have planned the same; compare its root for that.
-
-    Args:
-        expected: the beginning of a root that was written down elsewhere.
-        queries: how many of each run are searched again by ``deep.check_deeply``; None for a quick audit.
-
-    Returns:
-        The audit's report, and what ``compare_root`` says.
-    """
-    report = AuditReport()
-    with _inside(folder):
-        refuse_endless_records()
-        products = product_manifests()
-        if not products:
-            if (RESULTS / "run.json").is_file():
-                raise EncoreError(f"{folder} is a record, which `python docs/judge_again.py {folder}` judges again")
-            raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
-        behind = manifests_behind(products)
-        report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
-        progress = Progress(str(Path(found).parent) for found in behind if Path(found) not in products)
-        for found in behind:
-            if Path(found) not in products:
-                made = str(Path(found).parent)
-                reasons = list(explained(found, problems_without_plan(made)))
-                report.findings += [Finding(made, reason) for reason in reasons]
-                report.verified += not reasons
-                progress.add(made)
-        for place in products:
-            check_product(readable_object(place).get("spec"), place, report)  # which says if it has none
-        check_product(None, REPORT, report)
-        report.findings += added_files(report)
-        remake_products(report)
-        remake_page(report)
-        if queries is not None:
-            from encore.commands.audit.deep import check_deeply
-
-            check_deeply(report, queries)
-        return report, *compare_root(expected)
-
-
 def refuse_endless_records() -> None:
     """Refuse pipes, sockets and devices in the place of manifests and other records, which are read whole."""
     for path in RESULTS.rglob("*.json"):
@@ -159,21 +114,9 @@ def refuse_endless_records() -> None:
             raise EncoreError(f"{path} is a pipe or a device and no file; remove it, then repeat")
 
 
-@contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    """Work in a folder whose ``results`` is that one, as manifests name their inputs, and whose ``config`` is ours."""
-    own = folder / "results"
-    with TemporaryDirectory() as place:
-        for name, target in {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}.items():
-            (Path(place) / name).symlink_to(target.resolve())
-        with chdir(place):
-            yield
-
-
-def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
-    """How many shards have no vectors to compare any more, if any."""
-    if count := sum(has_no_vectors(Path(folder)) for folder in folders):
-        yield f"the vectors of {count} shards were removed (`execution: keep_vectors: false`) and are not compared"
+def without_vectors(folders: Iterable[str]) -> list[str]:
+    """The vectors that were removed: by their folders nobody can tell whether that was meant."""
+    return [f"{folder}/{VECTORS}" for folder in folders if has_no_vectors(Path(folder))]
 
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:

@@ -32,7 +32,8 @@ from encore.stages import lucene_search, search, search_index
 from encore.stages.evaluate import Evaluate
 from encore.stages.tune_fusion import read_weight
 from encore.storage import manifest
-from encore.storage.files import sha256
+from encore.storage.files import canonical, sha256
+from encore.storage.machine import is_of_machine
 from encore.storage.manifest import has_no_vectors
 from encore.storage.root import manifests_behind, product_manifests
 
@@ -58,43 +59,45 @@ def check_deeply(report: AuditReport, queries: int) -> None:
             try:
                 counts[_check(folder, queries, report, counts)] += 1
             except Exception as error:  # whatever damage raises
+                if is_of_machine(error):
+                    raise
                 report.findings.append(Finding(str(folder), f"{folder} cannot be made again: {in_words(error)}"))
-    left = sum(number for kind, number in counts.items() if kind.startswith("not "))
-    kinds = ", ".join(sorted(kind.removeprefix("not ") for kind in counts if kind.startswith("not ")))
     report.scope = (
         f"deep: {counts['evaluated']} runs evaluated again, "
         f"{counts[BY_TREC_EVAL]:,} of their queries also by trec_eval; "
-        f"{counts['searched']} searched again for up to {queries} queries each; {left} not"
-        f"{f' ({kinds})' if left else ''}; nothing was trained or encoded again"
+        f"{counts['searched']} searched again for up to {queries} queries each; nothing was trained or encoded again"
     )
 
 
 def _check(folder: Path, queries: int, report: AuditReport, counts: Counter[str]) -> str:
-    """What was done with an artifact; what differs is a finding."""
-    record = manifest.read_manifest(folder)
+    """What was done with an artifact, by the kind of its folder; what differs is a finding."""
+    record, kind = manifest.read_manifest(folder), folder.parts[1]
     stage, spec = record["stage"], record["spec"]
     inputs: Inputs = {}
     for name in record["inputs"]:
         inputs.setdefault(Path(name).parts[1], []).append(Path(name).parent)
+    if kind == "scores":
+        found = _evaluated(folder, record, inputs, counts)
+        report.findings += [Finding(str(folder), reason) for reason in found]
+        return "evaluated"
+    if kind != "runs":
+        return ""
     if (folder / TEXT).is_file():
         report.findings += [Finding(str(folder), reason) for reason in _other_text(folder)]
-    if stage == "evaluate":
-        report.findings += [Finding(str(folder), reason) for reason in _evaluated(folder, spec, inputs, counts)]
-        return "evaluated"
-    if (folder / RUN).is_file() and stage not in SEARCHED:
-        return f"not {stage}"
-    if stage in SEARCHED and any(map(has_no_vectors, inputs.get("indexes", []))):
-        return "not searches whose vectors were removed"
-    if stage in SEARCHED:
+    if stage not in SEARCHED:
+        report.leave_out(str(folder / RUN), f"the stage {stage} is not run again")
+    elif any(map(has_no_vectors, inputs.get("indexes", []))):
+        report.leave_out(str(folder / RUN), "the vectors that were searched are removed")
+    else:
         report.findings += [Finding(str(folder), reason) for reason in _searched(folder, stage, spec, inputs, queries)]
         return "searched"
-    return "no run"
+    return ""
 
 
-def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -> list[str]:
+def _evaluated(folder: Path, record: dict[str, Any], inputs: Inputs, counts: Counter[str]) -> list[str]:
     """Scores that differ from those computed again from the run, or from trec_eval's, whose queries are counted."""
     (run,), (collection,) = inputs["runs"], inputs["collections"]
-    protocol = Evaluate.read(spec, {"run": str(run), "collection": str(collection)}, str(folder)).spec
+    protocol = Evaluate.read(record["spec"], {"run": str(run), "collection": str(collection)}, str(folder)).spec
     with TemporaryDirectory() as place:
         write_scores(Path(place), judging.judge(read_run(run), Collection(collection), protocol))
         found, again = read_scores(folder), read_scores(Path(place))
@@ -102,7 +105,11 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs, counts: Counter[str]) -
         counts[BY_TREC_EVAL] += check_scores(run, collection, protocol, again, whole=True)
     except EncoreError as error:
         return [f"{folder}/{SCORES}: {error}"]
-    return [f"{folder}/{SCORES}: {text}" for text in [_other_scores(found, again)] if text]
+    if text := _other_scores(found, again):
+        return [f"{folder}/{SCORES}: {text}"]
+    if canonical(record["results"]) != canonical(judging.summary(again)):
+        return [f"{folder}/{manifest.MANIFEST}: has other means than come out again"]
+    return []
 
 
 def _other_text(folder: Path) -> list[str]:

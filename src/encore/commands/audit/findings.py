@@ -7,17 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.errors import EncoreError
+from encore import stages
+from encore.errors import EncoreError, quoted
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import BY_RULE, ProductKind, kind_of_record, kinds_of
 from encore.products.record import BUILDERS
 from encore.stages import code_digest
 from encore.storage import manifest
-from encore.storage.files import readable_object
+from encore.storage.files import canonical, digest, readable_object
+from encore.storage.machine import is_of_machine
 from encore.storage.source_text import source_digest
 
 REPORT = Path(BY_RULE["report"].record)
+SEARCHES = frozenset({"fuse", "lucene_search", "rerank", "search", "search_index"})  # which make all of results/runs
+PRODUCT_KEYS = {"stage", "code", *manifest.PARTS}
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ class AuditReport:
     scope: str = (
         "compared: digests, inputs, products made again; not made again: models, indexes, runs, scores (--deep)"
     )
-    left_out: dict[str, str] = field(default_factory=dict)  # manifests of products that were not audited, and why
-    is_partial: bool = False  # what the run itself declares, or its page, is among them
+    left_out: dict[str, str] = field(default_factory=dict)  # what was not audited, by its manifest or file, and why
+    is_partial: bool = False  # what the run itself declares, its page, or what was asked for is among them
     printed: tuple[int, int] = (0, 0)  # how many notes and findings ``print_new`` has printed
 
     @property
@@ -70,16 +74,17 @@ class AuditReport:
 
     @property
     def not_audited(self) -> str:
-        """How many products were not audited and why, in a line; empty if all were."""
+        """How much was not audited and why, in a line; empty if all was."""
         places: dict[str, list[str]] = {}
         for place, reason in self.left_out.items():
             places.setdefault(reason, []).append(place)
         told = [f"{', '.join(each[:2])}{', ...' * (len(each) > 2)} ({why})" for why, each in places.items()]
-        return (
-            f"NOT audited: {len(self.left_out)} product{'s' * (len(self.left_out) > 1)}: {'; '.join(told)}"
-            if told
-            else ""
-        )
+        count = f"{len(self.left_out)} file{'s' * (len(self.left_out) > 1)}"
+        return f"NOT audited: {count}: {'; '.join(told)}" if told else ""
+
+    def leave_out(self, place: str, reason: str) -> None:
+        """Count what was asked for and not audited: an audit that leaves it out is no success."""
+        self.left_out[place], self.is_partial = reason, True
 
     def print_new(self) -> None:
         """Print what was found since the last time, a line each."""
@@ -100,10 +105,12 @@ def check_artifact(artifact: Artifact, cells: tuple[str, ...], report: AuditRepo
 
 
 def explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
-    """The reasons; an error while looking for them is one too."""
+    """The reasons; an error while looking for them is one too, but not what this machine lacks: that ends the audit."""
     try:
         yield from reasons
     except Exception as error:  # whatever damage raises is what an audit is there to find
+        if is_of_machine(error):
+            raise
         yield f"{place} cannot be checked: {in_words(error)}"
 
 
@@ -120,37 +127,50 @@ def problems(artifact: Artifact) -> Iterator[str]:
     """Everything that is wrong with one artifact, in words."""
     record = yield from _own_problems(artifact.folder)
     if record is not None:
-        if record["spec"] != as_json(artifact.spec):
+        if canonical(record["spec"]) != canonical(artifact.spec):
             yield f"{artifact.manifest} has another spec than the plan"
+        if record["stage"] != artifact.stage:
+            yield f"{artifact.manifest} has another stage than the plan"
         yield from manifest.changed_inputs(
             artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()}
         )
 
 
 def problems_without_plan(folder: str) -> Iterator[str]:
-    """What is wrong with an artifact by its own manifest and those of its inputs, in words."""
+    """What is wrong with an artifact by its folder's name, its own manifest and those of its inputs, in words.
+
+    A folder's name ends with the digest of its spec, and its kind says which stages make it.
+    """
     record = yield from _own_problems(folder)
     if record is not None:
-        yield from manifest.changed_inputs(f"{folder}/{manifest.MANIFEST}", record, set(record["inputs"]))
+        place, kind, stage = f"{folder}/{manifest.MANIFEST}", folder.split("/")[1], record["stage"].partition(".")[0]
+        makes = {"scores": {"evaluate"}, "runs": SEARCHES}.get(kind, {*stages.names()} - {"evaluate", *SEARCHES})
+        if stage not in makes:
+            yield f"{place} is of stage {quoted(stage)}, which makes nothing in results/{kind}"
+        named = Path(folder) if not manifest.NAME.fullmatch(Path(folder).name) else Path(folder).parent
+        if not named.name.endswith(f"-{digest(record['spec'])}"):
+            yield f"{place} has another spec than the one that its folder is named by"
+        yield from manifest.changed_inputs(place, record, set(record["inputs"]))
 
 
 def _own_problems(folder: str) -> Generator[str, None, dict[str, Any] | None]:
     """What is wrong with an artifact's manifest and files, in words; the manifest is returned if it is one."""
+    place = f"{folder}/{manifest.MANIFEST}"
     try:
         record = manifest.read_manifest(Path(folder))
         described = manifest.are_described([*record["inputs"].values(), *record["outputs"].values()])
-        if not described or not isinstance(record.get("stage"), str):
-            yield f"{folder}/{manifest.MANIFEST} is not a manifest"
+        if not described or not isinstance(record.get("stage"), str) or record.keys() != {"stage", *manifest.PARTS}:
+            yield f"{place} is not a manifest"
             return None
+        if not manifest.is_as_written(Path(place), record):
+            yield f"{place} is not written as Encore writes it"
         yield from manifest.problems(Path(folder))
     except EncoreError as error:
+        if is_of_machine(error):
+            raise
         yield str(error).rpartition(";")[0]
         return None
     return record
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def check_product(content: dict[str, Any] | None, place: Path, report: AuditReport) -> None:
@@ -186,36 +206,40 @@ def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[s
         yield f"{place} is not a manifest"
         return
     product = MadeProduct(*found, place, record["spec"])
-    if content is not None and record["spec"] != as_json(content):
+    if not manifest.is_as_written(place, record):
+        yield f"{place} is not written as Encore writes it"
+    if content is not None and canonical(record["spec"]) != canonical(content):
         yield f"{place} has another plan than the configuration; run snakemake for it again"
     planned = product.kind.typed(product.content)
     yield from manifest.changed_inputs(str(place), record, set(product.kind.reads(planned, product.name)))
-    if is_of_this_code(place):
-        if record["stage"] != product.kind.rule:
-            yield f"{place} is a manifest of stage {record['stage']!r} and not of {product.kind.rule!r}"
-        missing = set(product.files).symmetric_difference(record["outputs"])
-        yield from (f"{place} lists other files than are made: {file}" for file in sorted(missing))
-    for file, digest in record["outputs"].items():
+    if record["stage"] != product.kind.rule:
+        yield f"{place} is a manifest of stage {record['stage']!r} and not of {product.kind.rule!r}"
+    if record["results"].keys() != ({"matplotlib"} if "svg" in product.kind.endings else set()):
+        yield f"{place} says other things of how it was made than Encore writes"
+    missing = set(product.files).symmetric_difference(record["outputs"])
+    yield from (f"{place} lists other files than are made: {file}" for file in sorted(missing))
+    for file, described in record["outputs"].items():
         path = place.parent / file
-        if not path.is_file() or manifest.describe(path) != digest:
+        if not path.is_file() or manifest.describe(path) != described:
             yield f"{path} {'was altered' if os.path.lexists(path) else 'is missing'}"
 
 
 def _is_product(record: Any) -> bool:
     """True if JSON has the parts of a product's manifest."""
-    if not isinstance(record, dict) or not all(isinstance(record.get(key), dict) for key in ("inputs", "outputs")):
+    if not isinstance(record, dict) or record.keys() != PRODUCT_KEYS:
         return False
-    made_by = (record.get("code", ""), record.get("stage", ""))
+    if not all(isinstance(record[key], dict) for key in ("inputs", "outputs", "results")):
+        return False
     described = manifest.are_described([*record["inputs"].values(), *record["outputs"].values()])
-    return "spec" in record and described and all(isinstance(text, str) for text in made_by)
+    return described and all(isinstance(record[key], str) for key in ("code", "stage"))
 
 
 def is_of_this_code(place: Path) -> bool:
-    """True if a product was made by the code of this version; False if it does not say which code made it."""
+    """True if a product was made by the code of this version."""
     record = readable_object(place)
     try:
         return bool(record["code"] == source_digest(BUILDERS[record["stage"]]))
-    except Exception:  # a stage that this version has not
+    except Exception:  # a damaged manifest
         return False
 
 

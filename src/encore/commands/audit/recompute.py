@@ -4,12 +4,13 @@ A digest cannot tell a number that was altered together with its manifest; this 
 that rest on an artifact that is, are not made again. What other code made must come out again too: who forges a number
 can forge the digest of the code that made it.
 
-The numbers of a CSV are compared cell by cell, so that what was altered is named. Pictures are compared if the same
-version of matplotlib drew them.
+The numbers of a CSV are compared cell by cell, so that what was altered is named. Pictures that another version of
+matplotlib drew, by their manifest, are counted as not audited.
 """
 
 import csv
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -23,6 +24,7 @@ from encore.plan.plan import Plan
 from encore.products.record import load_builder
 from encore.products.report.plan import report_plan
 from encore.storage.files import canonical, readable_object
+from encore.storage.machine import is_of_machine
 
 NAMED = 3  # what differs is named up to so many times
 PICTURES = (".png", ".svg")
@@ -64,10 +66,12 @@ def _is_in_order(place: Path, report: AuditReport) -> bool:
 
 @contextmanager
 def _found(place: Path, report: AuditReport) -> Iterator[None]:
-    """Whatever damage raises while a product is made again is a finding about the product."""
+    """Whatever damage raises while a product is made again is a finding about it; what this machine lacks is none."""
     try:
         yield
     except Exception as error:
+        if is_of_machine(error):
+            raise
         reason = f"what {place} is about cannot be made again: {in_words(error)}"
         report.findings.append(Finding(str(place), reason))
 
@@ -78,7 +82,8 @@ def recompute_product(product: MadeProduct, report: AuditReport) -> None:
     for reason in differences(product):
         report.findings.append(Finding(str(place), reason + _of_other_code(place)))
     if not same_pictures(place):
-        report.notes.append(f"{place}: another version of matplotlib drew it, so only its data were compared")
+        for file in (file for file in product.files if file.endswith(PICTURES)):
+            report.leave_out(str(place.with_name(file)), "drawn by another version of matplotlib, as its manifest says")
 
 
 def recompute_page(report: AuditReport) -> None:
@@ -89,6 +94,8 @@ def recompute_page(report: AuditReport) -> None:
     try:
         expected = render_again(REPORT.parent)
     except (EncoreError, OSError) as error:
+        if is_of_machine(error):
+            raise
         report.findings.append(Finding(str(REPORT), f"{page} cannot be made again: {in_words(error)}"))
         return
     shown = page.read_text(encoding="utf-8")
@@ -113,6 +120,8 @@ def differences(product: MadeProduct) -> list[str]:
         try:
             builder.build(Path(folder), typed, place.parent)
         except EncoreError as error:
+            if is_of_machine(error):
+                raise
             return [f"{product.kind.named(product.kind.stem, product.name)} cannot be made again: {error}"]
         files = [file for file in product.files if same_pictures(place) or not file.endswith(PICTURES)]
         return [reason for file in files for reason in _of_file(place.with_name(file), Path(folder) / file)]
@@ -126,7 +135,7 @@ def same_pictures(place: Path) -> bool:
 
 def _of_file(made: Path, again: Path) -> Iterator[str]:
     """How a file differs from the one that was made again."""
-    if made.read_bytes() == again.read_bytes() or (made.suffix == ".png" and _same_pixels(made, again)):
+    if made.read_bytes() == again.read_bytes() or (made.suffix == ".png" and _same_picture(made, again)):
         return
     reasons = list(_of_lines(made, again)) if made.suffix == ".csv" else []
     yield from reasons[:NAMED] or [f"{made} is not what comes out again"]
@@ -150,12 +159,24 @@ def _of_lines(made: Path, again: Path) -> Iterator[str]:
                 break
 
 
-def _same_pixels(made: Path, again: Path) -> bool:
-    """True if two pictures have the same pixels."""
+def _same_picture(made: Path, again: Path) -> bool:
+    """True if two PNG files have the same pixels, and the same of all else: texts, sizes, and no further frames."""
     import matplotlib.image
     import numpy as np
 
     try:
-        return bool(np.array_equal(matplotlib.image.imread(made), matplotlib.image.imread(again)))
-    except (OSError, ValueError, SyntaxError):  # what a damaged picture raises
+        same = _chunks(made) == _chunks(again)
+        return same and bool(np.array_equal(matplotlib.image.imread(made), matplotlib.image.imread(again)))
+    except (OSError, ValueError, SyntaxError, struct.error):  # what a damaged picture raises
         return False
+
+
+def _chunks(path: Path) -> list[tuple[bytes, bytes]]:
+    """The chunks of a PNG file, apart from those that hold pixels, which may be packed otherwise; then what follows."""
+    found: list[tuple[bytes, bytes]] = []
+    data, place = path.read_bytes(), 8  # bytes of its signature
+    while not found or found[-1][0] != b"IEND":
+        length, kind = struct.unpack_from(">I4s", data, place)
+        found.append((kind, data[place + 8 : place + 8 + length]))
+        place += length + 12
+    return [each for each in found if each[0] != b"IDAT"] + [(b"", data[place:])]
