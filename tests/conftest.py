@@ -27,10 +27,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before marks are selected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of some folders starts programs for seconds, and has the mark `slow`."""
+    """Every test of some folders starts programs for seconds, and has the mark `slow`; but for `quick`."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in FOLDERS:
+        if item.path.relative_to(here).parts[0] in FOLDERS and not item.get_closest_marker("quick"):
             item.add_marker("slow")
 
 

@@ -54,7 +54,9 @@ def main(address: str) -> None:
             listener.bind(address)
         except OSError as error:
             if not select.select([sys.stdin], [], [], 0)[0]:  # else Snakemake has ended, and removed the folder
-                print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
+                print(
+                    f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a short path with room"
+                )
         else:
             job = serve(listener)
     if job:

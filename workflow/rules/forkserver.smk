@@ -2,9 +2,7 @@
 
 import atexit
 import os
-import shutil
 import subprocess
-import tempfile
 
 SERVER = "ENCORE_FORKSERVER"  # the socket of the process that forks, for workflow/job.py
 THREADS = ("OMP_NUM", "GOTO_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
@@ -25,12 +23,12 @@ def use_forkserver():
 
 def start_forkserver():
     """Start the server, which takes some seconds; jobs before that start by themselves. It ends with this process."""
+    address = DRAFTS / "fork" / "socket"
     try:
-        address = Path(tempfile.mkdtemp(prefix="encore-")) / "socket"
+        address.parent.mkdir()
     except OSError as error:
-        print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a folder with room")
+        print(f"warning: each job imports by itself, for seconds ({error}); give TMPDIR a short path with room")
         return
-    atexit.register(shutil.rmtree, address.parent, ignore_errors=True)  # also where the server was killed
     server = f"{prefix}exec python {quote(str(WORKFLOW / 'forkserver.py'))} {quote(str(address))}"
     started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | ONE_THREAD)
     atexit.register(started.stdin.close)

@@ -3,17 +3,20 @@
 As an input it is compared also where Snakemake's own records, with the digest that is a param, were lost.
 """
 
-import tempfile
+import atexit
+import shutil
 
 from encore.products.kinds import BY_RULE, PRODUCTS
 from encore.products.tables.plan import CURVES
 from encore.products.declared import PLANS, is_written, plan_file, read_plan, slice_digest, write_plan
 from encore.products.slices import built_from
 from encore.storage.files import canonical
+from encore.storage.processes import temporary_folder
 
 SLICES = {}
 try:
-    DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
+    DRAFTS = Path(temporary_folder())
+    atexit.register(shutil.rmtree, DRAFTS, ignore_errors=True)
 except OSError as error:
     refuse(f"{error.filename}: {error.strerror}; set TMPDIR to a folder with free space, then repeat")
 
@@ -52,7 +55,7 @@ def plan_of(product):
         content = slice_of(product, wildcards)
         if not PLAN or (is_reading(name) and is_written(name, content)):
             return str(plan_file(name))
-        return str(in_one_line(write_plan, name, content, Path(DRAFTS.name) if is_reading(name) else PLANS))
+        return str(in_one_line(write_plan, name, content, DRAFTS if is_reading(name) else PLANS))
 
     return path
 

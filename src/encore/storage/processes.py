@@ -1,14 +1,19 @@
 """Child processes that end with their parent, and work spread over them that says in one line when one was killed."""
 
 import ctypes
+import fcntl
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from encore.errors import EncoreError
@@ -16,6 +21,7 @@ from encore.errors import EncoreError
 W = TypeVar("W")
 R = TypeVar("R")
 KILLED = "a worker process was killed, perhaps because it ran out of memory; give the job more memory or fewer threads"
+_FOLDERS = "encore-run-"  # of temporary folders
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -33,6 +39,32 @@ def end_with_parent(parent: int | None = None) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def temporary_folder() -> str:
+    """A new folder of this process, which removes those that killed processes of the same user have left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
+        with suppress(OSError):  # one that is held, another user's, or no folder
+            if left.stat().st_uid == os.getuid() and (held := _held(left)):
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+    while True:
+        folder = tempfile.mkdtemp(prefix=_FOLDERS)
+        with suppress(OSError):
+            _held(Path(folder))  # to the end of this process
+        if os.path.isdir(folder):  # noqa: PTH112  # no other has taken it for left before it was held
+            return folder
+
+
+def _held(folder: Path) -> int:
+    """A folder's number, locked; an error where another process holds it."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        raise
+    return number
 
 
 def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +68,21 @@ def test_without_forks_shared_work_is_done_in_this_process_and_others_are_spawne
         assert os.getpid() not in list(in_order(_number, range(2), 1))
     if sys.platform.startswith("linux"):
         assert os.getpid() not in list(shared_in_order(lambda _: os.getpid(), range(3), 2))
+
+
+def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run that was killed left some in the temporary folder, for ever."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from encore.storage.processes import temporary_folder\nprint(temporary_folder(), flush=True)\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command, environment = [sys.executable, "-c", code], os.environ | {"TMPDIR": str(tmp_path)}
+    killed, at_work = (subprocess.Popen(command, env=environment, **pipes) for _ in range(2))
+    folders = [Path(job.stdout.readline().strip()) for job in (killed, at_work)]
+    (folders[0] / "draft").touch()
+    killed.kill()
+    killed.communicate()
+    (tmp_path / "encore-run-link").symlink_to(tmp_path)
+    own = Path(processes.temporary_folder())
+    assert {path.name for path in tmp_path.iterdir()} == {folders[1].name, own.name, "encore-run-link"}
+    at_work.kill()
+    at_work.communicate()
