@@ -30,7 +30,7 @@ from encore.storage import program_files
 from encore.storage.files import readable_object, sha256
 from encore.storage.manifest import read_manifest
 from encore.storage.program_files import CATALOGUE
-from encore.storage.root import compare_root, manifests_behind, product_manifests
+from encore.storage.root import RESULTS, compare_root, manifests_behind, product_manifests
 
 EMBEDDED = "{embedded}"  # begins the path of the texts that come with Encore, which are nobody's paper's
 KNOWN = "compared with no configuration; the papers' printed numbers are this checkout's"
