@@ -7,7 +7,7 @@ Inputs come from the plan, by role: src/encore/plan/artifacts/negatives.py, teac
 rule negatives:
     """Sample negatives for training queries from a run, never a judged document."""
     input:
-        manifests("negatives/{system}/{topics}", "run", "collection"),
+        manifests("negatives/{system}/{topics}", "run", "collection", "first"),
     output:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
