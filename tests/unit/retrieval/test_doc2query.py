@@ -112,6 +112,7 @@ def test_a_sample_of_queries_is_the_sample_that_fine_tuning_takes() -> None:
     ] == chosen
 
 
+@pytest.mark.slow
 def test_validation_and_test_queries_are_never_seen(trained: Path) -> None:
     """Without them, their judgments and their texts the model and what it writes are the same bytes."""
     write_collection(Path("without"), secrets=False)
@@ -124,6 +125,7 @@ def test_validation_and_test_queries_are_never_seen(trained: Path) -> None:
     assert list(sampling.sample(HOW, Path("doc2query_model"), without, Path("other"))) == with_them
 
 
+@pytest.mark.slow
 def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
     places = (trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     learned(places, {"train_split": "test"})
@@ -134,6 +136,7 @@ def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
 # Training
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved, original = [], loop.checkpoint.save_checkpoint
 
@@ -153,6 +156,7 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
         assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     """Against log-softmax by hand, with a short and a long query, so that filling counts if anything does."""
     learner, words = model.load_model(trained / "doc2query_model")
@@ -172,6 +176,7 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     assert task.loss_denominators(batch) == {"tokens": count}
 
 
+@pytest.mark.slow
 def test_training_learns_something(trained: Path) -> None:
     places = (trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     learned(places, {"steps": 60, "dropout": 0.0})
@@ -180,6 +185,7 @@ def test_training_learns_something(trained: Path) -> None:
     assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5 - 1
 
 
+@pytest.mark.slow
 def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
     folder = Path("bert")
     folder.mkdir()
@@ -188,6 +194,7 @@ def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
         model.load_model(folder)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
     changes = {"steps": 1, "learning_rate": 1e-12}
     places = (trained / "collection", None, Path("doc2query_model"), Path("state"))
@@ -203,6 +210,7 @@ def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
 # Sampling
 
 
+@pytest.mark.slow
 def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> None:
     found = list(sampling.sample(HOW, trained / "doc2query_model", trained / "collection", Path("state")))
     assert [name for name, _ in found] == [f"d{i}" for i in range(10)]
@@ -212,6 +220,7 @@ def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> No
     assert not said & set(vocabulary.SPECIAL)
 
 
+@pytest.mark.slow
 def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that lie there are not written again, and those that do not are the same as in one go."""
     monkeypatch.setattr(sampling, "BLOCK", 4)
@@ -236,6 +245,7 @@ def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("processes", [2, 3, 5])
+@pytest.mark.slow
 def test_any_number_of_processes_writes_the_same_queries(
     processes: int, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,6 +267,7 @@ def test_any_number_of_processes_writes_the_same_queries(
         assert (Path("shared") / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_fewer_passages_are_asked_at_once_where_memory_runs_out(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,6 +293,7 @@ def test_two_processes_predict_what_one_does(trained: Path) -> None:
     assert not list(Path("results/state").iterdir())
 
 
+@pytest.mark.slow
 def test_a_damaged_block_of_samples_is_written_again(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,6 +311,7 @@ def test_a_damaged_block_of_samples_is_written_again(
     ]
 
 
+@pytest.mark.slow
 def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
     place = (trained / "doc2query_model", trained / "collection")
     first, second, one = (
@@ -309,6 +322,7 @@ def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
     assert all(queries[0] == queries[1] for queries in one), "the most probable token alone leaves no choice"
 
 
+@pytest.mark.slow
 def test_words_are_cut_ended_and_read_back(trained: Path) -> None:
     words = Doc2QueryTokenizer.of_vocabulary(trained / "tokenizer")
     rows = words.rows(["how to read", "how to read the file", ""], 5)

@@ -18,6 +18,7 @@ CATALOGUE = load_catalogue(CONFIG)
 SHOWN = values.PAGE.read_text()
 
 
+@pytest.mark.slow
 def test_every_value_has_one_source_and_the_page_is_current():
     assert values.problems(CATALOGUE, CONFIG) == []
     assert values.page(CATALOGUE, CONFIG) == SHOWN, "write it again: python -m tools.values"

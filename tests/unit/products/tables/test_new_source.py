@@ -4,12 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[4]
 
 # A separate process, since the entries of tables are made from the sources that are registered when they are imported.
 PROGRAM = """
 import json, sys
 from pathlib import Path
+
+import pytest
 from pydantic import Field
 from encore.products.tables.sources.base import CountSource
 from encore.products.tables.sources.kinds import SOURCES
@@ -62,6 +66,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 def test_a_registered_source_is_known_everywhere(tmp_path: Path) -> None:
     (tmp_path / "letters.json").write_text('{"e": 1234}')
     found = subprocess.run(
