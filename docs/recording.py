@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from judge_again import FORM, RECORDED, SUMS, digest, judge
+from judge_again import judge
+from judging.records import FORM, RECORDED, SUMS, digest
 
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT, Finding

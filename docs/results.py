@@ -21,7 +21,7 @@ from encore.storage.program import run
 
 import jinja2
 import pandas as pd
-from judge_again import RECORDED
+from judging.records import RECORDED
 from recording import PAPERS, bind, make, record, tests_of_claims
 from scipy import special
 

@@ -17,6 +17,7 @@ def load(name: str) -> ModuleType:
     return module
 
 
+sys.path.append(str(DOCS))  # has the package `judging`
 JUDGE = load("judge_again")  # before what imports it by this name
 RECORDING = load("recording")
 PROGRAM = load("results")

@@ -67,7 +67,7 @@ def small_run(folder: Path) -> Path:
     write_tidy(record / "tables/small/table1.csv", compute_table(layout))
     write_run_claims(record, claims, record)
     tables = RECORDING.write_values(record, {"small/table1": layout}, claims)
-    (record / "run.json").write_text(json.dumps({"form": JUDGE.FORM, "tables": tables}))
+    (record / "run.json").write_text(json.dumps({"form": RECORDING.FORM, "tables": tables}))
     bound(record)
     return record
 
@@ -76,7 +76,7 @@ def bound(record: Path) -> None:
     """Digests as a forger writes them again."""
     run = json.loads((record / "run.json").read_text())
     paths = [path for path in record.rglob("*") if path.is_file() and path.name != "run.json"]
-    run["files"] = {path.relative_to(record).as_posix(): JUDGE.digest(path) for path in paths}
+    run["files"] = {path.relative_to(record).as_posix(): RECORDING.digest(path) for path in paths}
     (record / "run.json").write_text(json.dumps(run))
     RECORDING.bind(record.parent)
 
