@@ -29,8 +29,9 @@ from encore.evaluation import EvaluationProtocol
 from encore.evaluation.ranks import Grades
 from encore.evaluation.scores import Scored, Scores
 
-SAMPLE = 200  # queries of a split judged by answers, whose texts have to be searched for them, of a large run
-SMALL = 250_000  # results; a run with no more is checked whole there too
+# Where texts are searched for answers, or a run is in memory in a notebook, a large run is checked by a sample.
+SAMPLE = 200  # queries
+SMALL = 250_000  # results; a run with no more is checked whole
 TOLERANCE = 1e-9
 AT_ONCE = 500  # queries that trec_eval judges together
 BLOCK = 2**24  # bytes of a run's text that are read at once
