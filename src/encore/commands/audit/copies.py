@@ -105,7 +105,7 @@ def _of_product(content: Any, place: Path) -> Iterator[str]:
     for key, file in _named_files(content):
         path = program_files.found(file).resolve()
         allowed = CATALOGUE / "papers" if key == "reported" else CATALOGUE.parent
-        if not path.is_relative_to(allowed.resolve()) or path.is_relative_to(Path("results").resolve()):
+        if not path.is_relative_to(allowed.resolve()) or path.is_relative_to(RESULTS.resolve()):
             yield f"{place} takes numbers from {quoted(file)}, which is no file of this checkout"
     found = kind_of_record(place, content)
     if isinstance(content, dict) and content.get("proxy_data") is False:
