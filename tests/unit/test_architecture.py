@@ -27,8 +27,10 @@ def test_no_file_is_a_drawer():
 
 def test_no_test_module_imports_another():
     """What several of them need is in tests/support, or a fixture."""
-    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    modules = [path.stem for path in TESTS.rglob("test_*.py")]
+    names = {*modules}
     assert {"test_architecture", "test_reruns"} <= names, "the tests are not there"
+    assert len(names) == len(modules), f"pytest takes one file of a name: {sorted(modules)}"
     taken = {
         (path.stem, imported)
         for path in TESTS.rglob("*.py")
