@@ -84,8 +84,9 @@ GRADED = [  # the least grade that is relevant; that of other sets of several gr
 def test_a_run_says_from_which_grade_on_a_passage_is_relevant(
     name: str, least: int, library: Callable[..., Source]
 ) -> None:
-    text = run_text("own", library(name, zero_shot=True), ("config/config.yaml", DEFAULT), CATALOGUE)
-    entry = yaml.safe_load(text)["datasets"]["own"]
+    source = library(name, zero_shot=True)
+    text = run_text("own", source, ("config/config.yaml", DEFAULT), CATALOGUE)
+    entry = yaml.safe_load(text)["datasets"][source.name]
     assert load_kind("ir-datasets").fields.model_validate(entry).resolve()["id"] == name
     (split,) = entry["splits"].values()
     assert split["measures"] == {

@@ -4,6 +4,7 @@ import errno
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -116,14 +117,14 @@ def test_a_data_root_that_can_only_be_read_is_used(web, tmp_path, monkeypatch, c
     if known:
         fetch("own", away, tmp_path / "data", tmp_path / "out")
     capsys.readouterr()
-    path_open = Path.open
+    os_open = os.open
 
-    def read_only(path, mode="r", *arguments, **named):
-        if "r" not in mode and path.is_relative_to(tmp_path / "data"):
+    def read_only(path, flags, *arguments, **named):
+        if flags & (os.O_WRONLY | os.O_RDWR) and Path(path).is_relative_to(tmp_path / "data"):
             raise OSError(errno.EROFS, "Read-only file system", str(path))
-        return path_open(path, mode, *arguments, **named)
+        return os_open(path, flags, *arguments, **named)
 
-    monkeypatch.setattr(Path, "open", read_only)
+    monkeypatch.setattr(os, "open", read_only)
     found = fetch("own", away, tmp_path / "data", tmp_path / "out")
     assert found["list.tsv"]["digest"] == sha256(web / "list.tsv")
     assert ("can only be read" in capsys.readouterr().out) is not known
