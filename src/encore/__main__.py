@@ -2,4 +2,5 @@
 
 import runpy
 
-runpy.run_module("encore.commands", run_name="__main__", alter_sys=True)
+if __name__ == "__main__":  # and not where it is only imported, as by the process that jobs fork from
+    runpy.run_module("encore.commands", run_name="__main__", alter_sys=True)

@@ -61,12 +61,11 @@ def placed(clone: Clone, word: str) -> list[str]:
 
 
 def compared(clone: Clone, words: list[str]) -> list[str]:
-    """The same with files: a run is compared with itself, over another."""
+    """The same with files: a model's run is compared with BM25's."""
     runs = clone.root / "results/runs"
     run, other = (next(iter(runs.glob(f"{name}-*/*/run.trec.gz"))) for name in ("tiny*", "bm25"))
     judgments = next(iter((clone.root / "results/collections").glob("*/qrels/test.tsv")))
-    files = {"run.trec.gz": run, "theirs.trec.gz": run, "qrels.txt": judgments}
-    files |= {"bm25.trec.gz": other, "their-bm25.trec.gz": other}
+    files = {"run.trec.gz": run, "theirs.trec.gz": other, "qrels.txt": judgments}
     return [str(files.get(word, word)) for word in words]
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from encore.storage.files import write_json
 from tests.support.clones import Clone
 from tests.support.papers import RUN
 
@@ -22,9 +23,9 @@ def forge(clone: Clone, name: str, record: str, text: str) -> None:
     said = json.loads(manifest.read_text())
     assert said["outputs"][path.name]["sha256"] != hashlib.sha256(data).hexdigest()
     said["outputs"][path.name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    for each, content in ((path, data), (manifest, json.dumps(said).encode())):
-        each.unlink()  # it may be linked to another clone's
-        each.write_bytes(content)
+    path.unlink()  # it may be linked to another clone's
+    path.write_bytes(data)
+    write_json(manifest, said)  # as Encore writes it
 
 
 def bad(clone: Clone, *config: str) -> list[str]:
