@@ -102,6 +102,16 @@ def test_the_example_of_an_own_collection_can_be_run(tmp_path, monkeypatch):
     assert {folder.rpartition("-")[0] for folder in searched} == {"results/collections/own"}
 
 
+def test_the_readme_can_be_read_to_its_end():
+    """At most 150 lines and 1,300 words, with the five papers on the first screen."""
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert len([word for word in README.split() if re.search(r"\w", word)]) <= 1300
+    papers = {path.name for path in (ROOT / "config/papers").iterdir() if f"`{path.name}/table1`" in README}
+    assert len(papers) == 5
+    assert all(f"`{name}/table1`" in "\n".join(lines[:20]) for name in papers)
+
+
 def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
     monkeypatch.chdir(ROOT)
     run = yaml.safe_load(DEFAULT_RUN.read_text())
@@ -114,6 +124,7 @@ def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
     before, after = (_folders(each) for each in (run, changed))
     says = int(re.search(r"plans (\d+) jobs", README)[1])
     assert "snakemake results/tables/table1.csv --profile local -n" in README
+    assert "encore whatif scale.steps.ict.temperature=0.1 " in README, "the key that wins over the catalogue's"
     assert says == len(after - before) + len(["table1"])
 
 

@@ -1,4 +1,4 @@
-"""The site: all pages are in its menu, and links lead to pages, to other files in the repository, or are refused."""
+"""The site: README is its front page, all pages are in its menu by their titles, and links lead to pages or the repository."""
 
 import re
 import runpy
@@ -24,7 +24,8 @@ def written(markdown: str, page: str = "scales.md") -> str:
         ("trust.md", "trust.md"),
         ("collections.md#books", "collections.md#books"),
         ("recorded/demo/figures/table1.png", "recorded/demo/figures/table1.png"),
-        ("../README.md#on-a-cluster", f"{LED}/blob/main/README.md#on-a-cluster"),
+        ("../README.md#on-a-cluster", "README.md#on-a-cluster"),
+        ("../config/README.md", f"{LED}/blob/main/config/README.md"),
         ("recorded/demo/tables/table1.md", f"{LED}/blob/main/docs/recorded/demo/tables/table1.md"),
         ("recorded", f"{LED}/tree/main/docs/recorded"),
         ("https://example.org/a", "https://example.org/a"),
@@ -40,8 +41,22 @@ def test_a_link_to_nothing_is_refused() -> None:
         written("[it](nowhere.md)")
 
 
-def test_the_menu_has_every_page_once() -> None:
+def test_the_front_page_is_the_readme_with_all_pages_by_their_titles() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    front = written(index, "README.md")
+    assert front.startswith((ROOT / "README.md").read_text().partition("](")[0])
+    assert "](own-collection.md)" in front
+    assert f"]({LED}/blob/main/CONTRIBUTING.md)" in front
+    for heading in ("# Encore", "## Try it", "## Guide", "## Reference", "## Design"):
+        assert re.search(f"^{heading}", front, re.M), heading
+    assert not re.search(r"^# Documentation", front, re.M)
+    assert re.findall(r"\[[^]]*\.md[^]]*\]", front) == [], "a name of a file in place of a title"
+
+
+def test_the_menu_has_every_page_once_and_a_title_for_each() -> None:
     menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    entries = [line for line in menu.splitlines() if ".md" in line]
+    assert [line for line in entries if not re.fullmatch(r" +- [A-Z][^:.]+: [\w-]+\.md", line)] == []
     assert sorted(re.findall(r"[\w-]+\.md", menu)) == sorted(path.name for path in ROOT.glob("docs/*.md"))
 
 

@@ -22,7 +22,7 @@ def section(page: str, heading: str) -> str:
 
 @pytest.fixture(scope="module")
 def readme():
-    return section("README.md", "## What comes out")
+    return section("README.md", "## What we found")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,13 @@ def test_the_readme_has_eight_rows_of_the_league(readme, league):
 def test_the_readme_says_what_the_league_found(readme, league):
     text = " ".join(readme.split())
     tested = league.dropna(subset="verdict")
-    told = re.search(r"With (\w+) seeds and ([\d,]+) test queries.*? over \[(\d+) pre-trainings", text).groups()
+    told = re.search(r"with (\w+) seeds and ([\d,]+) test queries.*? compares (\d+) ways to pre-train", text).groups()
+    assert f"(Holm-corrected over the {len(tested)})" in text
     assert told == ("ten", f"{league.queries_judged['bow']:,}", str(len(tested)))
     assert set(tested.seeds) == {10}
     assert (league.reproduced.drop("bm25") < league.reproduced["bm25"] / 2).all(), "far below BM25"
+
+    assert "All dense models are far below BM25" in text
 
     gains = tested[tested.verdict == "holds here"]
     assert f"{len(gains)} of the {len(tested)} gain significantly" in text
@@ -77,6 +80,23 @@ def test_the_readme_says_what_the_league_found(readme, league):
     same = rivals.loc[["seed", "condenser", "cocondenser"]]
     assert (same.p_holm_costa > 0.05).all(), "not distinguishable from COSTA"
     assert "+condenser" not in league.system["cocondenser"], "it starts without Condenser"
+
+
+def test_the_readme_shows_two_rows_of_the_demo():
+    """Their numbers are those that were recorded, and so is that BM25 is above every dense model."""
+    text = section("README.md", "## Read the result")
+    cells = RECORDS["demo"].data("tables/table1").query("column == 'rr10'")
+    bm25 = cells[cells.row == "bm25"].iloc[0]
+    dense = cells[cells.row != "bm25"]
+    assert f"{len(cells)} rows" in text
+    assert f"over {bm25.queries_judged:,} test queries" in text
+    assert (dense.reproduced < bm25.reproduced).all(), "All dense models are below BM25"
+    shown = dense[dense.setting == "BM25 negatives"].set_index("row").loc[["control", "bow"]]
+    for row, cell in shown.iterrows():
+        gain = f"{cell.delta_control:+.3f} [{cell.interval_low:+.3f}, {cell.interval_high:+.3f}] | {cell.verdict} "
+        line = f"| {cell.label} | {cell.reproduced:.3f} | "
+        assert (line + (gain if row == "bow" else "")) in text
+    assert shown.verdict["bow"] == "too few seeds"
 
 
 def test_the_readme_says_what_another_pooling_does_to_gains():
