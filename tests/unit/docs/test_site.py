@@ -1,4 +1,4 @@
-"""The site: README is its front page, all pages are in its menu by their titles, and links lead to pages or the repository."""
+"""The site: README is its front page, its menu has all pages by title, and links lead to pages or the repository."""
 
 import re
 import runpy
