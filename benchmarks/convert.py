@@ -13,7 +13,7 @@ import lzma
 import re
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import md5
 from html import unescape
@@ -47,8 +47,12 @@ def main() -> None:
     )
     parser.add_argument("output", type=Path, help="the folder to fill")
     arguments = parser.parse_args()
-    part = partial(wikispeedia, part=True)
-    convert = {"cranfield": cranfield, "cacm": cacm, "wikispeedia": wikispeedia, "wikispeedia-part": part}
+    convert: dict[str, Callable[[Path, Path], None]] = {
+        "cranfield": cranfield,
+        "cacm": cacm,
+        "wikispeedia": wikispeedia,
+        "wikispeedia-part": partial(wikispeedia, part=True),
+    }
     convert[arguments.collection](arguments.archive, arguments.output)
 
 

@@ -38,7 +38,7 @@ def main() -> None:
         total = cpu_seconds([*options.targets, "--profile", "local", "--configfile", options.run], Path(place))
         rows = by_program(list((Path(place) / "results").rglob("run.json")), total)
     own = sum(row["own_work"] for row in rows)
-    contents = {
+    contents: dict[str, Any] = {
         "setting": {"run": options.run, "targets": " ".join(options.targets)},
         "rows": rows,
         "goals": [
@@ -86,7 +86,7 @@ def by_program(runs: Sequence[Path], total: float) -> list[dict[str, Any]]:
     for path in runs:
         noted = read_run(path.parent)
         found[noted["stage"].partition(".")[0]].append((noted["cpu_seconds"], noted["own_cpu_seconds"]))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "program": name,
             "jobs": len(jobs),

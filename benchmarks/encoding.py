@@ -6,6 +6,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -112,11 +113,11 @@ def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) ->
         peak = peaks["bf16" if row["way"] in ROUNDED else "fp32"]
         row["share_of_peak"] = figures.rounded(timing.utilisation(operations, row["cpu_seconds"], peak))
     what = f"encoding of {kind} from texts, {options.model}{{}}, speed relative to sentence-transformers"
-    pairs = {"": (best, FROM_TEXTS), ", both in bf16": (PEER_IN_BF16, BF16)} if aim else {}
+    pairs = {"": (best, FROM_TEXTS), ", both in bf16": (PEER_IN_BF16, BF16)}
     goals = [
         figures.goal(what.format(how), seconds[peer] / seconds[way], aim)
         for how, (peer, way) in pairs.items()
-        if way in ways
+        if aim is not None and way in ways
     ]
     mean = figures.rounded(float(ids.lengths.mean()) + 2)
     return {"texts": f"{kind}, {mean} tokens in the mean", "rows": rows, "apart": apart, "goals": goals}
@@ -128,7 +129,7 @@ def peers(
     """The ways of others, by name, from texts; each on one thread."""
     model = SentenceTransformer(str(folder), device="cpu")
     ways: dict[str, Callable[[], np.ndarray]] = {
-        PEER.format(batch): lambda batch=batch: model.encode(written, batch_size=batch, show_progress_bar=False)
+        PEER.format(batch): partial(model.encode, written, batch_size=batch, show_progress_bar=False)
         for batch in PEERS_BATCHES
     }
     if MISSING:
@@ -137,7 +138,7 @@ def peers(
 
     exported.write_graph(model, folder / "model.onnx")
     for name, graph in exported.opened(folder / "model.onnx").items():
-        ways[name] = lambda graph=graph: exported.encoded(graph, written, tokenizer, length, pad)
+        ways[name] = partial(exported.encoded, graph, written, tokenizer, length, pad)
     return ways
 
 

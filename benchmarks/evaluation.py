@@ -7,6 +7,7 @@ import gzip
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from encore.storage.program import run
 
@@ -55,7 +56,7 @@ def main() -> None:
     base = "pytrec_eval, plain text"
     rows = comparison.rows(seconds, options.queries, "queries", base)
     check = seconds["Encore, matrices"] - seconds[ALONE]
-    contents = {
+    contents: dict[str, Any] = {
         "setting": {name: getattr(options, name) for name in ("queries", "depth", "documents", "judged", "turns")},
         "agreement": "values of all ways are equal to the last bit",
         "rows": rows,
@@ -100,11 +101,11 @@ def _write_judgments(folder: Path, grades: Grades) -> None:
 
 def _ours(found: RunMatrices, grades: Grades, folder: Path | None = None) -> Values:
     """All that ``evaluate`` computes: values and their interval over ties; with a folder, the check from files."""
-    hits = Hits.of(found, grades)
-    ways, queries, scored = (hits.usual(), *hits.extremes()), list(grades), {}
+    hits, queries, scored = Hits.of(found, grades), list(grades), {}
+    usual, (worst, best), nothing = hits.usual(), hits.extremes(), np.zeros(len(grades), np.int8)
     for name in THEIRS:
-        its = [measures.values(parse_measure(name), ranks) for ranks in ways]
-        scored[SPLIT, name] = Scored(queries, queries, *its, hits.places >= 0, np.zeros(len(grades), np.int8))
+        values, low, high = (measures.values(parse_measure(name), ranks) for ranks in (usual, worst, best))
+        scored[SPLIT, name] = Scored(queries, queries, values, low, high, hits.places >= 0, nothing)
     if folder is not None:
         check_scores(folder, folder, EvaluationProtocol(splits={SPLIT: {name: name for name in THEIRS}}), scored)
     return {name: dict(zip(queries, each.values.tolist(), strict=True)) for (_, name), each in scored.items()}

@@ -215,7 +215,7 @@ def main() -> int:
         return 0
     before = machine.load()
     parts = _run(options.output, options.only or list(LIMITS), options.quick)
-    contents = {"sizes": sizes, "parts": parts, "measured": _measured(options.output)}
+    contents: Facts = {"sizes": sizes, "parts": parts, "measured": _measured(options.output)}
     contents["goals"] = gpu_goals.judged(options.output, parts)
     record.write(options.output, f"gpu-{machine.name()}", contents, before)
     print("\n".join(["", *record.table(parts)]))
@@ -227,7 +227,7 @@ def main() -> int:
 
 def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
     """How the parts of these names ended; what an earlier run measured of them is removed."""
-    parts, spare = [], 0.0
+    parts, spare = list[Facts](), 0.0
     for name, command in commands(output, quick).items():
         if name not in names:
             continue

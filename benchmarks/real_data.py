@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ Count = Callable[[Path], real_counts.Counts]
 # By what is published about it: the file or folder that must be there, and how it is counted.
 COUNTED: dict[str, tuple[str, Count]] = {
     **{
-        name: (TOPICS, lambda at, topics=topics, qrels=qrels: real_counts.topics_and_judgments(at, topics, qrels))
+        name: (TOPICS, partial(real_counts.topics_and_judgments, topics=topics, qrels=qrels))
         for name, topics, qrels in (
             (
                 "msmarco-passage dev",

@@ -51,7 +51,7 @@ def main() -> None:
     if wrong := [name for name, its in back.items() if _scores(its) != expected]:
         raise EncoreError(f"{wrong[0]} reads another run than was written; report it as a bug")
     lines = int(found.lengths.sum())
-    contents = {
+    contents: dict[str, Any] = {
         "setting": {name: getattr(options, name) for name in ("queries", "depth", "documents", "turns")},
         "agreement": "every way reads the same scores, whichever way wrote them",
         "writing": comparison.rows(written, lines, "lines", base=next(iter(writing))),

@@ -119,9 +119,9 @@ def write_texts(folder: Path, passages: int, seed: int) -> dict[str, float]:
     return {"passages": passages, **{split: float(said[f"{split} queries"]) for split in ("train", "dev")}}
 
 
-def shape_of_model(vocabulary: int = VOCABULARY, **special: int) -> EncoderConfig:
+def shape_of_model(vocabulary: int = VOCABULARY) -> EncoderConfig:
     """One layer, as wide as vectors are."""
-    return EncoderConfig(vocabulary, 1, DIMENSION, 12, DIMENSION, **special)
+    return EncoderConfig(vocabulary, 1, DIMENSION, 12, DIMENSION)
 
 
 def draw_model(folder: Path) -> None:
@@ -134,7 +134,7 @@ def draw_model(folder: Path) -> None:
     store = TokenStore(folder / "tokens")
     torch.manual_seed(0)
     special = store.special
-    shape = shape_of_model(store.vocabulary, pad=special.pad, cls=special.cls, sep=special.sep)
+    shape = replace(shape_of_model(store.vocabulary), pad=special.pad, cls=special.cls, sep=special.sep)
     with recorded(folder / "model", stage="start", spec={}, inputs=[]):
         checkpoint.save_model(Encoder(shape), {}, folder / "model", store.tokenizer_folder)
     random, names = np.random.default_rng(0), store.passages.names

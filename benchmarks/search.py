@@ -51,7 +51,7 @@ def main() -> None:
     rows = comparison.rows(seconds, options.queries, "queries", base=FAISS)
     operations = 2.0 * options.passages * options.dimension * options.queries
     rows = [row | {"gflop_per_second": figures.rounded(operations / row["cpu_seconds"] / 1e9)} for row in rows]
-    contents = {
+    contents: dict[str, Any] = {
         "setting": {name: getattr(options, name) for name in ("passages", "dimension", "queries", "depth", "turns")},
         "agreement": f"in float64, scores at every rank are at most {apart:.0e} of the best apart",
         "rows": rows,

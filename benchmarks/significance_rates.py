@@ -15,6 +15,7 @@ import tarfile
 from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,11 +143,18 @@ def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed:
 
 def shipped_clusters() -> NDArray[np.int64]:
     """The queries of each cluster of the default's test split, from the text that is shipped."""
-    with tarfile.open(resources.files("encore.datasets") / "embedded/pydocs.tar.xz") as archive:
-        judged = {line.split(b"\t")[0].decode() for line in archive.extractfile("pydocs/qrels/test.tsv")}
-        queries = map(json.loads, archive.extractfile("pydocs/queries.jsonl"))
+    shipped = resources.files("encore.datasets") / "embedded/pydocs.tar.xz"
+    with resources.as_file(shipped) as path, tarfile.open(path) as archive:
+        judged = {line.split(b"\t")[0].decode() for line in _member(archive, "pydocs/qrels/test.tsv")}
+        queries = map(json.loads, _member(archive, "pydocs/queries.jsonl"))
         counts = Counter(each["metadata"]["cluster"] for each in queries if each["_id"] in judged)
     return np.array(list(counts.values()))
+
+
+def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    file = archive.extractfile(name)
+    assert file is not None
+    return file
 
 
 @dataclass(frozen=True)
@@ -188,7 +196,7 @@ def verdict_rates(
     freedom = float(1 / (shares**2).sum() - 1)
     levels = [critical(SIGNIFICANT / (count - step), freedom, seeds - 1, angles) for step in range(count)]
     beyond = np.stack([np.abs(means) > each * error for each in levels])  # [levels, draws, objectives, comparators]
-    holds = step_down((beyond & (means > 0)).all(3))
+    holds = step_down(np.all(beyond & (means > 0), axis=3))
     below = np.stack([step_down(beyond[..., place]) & (means[..., place] < 0) for place in (0, 1)]).any(0)
     true = gains > 0
     wrong = ((holds | below) & ~true).any(1) | (below & true).any(1)

@@ -48,7 +48,7 @@ def main() -> None:
             raise EncoreError("a batch has other ids than Transformers pads; report it as a bug")
     count = len(written)
     speed, read = tokenising[RAW] / tokenising[OURS], count / reading[READ]
-    contents = {
+    contents: dict[str, Any] = {
         "setting": {name: getattr(options, name) for name in ("passages", "length", "turns")} | {"batch": BATCH},
         "agreement": "all ways give the same ids, and both the same padded batches",
         "rows": comparison.rows(tokenising, count, "texts", base=RAW),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,12 @@ def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, floa
     batch = {name: torch.from_numpy(array) for name, array in recipe.task.collate(chosen).items()}
     ours = whole_loss(recipe.task, encoder, nn.ModuleDict(), batch)
     ours.backward()
-    gradients = {name: value.grad for name, value in model[0].auto_model.named_parameters()}
+    gradients = {name: value.grad for name, value in peer.trained_in(model).named_parameters()}
     apart, size = 0.0, 0.0
     for name, value in encoder.named_parameters():
         if value.grad is not None:
-            apart += float((value.grad - gradients[name]).square().sum())
+            other = gradients[name]
+            apart += float((value.grad - other).square().sum()) if other is not None else math.inf
             size += float(value.grad.square().sum())
     found = {
         "examples": len(chosen),

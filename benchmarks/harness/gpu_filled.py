@@ -113,7 +113,7 @@ def memory(sizes: Facts) -> Facts:
 
         def attended(at_once: MicroBatch) -> None:
             with mock.patch("encore.models.memory.MicroBatch", return_value=at_once):
-                attention.text_attention(encoder, [store.passages[row] for row in rows], LENGTH)
+                attention.text_attention(encoder, [store.passages[row] for row in rows.tolist()], LENGTH)
 
         def encoded(at_once: MicroBatch) -> None:
             embed.embed_texts(encoder, store.passages, rows, LENGTH, at_once)

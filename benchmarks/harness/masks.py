@@ -52,6 +52,7 @@ def _compare(setting: Setting, length: int) -> dict[str, Any]:
         store = texts.write(Path(folder), TEXTS, length, setting.vocabulary, full=True)
         sized = setting.resized(length)
         objective = load(step_of("enhanced", {}, sized), store)
+        assert isinstance(objective, Enhanced)
         for index in range(TEXTS):
             _check(objective, index)
         batch = _batch(objective, range(TEXTS))
@@ -82,8 +83,8 @@ def _batch(objective: Enhanced, indices: Sequence[int]) -> dict[str, torch.Tenso
 
 def _drawn(objective: Enhanced, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """What each position sees, as the decoder draws it in a step."""
-    chance = (batch[name] for name in ("words", "numbers", "budgets", "mask"))
-    return word_masks.visible(*chance, objective.fields.visible_masks)
+    words, numbers, budgets, mask = (batch[name] for name in ("words", "numbers", "budgets", "mask"))
+    return word_masks.visible(words, numbers, budgets, mask, objective.fields.visible_masks)
 
 
 def _row_by_row(objective: Enhanced, index: int) -> torch.Tensor:

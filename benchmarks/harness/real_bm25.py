@@ -48,7 +48,7 @@ def cranfield(folder: Path) -> tuple[list[Row], list[Row]]:
         rows = [_row("Cranfield", name, run, of) for name, of in readings.items()]
         return rows, [_standing(run, codes, code) for code in (-1, 1, 2, 3, 4)]
 
-    return collection(fields, answered)  # type: ignore[no-any-return]
+    return collection(fields, answered)
 
 
 def cacm(folder: Path) -> list[Row]:
@@ -74,7 +74,7 @@ def cacm(folder: Path) -> list[Row]:
             for ids, grades in readings.items()
         ]
 
-    return collection(fields, answered)  # type: ignore[no-any-return]
+    return collection(fields, answered)
 
 
 def compared(rows: list[Row], printed: Mapping[str, float]) -> list[Row]:

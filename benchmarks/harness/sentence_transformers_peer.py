@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.base.sampler import BatchSamplers, DefaultBatchSampler
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from torch import nn
 from torch.utils.data import SequentialSampler
 
 from encore.models import embed
@@ -82,9 +83,16 @@ class Peer:
     def encoder(self, model: SentenceTransformer) -> Encoder:
         """Our encoder with the weights that it ended with, for one search and one evaluator of both."""
         encoder = embed.load_for_tokens(self.recipe.start, self.recipe.store)
-        trained = model[0].auto_model.state_dict()
+        trained = self.trained_in(model).state_dict()
         encoder.load_state_dict({name: trained[name].cpu() for name in encoder.state_dict()})
         return encoder
+
+    @staticmethod
+    def trained_in(model: SentenceTransformer) -> nn.Module:
+        """The encoder of theirs, whose weights have the names of ours."""
+        found = model[0].auto_model
+        assert isinstance(found, nn.Module)
+        return found
 
     def _arguments(self, output: str, batches: Batches, seed: int) -> SentenceTransformerTrainingArguments:
         step, count = self.recipe.step, self.recipe.steps

@@ -62,7 +62,7 @@ class ColbertInTheLoop(RetrievalTask):
         ids, mask = batch["query_ids"], batch["query_mask"]
         asked = late_interaction.token_vectors(self.teacher, self.linear, ids, mask, normalised=False)
         found = [
-            late_interaction.token_vectors(self.teacher, self.linear, *part, normalised=True)
+            late_interaction.token_vectors(self.teacher, self.linear, part[0], part[1], normalised=True)
             for part in self.teacher.joined(text_parts(batch, "passage"))
         ]
         longest = max(counted.shape[1] for _, counted in found)

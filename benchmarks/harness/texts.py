@@ -47,7 +47,10 @@ def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: 
 
 def as_text(sequences: Sequences, pieces: Sequence[str]) -> list[str]:
     """What the ids stand for, as text."""
-    return [" ".join(pieces[piece] for piece in ids.tolist()).replace(" ##", "").lstrip("#") for ids in sequences]
+    return [
+        " ".join(pieces[piece] for piece in ids.tolist()).replace(" ##", "").lstrip("#")
+        for ids in map(sequences.__getitem__, range(len(sequences)))
+    ]
 
 
 def tokenised(written: list[str], tokenizer: Tokenizer, folder: Path) -> Sequences:
