@@ -62,12 +62,13 @@ class Replaced(Objective[ReplacedFields]):
         return self.chunks.lengths_of(self.usable[indices])
 
     def collate(self, examples: list[ReplacedText]) -> Arrays:
-        """``ids``, ``mask`` [B, L]; ``replaced`` [B, L] bool."""
+        """``ids``, ``mask`` [B, L]; ``places`` [N] int64, of pieces in the flat [B * L]; ``replaced`` [N] bool."""
         ids, mask = inputs.pad([example.shown for example in examples], self.fields.length, self.store.special)
         replaced = np.zeros_like(mask)
         for row, example in enumerate(examples):
             replaced[row, 1 : 1 + len(example.replaced)] = example.replaced
-        return {"ids": ids, "mask": mask, "replaced": replaced}
+        places = np.flatnonzero(mask)
+        return {"ids": ids, "mask": mask, "places": places, "replaced": replaced.reshape(-1)[places]}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """A linear map [1, H] from a token's state to its logit z."""
@@ -81,8 +82,10 @@ class Replaced(Objective[ReplacedFields]):
         """The loss, a mean over the tokens that are not padding."""
         import torch.nn.functional as F
 
-        logits = heads["replaced"](encoder(batch["ids"], batch["mask"])).squeeze(-1)[batch["mask"]]
-        labels = batch["replaced"][batch["mask"]].to(logits.dtype)
+        from encore.models.heads import at
+
+        logits = heads["replaced"](at(encoder(batch["ids"], batch["mask"]), batch["places"])).squeeze(-1)
+        labels = batch["replaced"].to(logits.dtype)
         return ForwardOutput({"replaced": F.binary_cross_entropy_with_logits(logits, labels)}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
