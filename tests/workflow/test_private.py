@@ -4,6 +4,7 @@ GPUs that a profile gives to rules are tried in test_rules.py, by the threads of
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,26 @@ rule theirs:
 """
 
 
+FAILING = """
+
+ENDS = {
+    "killed": "step 3/172",
+    "memory": "error: out of memory on the GPU; take a larger one that nothing else uses",
+    "worker": "error: a worker process was killed, perhaps because it ran out of memory; give the job more memory",
+    "interrupted": "error: interrupted; the same command continues from here",
+    "unexpected": "error: RuntimeError: CUDA error (encore/training/loop.py:105)",
+    "input": "error: data/mine/corpus.jsonl, line 4: not UTF-8; save it as that",
+}
+
+
+rule failing:
+    output: "{end}.made"
+    log: "{end}.log"
+    params: lambda wildcards: ENDS[wildcards.end]
+    shell: "echo {params:q} > {log}; false"
+"""
+
+
 def test_a_folder_without_a_manifest_is_made_again_though_what_was_made_from_it_is_there(nano: Clone) -> None:
     assert nano.planned() == set()
     (nano.folder("tokens", "pydocs-stdlib") / "manifest.json").unlink()
@@ -74,3 +95,16 @@ def test_the_handlers_of_a_module_are_called_after_those_of_the_study(tmp_path: 
     failed = study.run(SNAKEMAKE, "theirs.txt", "--cores", "1")
     assert failed.code != 0
     assert "their own error" in failed.output
+
+
+@pytest.mark.slow
+def test_a_job_whose_log_ends_with_what_to_correct_is_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: config/nano.yaml\ntitle: Mine\ntables: {cpdae/table1: [trec]}\n")
+    (tmp_path / "Snakefile").write_text(STUDY.replace("{snakefile}", f"{REPOSITORY}/workflow/Snakefile") + FAILING)
+    ends = re.findall(r'^    "(\w+)":', FAILING, re.M)
+    options = ("--cores", "2", "--retries", "1", "--keep-going")
+    done = Clone(tmp_path).run(SNAKEMAKE, *(f"{end}.made" for end in ends), *options)
+    failed = Counter(re.findall(r"^ {4}output: (\w+)\.made", done.output.split("Error in rule", 1)[1], re.M))
+    assert done.code != 0
+    assert failed["input"] < min(failed[end] for end in ends if end != "input"), done.output
+    assert done.output.count("Trying to restart") == len(ends) - 1

@@ -195,8 +195,15 @@ def test_one_line_says_how_slurm_is_asked_for_gpus(line: str, flags: list[str]) 
 
 @pytest.mark.parametrize("line", ["gpu:a100", "gres", "--gpus"])
 def test_another_form_of_that_line_is_refused_with_the_forms_that_there_are(line: str) -> None:
-    with pytest.raises(Exception, match=r"is none of gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE; correct it"):
+    with pytest.raises(Exception, match=r"must be gres=gpu, gres=gpu:TYPE, gpus, gpus=TYPE or none; correct it"):
         profile("slurm", gpu=repr(line))
+
+
+@pytest.mark.parametrize("line", ["none", "null"])
+def test_without_gpus_all_jobs_are_submitted_as_those_of_processors(line: str) -> None:
+    """No rule requests a GPU, so that threads are those of the run; Snakemake refuses a profile without any request."""
+    asked = profile("slurm", gpu=line, gpu_partition="a-gpu", partition="cpus")["set-resources"]
+    assert {name: {"slurm_partition": "'cpus'"} for name in computing("one GPU", "GPUs")} == asked
 
 
 def computing(*devices: str) -> set[str]:

@@ -35,6 +35,27 @@ def has_gpus(rule):
     return not {"gpu", "gres"}.isdisjoint(workflow.resource_settings.overwrite_resources.get(rule, {}))
 
 
+def requests_gpus():
+    """Whether a job that is to run requests GPUs of a cluster."""
+    jobs = (job for job in workflow.dag.needrun_jobs() if has_gpus(job.rule.name))
+    return any(job.resources.get("gres") or job.resources.get("gpu") for job in jobs)
+
+
+def repeat_only_what_may_help():
+    """Have no job repeated whose log ends with what its user has to correct; Snakemake's `retries:` asks for no reason.
+
+    Repeated are jobs that were killed or interrupted, ran out of memory, or ended by an error that nobody expected.
+    """
+    handle = workflow.scheduler._handle_error
+
+    def handle_error(job, **options):
+        if not job.is_group() and is_final([*map(str, job.log)]):
+            job.attempt = job.restart_times + 1
+        handle(job, **options)
+
+    workflow.scheduler._handle_error = handle_error
+
+
 def submit_without_limit():
     """Submit as many jobs a second as there are, if the user names no limit; Snakemake's own is 100.
 

@@ -1,10 +1,15 @@
 """What happens around a run: checks and files before the first job, and the summary after the last."""
 
 import os
+import re
+import runpy
 import shutil
 import subprocess
 from contextlib import suppress
+from importlib.util import find_spec
 
+from encore.storage import environment as variables
+from encore.storage.program import INTERRUPTED
 from encore.storage.root import write_root
 from encore.storage.typed import called
 from encore.products.targets import reads_of_targets, summary
@@ -33,8 +38,29 @@ def obstacle_to_slurm():
     return f"an earlier run's jobs still work in this folder; {wait}" if left else None
 
 
+def obstacle_to_gpus():
+    """Why no job could use the GPU that it requests; None where it could, or where a container brings torch."""
+    if deployed or variables.number(variables.ALLOW_CPU) or not (torch := find_spec("torch")):
+        return None
+    build = runpy.run_path(str(Path(torch.origin).with_name("version.py")))
+    if build.get("cuda") or build.get("hip") or not requests_gpus():
+        return None
+    return (
+        f"the profile requests GPUs, and torch {build['__version__']} in {sys.prefix} computes on processors alone; "
+        "install envs/gpu.txt (`make env GPU=1`), or write `gpu: none` in the first lines of profiles/slurm/config.yaml"
+    )
+
+
+def is_final(logs):
+    """Whether the last line of a job's logs is a sentence on what to correct, so that it would only be said again."""
+    lines = [line for log in logs if Path(log).is_file() for line in Path(log).read_text(errors="replace").splitlines()]
+    last = lines[-1] if lines else ""
+    may_help = re.search(r"memory|\bkilled\b|\.py:\d+\)$", last) or last == INTERRUPTED
+    return last.startswith("error: ") and not may_help
+
+
 onstart:
-    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
+    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm() or obstacle_to_gpus()):
         refuse(obstacle)
     if "generic" in str(workflow.executor_plugin):
         Path("results/logs/cluster").mkdir(parents=True, exist_ok=True)  # where the profile has jobs write
@@ -43,6 +69,7 @@ onstart:
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
     in_one_line(index.write, str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, records(), files_of_runs())
     submit_without_limit()
+    repeat_only_what_may_help()
     use_forkserver()
 
 
