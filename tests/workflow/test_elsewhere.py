@@ -1,5 +1,6 @@
 """Encore's workflow on a study in another folder, by ``--directory`` and as a module."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -80,6 +81,24 @@ def test_the_workflow_is_a_module_of_a_study_s_own(clone: Clone, study: Clone) -
     assert (study.root / "theirs.txt").exists()
     assert "their own start" in done.output
     assert "Mine: what was requested is made" in done.output
+
+
+@pytest.mark.slow
+def test_the_page_s_snakefile_plans_a_rule_of_the_study_that_takes_a_table(study: Clone) -> None:
+    page = (REPOSITORY / "docs/study.md").read_text()
+    (snakefile,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (copying,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    for folder in ("config", "workflow"):
+        (study.root / folder).mkdir()
+    (study.root / "config" / RUN).write_text((study.root / RUN).read_text())
+    (study.root / "workflow/Snakefile").write_text(snakefile)
+    with_library = {"PYTHONPATH": str(REPOSITORY / "src"), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    assert study.run("bash", "-c", copying, env=with_library).code == 0
+    done = study.run(SNAKEMAKE, "-n", "--quiet", "rules", "--profile", "local", env=with_library)
+    planned = dict(re.findall(r"^(\w+) +(\d+)$", done.succeeded(), re.MULTILINE))
+    assert (planned["best"], planned["table"], planned["all"]) == ("1", "1", "1")
+    shown = study.run(str(BIN / "encore"), "show", "table1", env=with_library)
+    assert "no run has made table1 here yet; build it, or name the run's file with --config" in shown.error()
 
 
 @pytest.mark.slow

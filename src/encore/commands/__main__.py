@@ -80,7 +80,10 @@ def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
         return DEFAULT_RUN if DEFAULT_RUN.exists() else CATALOGUE / DEFAULT_RUN.name
     if index.is_damaged():
         raise EncoreError(f"{index.INDEX} is damaged, which says what run made a table; name that with --config")
-    return index.read().run_of(arguments.table) or DEFAULT_RUN
+    run = index.read().run_of(arguments.table)
+    if not run and not DEFAULT_RUN.exists():  # in a study's folder
+        raise EncoreError(f"no run has made {arguments.table} here yet; build it, or name the run's file with --config")
+    return run or DEFAULT_RUN
 
 
 if __name__ == "__main__":

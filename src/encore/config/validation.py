@@ -44,7 +44,7 @@ def load_yaml(path: Path) -> Any:
         loader.path = path
         return loader.get_single_data()
     except FileNotFoundError as error:
-        raise EncoreError(f"{path} is missing; restore it from the repository") from error
+        raise EncoreError(f"{path} is missing; restore it, or name another file") from error
     except OSError as error:
         raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a date that is none

@@ -29,3 +29,10 @@ def found(name: str | Path) -> Path:
     """The file of such a name; that of the working folder, if it has one."""
     own = Path(name)
     return own if own.is_file() else CATALOGUE.parent / own
+
+
+def name_to_extend(run: Path) -> str:
+    """A run's file as another one names it after ``extends:``, on every machine alike; ``found`` finds it again."""
+    name = Path("config") / run.name
+    is_programs = run.resolve().parent == (PROGRAM / "config").resolve()
+    return str(name if is_programs and found(name).resolve() == run.resolve() else run)

@@ -24,7 +24,7 @@ from encore.plan.catalogue import Catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.targets import everything_declared
-from encore.storage import typed
+from encore.storage import program_files, typed
 from encore.storage.files import write_text
 
 PIECES = 1.5  # of a word, at most on average
@@ -112,11 +112,12 @@ def answer(arguments: argparse.Namespace) -> int:
         found.scale, notes = adapted(found, base, catalogue)
         found.notes = [*found.notes, *notes]
     found.notes += filter(None, [take_names(found, encoder, path.parent)])
-    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
+    extended = program_files.name_to_extend(arguments.config), base
+    text = run_text(arguments.name, found, extended, catalogue, encoder)
     plan = _planned(path, text, shipped)
     if lacking := unsuited(found, found.name, plan):
         found.unsuited = lacking
-        text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, encoder)
+        text = run_text(arguments.name, found, extended, catalogue, encoder)
         plan = _planned(path, text, shipped)
     write_text(path, text)
     run = typed.called(path)
