@@ -37,8 +37,9 @@ PEERS_BATCHES = (16, 32)  # 32 is what it takes by itself
 APART, APART_IN_BF16 = 1e-5, 0.02  # that a number of a vector may be from that of the stored tokens
 VOCABULARY = 30522
 MISSING = [name for name in ("onnx", "onnxruntime", "openvino") if not find_spec(name)]  # of two more peers
-# Tokens of the longest text, [CLS] and [SEP] included; whether all are so long; the speed that is asked for.
-TEXTS = {"queries": (16, False, None), "passages": (144, False, 1.5), "abstracts": (256, True, 1.15)}
+# Tokens of the longest text, [CLS] and [SEP] included; whether all are so long; the speed that is asked for; how many
+# are encoded: more where lengths differ, so that neither batches nor a program's start decide.
+TEXTS = {"queries": (16, False, None, 512), "passages": (144, False, 1.5, 512), "abstracts": (256, True, 1.15, 64)}
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def main() -> None:
     setting = {"model": options.model, **SHAPES[options.model], "vocabulary": VOCABULARY}
     setting |= {f"peak_gflops_{precision}": peak / 1e9 for precision, peak in peaks.items()}
     contents = {
-        "setting": setting | {"threads": 1, "texts": options.count, "turns": options.turns},
+        "setting": setting | {"threads": 1, "texts": counts_of(options), "turns": options.turns},
         "agreement": agreement([part.pop("apart") for part in parts]),
         "parts": parts,
         "goals": [goal for part in parts for goal in part.pop("goals")],
@@ -62,6 +63,11 @@ def main() -> None:
     for part in parts:
         print("\n".join([f"{part['texts']}:", *record.table(part["rows"])]))
     print(contents["agreement"])
+
+
+def counts_of(options: argparse.Namespace) -> str:
+    """How many texts of each kind are encoded, in words."""
+    return ", ".join(f"{options.count or TEXTS[kind][-1]} {kind}" for kind in options.texts)
 
 
 def precisions() -> list[str]:
@@ -84,11 +90,12 @@ def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) ->
     Raises:
         EncoreError: the ways' vectors differ.
     """
-    length, full, aim = TEXTS[kind]
+    length, full, aim, usual = TEXTS[kind]
+    count = options.count or usual
     setting = Setting(options.model, VOCABULARY, length, 16, full, "fp32", 1, "cpu", options.turns, 1)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        store, _ = texts.write_judged(folder / "store", options.count // 2, length, 32, VOCABULARY, full)
+        store, _ = texts.write_judged(folder / "store", count // 2, length, 32, VOCABULARY, full)
         written = texts.as_text(store.passages, store.pieces)
         torch.manual_seed(0)
         encoder = Encoder(setting.shape(length)).eval()
@@ -108,14 +115,14 @@ def measured(kind: str, options: argparse.Namespace, peaks: dict[str, float]) ->
             raise EncoreError(f"vectors of {name} are {far:g} from those of the stored tokens; report it as a bug")
     best = min(map(PEER.format, PEERS_BATCHES), key=seconds.__getitem__)
     operations = sum(flops.embedding(encoder.config, 1, min(size + 2, length)) for size in ids.lengths.tolist())
-    rows = comparison.rows(seconds, options.count, "texts", base=best)
+    rows = comparison.rows(seconds, count, "texts", base=best)
     for row in rows:
         peak = peaks["bf16" if row["way"] in ROUNDED else "fp32"]
         row["share_of_peak"] = figures.rounded(timing.utilisation(operations, row["cpu_seconds"], peak))
-    what = f"encoding of {kind} from texts, {options.model}{{}}, speed relative to sentence-transformers"
+    what = f"encoding of {kind} from texts, {options.model}{{}}, speed relative to {{}}"
     pairs = {"": (best, FROM_TEXTS), ", both in bf16": (PEER_IN_BF16, BF16)}
     goals = [
-        figures.goal(what.format(how), seconds[peer] / seconds[way], aim)
+        figures.goal(what.format(how, peer.removesuffix(", in bf16")), seconds[peer] / seconds[way], aim)
         for how, (peer, way) in pairs.items()
         if aim is not None and way in ways
     ]
@@ -157,8 +164,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=SHAPES, default="minilm")
     parser.add_argument("--texts", choices=TEXTS, nargs="+", default=list(TEXTS))
-    parser.add_argument("--count", type=int, default=64, help="of the texts of each kind")
-    parser.add_argument("--turns", type=int, default=3, help="of which the best counts")
+    parser.add_argument("--count", type=int, help="of the texts of each kind; without: 512, of abstracts 64")
+    parser.add_argument("--turns", type=int, default=2, help="of which the best counts")
     record.add_flags(parser, "encoding")
     return parser.parse_args()
 

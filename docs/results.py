@@ -325,12 +325,15 @@ def rendered() -> dict[Path, str]:
     }
     page = environment.get_template("results.md.jinja").render(records=records())
     measured = benchmarks()
-    speed = environment.get_template("performance.md.jinja").render(
-        records=measured,
-        titles=COMPARED,
-        gpu=benchmarks(BENCHMARKS / "gpu"),
-        of=lambda part: [record for name, record in measured.items() if name.partition("-")[0] == part],
-    )
+    speeds = {
+        DOCS / name: environment.get_template(f"{name}.jinja").render(
+            records=measured,
+            titles=COMPARED,
+            gpu=benchmarks(BENCHMARKS / "gpu"),
+            of=lambda part: [record for name, record in measured.items() if name.partition("-")[0] == part],
+        )
+        for name in ("performance.md", "performance-details.md")
+    }
     readme = DOCS.parent / "README.md"
     before, _, rest = readme.read_text().partition(README_TABLE[0])
     shown = f"{README_TABLE[0]}\n\n{excerpt(records()['league'])}\n\n{README_TABLE[1]}"
@@ -341,7 +344,7 @@ def rendered() -> dict[Path, str]:
     columns = environment.get_template("columns.md.jinja").render(
         written={module.__name__.rpartition(".")[2]: described(module.COLUMNS) for module in WRITTEN}
     )
-    pages = {DOCS / "results.md": page, DOCS / "performance.md": speed}
+    pages = {DOCS / "results.md": page, **speeds}
     pages |= {DOCS / "table-data.md": data, DOCS / "columns.md": columns}
     return {**pages, trust: counted, readme: before + shown + rest.partition(README_TABLE[1])[2]}
 
