@@ -49,7 +49,8 @@ def repeat_only_what_may_help():
     handle = workflow.scheduler._handle_error
 
     def handle_error(job, **options):
-        if not job.is_group() and is_final([*map(str, job.log)]):
+        fetches = not job.is_group() and job.rule.name.startswith("fetch")  # a network may be there again
+        if not job.is_group() and not fetches and is_final([*map(str, job.log)]):
             job.attempt = job.restart_times + 1
         handle(job, **options)
 
