@@ -27,7 +27,7 @@ def start_forkserver():
     try:
         address.parent.mkdir()
     except OSError as error:
-        print(f"warning: each job imports by itself, for seconds ({error}); give TMPDIR a short path with room")
+        print(f"warning: each job imports by itself, for seconds ({error}); set TMPDIR to a short path with room")
         return
     server = f"{prefix}exec python {quote(str(WORKFLOW / 'forkserver.py'))} {quote(str(address))}"
     started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | ONE_THREAD)

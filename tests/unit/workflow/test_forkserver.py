@@ -183,7 +183,7 @@ def test_a_server_without_room_for_its_socket_is_one_line_and_leaves_nothing(rea
         return
     (line,) = lines
     assert line.startswith("warning: each job imports by itself, for seconds (")
-    assert line.endswith("); give TMPDIR a short path with room")
+    assert line.endswith("); set TMPDIR to a short path with room")
 
 
 @pytest.mark.parametrize("left", ["a socket of nobody", "a file", "a folder"])
