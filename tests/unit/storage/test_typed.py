@@ -106,7 +106,7 @@ def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").mkdir()
     run = Path("config/own.yaml")
-    for path in (run, Path("config/other.yaml")):
+    for path in (run, Path("config/other.yaml"), Path("config/config.yaml")):
         path.touch()
     found = index.Index(
         {}, products={"results/tables/table1.manifest.json": str(run), "results/tables/two.manifest.json": ""}
