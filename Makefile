@@ -46,7 +46,7 @@ test-all: $(READY) $(MINILM) ## The same, then what it leaves out: slow tests, e
 	@$(WITH_NANO); $(call SAYS,$(NOT_EVERYTHING)) $(MAKES) test test-slow
 
 test-everything: $(READY) ## Everything of the catalogue at nano scale, and all trials of tests/trust (an hour)
-	pytest -m everything tests/e2e/test_everything.py tests/trust
+	pytest -m everything tests/e2e/test_everything.py tests/trust tests/unit/benchmarks
 
 test-quick: $(READY)
 	$(PYTEST) -m "not slow and not everything" tests/workflow tests/unit tests/e2e tests/trust tests/slurm

@@ -23,7 +23,7 @@ def _recorded(folder: Path) -> dict[str, list[dict[str, object]]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.everything
 def test_all_arms_are_measured_and_give_the_losses_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulated GPU computes in bf16 as a real one, so copies of weights are in some arms and not in others."""
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
