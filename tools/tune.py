@@ -46,7 +46,8 @@ class Grid(Strict):
         None, description="the step whose values the rows with it choose together: those best in the mean over them"
     )
     crossed: str | None = Field(
-        None, description="the step whose values each row tries with each of its own, and chooses for itself"
+        None,
+        description="the fine-tuning whose values each row tries with each value of its pre-training, choosing both",
     )
     rows: dict[str, list[str]] = Field(min_length=1, description="lineages, with the values that are tried in braces")
 

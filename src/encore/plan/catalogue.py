@@ -72,7 +72,7 @@ def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Cat
 
 
 def with_entries_of(config: RunConfig, catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the backbones, sources and systems that a run has of its own."""
+    """The catalogue with the backbones, sources and systems that a run adds."""
     for section in OWN:
         if taken := sorted(getattr(config, section).keys() & getattr(catalogue, section).keys()):
             raise EncoreError(config.at(f"{section}.{taken[0]}: the catalogue has one of that name; choose another"))

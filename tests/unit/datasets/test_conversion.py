@@ -269,7 +269,7 @@ REFUSED = [
     ),
     ({"a.jsonl": lines({"id": "1", "text": "x"})}, "a.jsonl: JSON lines with id, text is not understood; rename"),
     ({"queries.jsonl": lines({"id": "1", "text": "x"})}, "queries.jsonl has queries (JSON lines: id, text)"),
-    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt is empty, or its form is not known (6 columns parted by blanks"),
+    ({"run.txt": "1 Q0 d1 1 2.5 tag\n"}, "run.txt is empty, or its form is not known (6 columns separated by blanks"),
     ({}, "raw has no passages (there: nothing)"),
     (
         {"corpus.jsonl": '{"id": "1", "text": "x"}\n{"id": 1.0, "text": "y"}\n'},
@@ -299,11 +299,11 @@ REFUSED = [
     ({"docs.trec": "<DOC>\n<DOCNO>1</DOCNO>\na\n"}, "docs.trec, line 1: <DOC> is not closed"),
     ({"docs.parquet": "PAR1 and no more"}, "docs.parquet: cannot be read"),
     ({**SMALL, "qrels.txt": "1 0 1 yes\n"}, "qrels.txt is empty, or its form is not known"),
-    ({**SMALL, "qrels.test.txt": "1 0 1 0.5\n"}, "(4 columns parted by blanks: 1 0 1 0.5): judgments are four such"),
+    ({**SMALL, "qrels.test.txt": "1 0 1 0.5\n"}, "(4 columns separated by blanks: 1 0 1 0.5): judgments are four such"),
     ({**SMALL, "qrels.test.txt": "1 Q0 1 1 2.5 tag\n"}, "six are a run of a system, and no judgments"),
     (
         {**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/test.tsv": "query-id corpus-id score\n1 1 1\n"},
-        "raw/qrels/test.tsv is empty, or its form is not known (3 columns parted by blanks: query-id corpus-id score)",
+        "raw/qrels/test.tsv is empty, or its form is not known (3 columns separated by blanks: query-id corpus-id score)",
     ),
     ({**SMALL, "qrels.txt": "1 0 1 1\n", "test.tsv": "1 1 1\n"}, "raw/test.tsv is empty, or its form is not known"),
     ({**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/notes": "who judged"}, "raw/qrels/notes is empty, or its form"),

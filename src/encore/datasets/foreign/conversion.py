@@ -133,12 +133,12 @@ def _by_blanks(path: Path, name: str) -> str:
         columns = next((line.split() for _, line in numbered_records(path)), [])
     if (count := len(columns)) < 2:
         return ""
-    shown = f" ({count} columns parted by blanks: {' '.join(columns)[:60]})"
+    shown = f" ({count} columns separated by blanks: {' '.join(columns)[:60]})"
     if hinted(name) != "judgments":
         return shown
     if count == 6:
         return f"{shown}: six are a run of a system, and no judgments"
-    return f"{shown}: judgments are four such columns, the last a whole number, or three parted by tabs"
+    return f"{shown}: judgments are four such columns, the last a whole number, or three separated by tabs"
 
 
 def convert(source: Path, folder: Path, *, drop: bool = False) -> list[str]:

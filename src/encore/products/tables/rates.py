@@ -67,7 +67,7 @@ class Recorded:
     """All trials that are recorded, by what was trained apart from its learning rates."""
 
     def __init__(self, plan: Plan) -> None:
-        """"""
+        """All records of ``config/tuning``, read once."""
         self._plan = plan
         self._trials: dict[str, list[Trial]] = {}
         for path in sorted(TUNING.glob("*.csv")):
