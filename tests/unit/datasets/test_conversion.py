@@ -303,7 +303,7 @@ REFUSED = [
     ({**SMALL, "qrels.test.txt": "1 Q0 1 1 2.5 tag\n"}, "six are a run of a system, and no judgments"),
     (
         {**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/test.tsv": "query-id corpus-id score\n1 1 1\n"},
-        "raw/qrels/test.tsv is empty, or its form is not known (3 columns separated by blanks: query-id corpus-id score)",
+        "test.tsv is empty, or its form is not known (3 columns separated by blanks: query-id corpus-id score)",
     ),
     ({**SMALL, "qrels.txt": "1 0 1 1\n", "test.tsv": "1 1 1\n"}, "raw/test.tsv is empty, or its form is not known"),
     ({**SMALL, "qrels/dev.tsv": "1\t1\t1\n", "qrels/notes": "who judged"}, "raw/qrels/notes is empty, or its form"),
