@@ -112,6 +112,39 @@ def test_the_readme_can_be_read_to_its_end():
     assert all(f"`{name}/table1`" in "\n".join(lines[:20]) for name in papers)
 
 
+GENERATED = {"values", "columns", "table-data", "performance", "performance-details", "printed-claims", "results"}
+WRITTEN = [page for page in PAGES if page.parent.name == "docs" and page.stem not in GENERATED]
+RECORDED_LATER = "## By the share of the labels"  # a section that is written again with its record
+
+
+def read(page):
+    """A page's text without code, pictures, and tables that a program or a record has written."""
+    text = re.sub(r"^<!-- (?!end)[^>]*-->\n.*?^<!-- end of [^>]*-->$", "", page.read_text(), flags=re.S | re.M)
+    text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.S | re.M)
+    return re.sub(r"^(?: {4}|\t).*$", "", text, flags=re.M)
+
+
+def words(text):
+    return len([word for word in text.split() if re.search(r"\w", word)])
+
+
+def test_guide_and_design_are_short():
+    """At most 18,000 words in all that people read there, which each page said more than once before."""
+    assert len(WRITTEN) > 20
+    assert sum(words(read(page)) for page in WRITTEN) <= 18_000
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_sentences_are_short(page):
+    """At most 25 words: a span of code is one, an address none."""
+    text = read(page).partition(RECORDED_LATER)[0]
+    text = "\n".join(line for line in text.splitlines() if not line.startswith(("|", "#", "<")))
+    text = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", text))
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text)
+    sentences = [each for part in parts for each in re.split(r"(?<=[.?!])\W*\s(?=\W*(?:[A-Z0-9]|code))", part)]
+    assert [" ".join(each.split()) for each in sentences if words(each) > 25] == []
+
+
 def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
     monkeypatch.chdir(ROOT)
     run = yaml.safe_load(DEFAULT_RUN.read_text())
