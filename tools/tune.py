@@ -19,12 +19,12 @@ from encore.storage.program import run
 from pydantic import Field
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.groups import alternatives
 from encore.config.validation import Strict, checked, read_yaml
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan import lineage as naming
 from encore.plan.artifact import Artifact
+from encore.plan.groups import alternatives
 from encore.plan.lineage import Lineage, StepName, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import COLUMNS, LATER, Trial, at_an_edge, is_shared

@@ -16,11 +16,11 @@ import yaml
 from pydantic import BaseModel, Field
 
 from encore.config.entries import PretrainStep
-from encore.config.groups import alternatives
 from encore.config.run_file import read_run
 from encore.config.validation import Strict, checked
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
+from encore.plan.groups import alternatives
 from encore.plan.scale import with_single_names
 from encore.products.catalogue import load_catalogue
 

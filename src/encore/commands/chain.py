@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from encore.commands.audit.findings import explained, problems
-from encore.config.published_counts import PublishedCount
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
-from encore.plan.published_counts import published_counts
+from encore.plan.published_counts import PublishedCount
 from encore.products.slices import Read
 from encore.storage import manifest
 
@@ -127,7 +126,7 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
 def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:
     again = artifact.folder in seen
     seen.add(artifact.folder)
-    published = tuple(published_counts(plan.catalogue, artifact))
+    published = tuple(plan.catalogue.counts_of(artifact))
     record = run = None
     with suppress(EncoreError):  # it is not made yet, or damaged
         record = manifest.read_manifest(Path(artifact.folder))

@@ -91,7 +91,8 @@ def content(folder: Path) -> dict[str, str]:
     """The identity of a user's folder: the digests of what is read of it; of one that is not there yet, its name."""
     if not folder.is_dir():
         return {"absent": folder.name}
-    return remembered_contents({name: folder / name for name in chosen(names_in(folder), str(folder))})
+    names = chosen(names_in(folder), str(folder))
+    return remembered_contents({name: folder / name for name in names})
 
 
 def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:

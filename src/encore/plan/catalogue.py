@@ -14,13 +14,14 @@ from encore.config import systems
 from encore.config.datasets import CollectionFields
 from encore.config.entries import Backbone, Step, System
 from encore.config.finetuning import FinetuneStep
-from encore.config.published_counts import PublishedCount, read_published_counts
 from encore.config.run import RunConfig
 from encore.config.sources import SourceEntry
 from encore.config.validation import explained, nearest, read_yaml, refuse_odd_name
 from encore.datasets import kinds
 from encore.errors import EncoreError, quoted
 from encore.plan import lineage as naming
+from encore.plan.artifact import Artifact
+from encore.plan.published_counts import PublishedCount, read_published_counts, step_name
 
 T = TypeVar("T")
 OWN = ("backbones", "sources", "systems")  # of what a run may have entries of its own
@@ -50,6 +51,28 @@ class Catalogue:
     tables: dict[str, Any]
     figures: dict[str, Any]
     published_counts: list[PublishedCount]
+
+    def counts_of(self, made: Artifact) -> list[PublishedCount]:
+        """The counts that were published of a model's last step, as it is here; none of any other artifact.
+
+        What a file of triples holds is nothing to compare a sample of queries with.
+        """
+        if "step" not in made.spec or "weights" not in made.inputs:
+            return []
+        step = step_name(made)
+        triples = None if self.steps[step].get("queries") else self.steps[step].get("triples")
+        return [each for each in self.published_counts if each.steps == step or (triples and each.triples == triples)]
+
+    def share_with_triples(self, made: Artifact) -> float:
+        """The share of the judged queries that are learned from if those without triples are left out; otherwise 1.
+
+        The triples are those that the negatives of a training, or of what teaches it, come from.
+        """
+        fields, negatives = made.spec.get("step", made.spec), made.inputs.get("negatives")
+        if not fields.get("least_negatives") or negatives is None or negatives.spec.get("form") != "triples":
+            return 1.0
+        source = negatives.inputs["fetched"].name.rpartition("-")[0] if "fetched" in negatives.inputs else ""
+        return next((each.share for each in self.published_counts if source and each.triples == source), 1.0)
 
 
 def read_catalogue(folder: Path, read_table: Reader, read_figure: Reader) -> Catalogue:

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from encore.config.groups import is_group, names_of
 from encore.config.run import RunConfig
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan import lineage as naming
 from encore.plan.catalogue import Catalogue
+from encore.plan.groups import is_group, names_of
 
 
 def with_single_names(config: RunConfig, catalogue: Catalogue) -> RunConfig:

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 import yaml
 
-from encore.config.groups import alternatives
 from encore.plan.catalogue import read_step
+from encore.plan.groups import alternatives
 from encore.products.catalogue import load_catalogue
 from tools import values
 

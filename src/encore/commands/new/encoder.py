@@ -9,13 +9,13 @@ from typing import Any
 
 from encore.config import checkpoints
 from encore.config.entries import Backbone
-from encore.config.groups import names_of
 from encore.config.published import SHAPE, UNNAMED, Said, said_by
 from encore.config.run import RunConfig
 from encore.config.sources import digest_of
 from encore.datasets.download import checkpoint as hub
 from encore.datasets.download.unpack import Kind, unpack
 from encore.errors import EncoreError
+from encore.plan.groups import names_of
 from encore.storage.files import sha256
 
 PAPERS_START = "bert-base"  # what the rows of our tables begin with, and the encoder replaces

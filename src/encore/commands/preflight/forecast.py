@@ -15,7 +15,7 @@ from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.plan.artifact import upstream
 from encore.plan.plan import Plan
-from encore.plan.published_counts import published_counts, step_name
+from encore.plan.published_counts import step_name
 from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 
@@ -137,7 +137,7 @@ class Forecast:
         plan = self.sizes.plan
         found: dict[tuple[str, float, float, str], dict[str, None]] = {}
         for job in self.jobs if not plan.config.proxy_data else ():
-            for entry in published_counts(plan.catalogue, job.artifact) if job.needs.counts else ():
+            for entry in plan.catalogue.counts_of(job.artifact) if job.needs.counts else ():
                 ours = round(job.needs.counts[entry.count], 1)
                 same = (entry.count, ours, entry.published, entry.place)
                 found.setdefault(same, {})[step_name(job.artifact)] = None

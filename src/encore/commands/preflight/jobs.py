@@ -16,7 +16,6 @@ from encore.config.entries import LARGEST_BATCH
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
-from encore.plan.published_counts import share_with_triples
 from encore.stages.base import Stage
 from encore.stages.needs import NO_MODEL, SPARE_MEMORY, CollectionSize, Needs, Size
 from encore.storage.manifest import has_no_vectors, is_unfinished
@@ -83,7 +82,7 @@ class Jobs:
             run=made.inputs.get("run", made).spec,
             given={role: each.spec for role, each in made.inputs.items()},
             folder=made.name,
-            share=share_with_triples(self.plan.catalogue, made),
+            share=self.plan.catalogue.share_with_triples(made),
             download=(one.bytes or 0.0) if one else 0.0,
             here=one.here if one else 0.0,
             processes=execution.processes_of(batch) if stage.is_shared else 1,

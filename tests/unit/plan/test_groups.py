@@ -2,7 +2,7 @@
 
 import pytest
 
-from encore.config.groups import alternatives, is_group, names_of
+from encore.plan.groups import alternatives, is_group, names_of
 
 KNOWN = ("ae", "ar", "costa", "costa-no-word", "costa-no-phrase")
 
