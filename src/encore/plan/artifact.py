@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from encore.errors import EncoreError
+from encore.stages.base import SpecT, Stage
 
 Spec = dict[str, Any]
 # What a person who looks at planned jobs is told of a spec, in this order.
@@ -49,6 +50,10 @@ class Artifact:
         given = {key: fields[key] for key in _SHOWN if isinstance(fields.get(key), str | int | float)}
         words = [self.stage.partition(".")[2], *(_SHOWN[key].format(value) for key, value in given.items())]
         return _DIGEST.sub("", ", ".join(filter(None, words))) or self.stage
+
+    def typed(self, stage: type[Stage[SpecT, Any]]) -> SpecT:
+        """Its spec with types, as the stage that makes it has it."""
+        return stage.spec_of(self.spec, self.inputs, self.folder)
 
     def ancestors(self) -> Iterator["Artifact"]:
         """This artifact after all that it is made from; one that is reached twice comes twice."""

@@ -208,8 +208,9 @@ class Stage(Generic[SpecT, InputsT]):
         return cls(*typed)
 
     @classmethod
-    def spec_of(cls, spec: Mapping[str, Any], roles: Iterable[str], place: str) -> Any:
+    def spec_of(cls, spec: Mapping[str, Any], roles: Iterable[str], place: str) -> SpecT:
         """The stage's ``Spec`` of a folder, by its full spec and the roles of what it is made from."""
         known = {each.alias or name for name, each in cls.fields.model_fields.items()}
         fields = {key: spec[key] for key in spec if key in known or key not in {"impl", *roles}}
-        return checked(cls.fields, fields, place)
+        typed: Any = checked(cls.fields, fields, place)
+        return typed

@@ -22,6 +22,11 @@ class Spec(Fields, Ignored):
     numerics: dict[str, Any]
     index: str | None = None  # the folder of the shards
 
+    @property
+    def training(self) -> FinetuneStep:
+        """The step with types."""
+        return checked(FinetuneStep, self.step, "fine-tuning step")
+
 
 class Inputs(Roles):
     """Texts, judgments and a model; negatives and teachers where the step has some."""
@@ -45,7 +50,7 @@ class Finetune(Stage[Spec, Inputs]):
     does = "trains"
 
     def needs(self, size: Size) -> Needs:
-        step, shape = FinetuneStep.model_validate(self.spec.step), size.shape
+        step, shape = self.spec.training, size.shape
         queries = max(1, round(size.asked(step.train_split, step.queries)))
         read, asked = size.passage_tokens(step.length), size.query_tokens(step.query_length)
         steps = total_steps(step, queries)
@@ -89,8 +94,7 @@ class Finetune(Stage[Spec, Inputs]):
             index=partial(vectors_by_row, given.shards) if given.shards else None,
         )
         resume = Resume(job.state, job.checkpoint_seconds, job.workers)
-        step = checked(FinetuneStep, spec.step, "fine-tuning step")
-        done = finetune(step, spec.seed, spec.numerics, inputs, job.output, resume, spec)
+        done = finetune(spec.training, spec.seed, spec.numerics, inputs, job.output, resume, spec)
         return {"results": done.results, **done.facts}
 
 

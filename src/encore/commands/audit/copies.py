@@ -26,6 +26,7 @@ from encore.commands.crate import METADATA
 from encore.errors import EncoreError, quoted
 from encore.products.kinds import kind_of_record
 from encore.products.tables.layout import Layout
+from encore.stages.evaluate import Evaluate
 from encore.storage import program_files
 from encore.storage.files import readable_object, sha256
 from encore.storage.manifest import read_manifest
@@ -137,7 +138,7 @@ def _labels(table: Layout, place: Path) -> Iterator[str]:
             for read in cell.reads:
                 spec = read_manifest(Path(read.folder))["spec"]
                 system = re.sub(r"(-s\d+)?-[0-9a-f]{8}(?=@|$)", "", read.folder.split("/")[2], count=1)
-                measures = spec["splits"].get(cell.split, {})
+                measures = Evaluate.spec_of(spec, Evaluate.roles.model_fields, read.folder).splits.get(cell.split, {})
                 label = table.dataset_labels.get(cell.dataset, "")
                 said = [cell.system, cell.collection, cell.expression, label]
                 right = [system, spec["collection"], measures.get(cell.value), cell.collection.rpartition("-")[0]]

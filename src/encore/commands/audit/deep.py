@@ -146,7 +146,7 @@ def _other_scores(found: Scores, again: Scores) -> str:
 def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int) -> list[str]:
     """How many queries of a sample have other answers than in the run, with the first of them."""
     run, kind = read_run(folder), stages.load(stage)
-    fields: Any = kind.fields(**{name: spec[name] for name in kind.fields.model_fields if name in spec})
+    fields: Any = kind.spec_of(spec, kind.roles.model_fields, str(folder))
     if stage == "fuse":
         known = sorted({query for place in inputs["runs"] for query in read_run(place)})
         inputs |= by_role(spec, inputs["runs"])

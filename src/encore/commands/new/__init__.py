@@ -24,6 +24,7 @@ from encore.plan.catalogue import Catalogue, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.targets import everything_declared
+from encore.stages.pretrain import Pretrain
 from encore.storage import program_files, typed
 from encore.storage.files import write_text
 
@@ -183,11 +184,12 @@ def adapted(source: Source, config: RunConfig, catalogue: Catalogue) -> tuple[di
 
 def unsuited(source: Source, name: str, plan: Plan) -> dict[str, set[str]]:
     """Objectives of a plan that the collection's texts are too short for, or two of its sentences too long."""
-    trainings = [each.spec["step"] for each in plan.made.values() if each.stage.startswith("pretrain.")]
+    made = (each for each in plan.made.values() if each.stage.startswith("pretrain."))
+    trainings = [objectives.fields(each.typed(Pretrain).step) for each in made]
     found: dict[str, set[str]] = {"min_tokens": set(), "length": set()}
-    for step in (each for each in trainings if each["collection"] == name):
-        if step.get("min_tokens", 1) > source.longest:
-            found["min_tokens"].add(step["objective"])
-        if objectives.load(step["objective"]).pairs_sentences and source.closest * PIECES > step["length"]:
-            found["length"].add(step["objective"])
+    for step in (each for each in trainings if each.collection == name):
+        if getattr(step, "min_tokens", 1) > source.longest:
+            found["min_tokens"].add(step.objective)
+        if objectives.load(step.objective).pairs_sentences and source.closest * PIECES > step.length:
+            found["length"].add(step.objective)
     return {need: those for need, those in found.items() if those}

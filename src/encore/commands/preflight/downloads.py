@@ -13,6 +13,8 @@ from encore.datasets.download.ir_datasets import HOME
 from encore.models.flops import parameters
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
+from encore.stages.fetch_checkpoint import FetchCheckpoint
+from encore.stages.fetch_ir_datasets import FetchIrDatasets
 
 WHOLE = ("collectionandqueries", "docs", "queries")  # entries that any part of a collection needs
 PARTS = ("queries", "qrels")  # of a split
@@ -54,7 +56,7 @@ class Fetches:
 
     def _of_ir_datasets(self, made: Artifact) -> Download:
         dataset, home = made.name.rpartition("-")[0], Path(self.plan.config.execution.data_root) / HOME
-        entries = wanted(made.spec["ids"], self.known)
+        entries = wanted(made.typed(FetchIrDatasets).ids, self.known)
         own = {key: entry for key, entry in entries.items() if key not in self._counted}
         self._counted |= entries.keys()
         total = float(sum(entry.get("size_hint") or 0 for entry in own.values()))
@@ -75,13 +77,13 @@ def of_source(plan: Plan, made: Artifact) -> Download:
 
 def _of_checkpoint(plan: Plan, made: Artifact) -> Download:
     """Weights in fp32 and vocabulary of a checkpoint: as large as the largest model that begins with it."""
-    name = made.spec["id"]
-    backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == name)
+    wants, root = made.typed(FetchCheckpoint), Path(plan.config.execution.data_root)
+    backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == wants.id)
     sizes = [float(parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
-    place = folder_of(name, made.spec["revision"], Path(plan.config.execution.data_root))
+    place = folder_of(wants.id, wants.revision, root)
     here, total = float(_on_disk(place) or 0), 4.0 * max(sizes, default=T5_BASE) + 1e6
     whole = any((place / weights).is_file() for weights in WEIGHTS)  # other files are small
-    return Download(name, "checkpoint", total, total if whole else min(here, total), "see its page on the hub")
+    return Download(wants.id, "checkpoint", total, total if whole else min(here, total), "see its page on the hub")
 
 
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:

@@ -18,6 +18,8 @@ from encore.datasets.download.ir_datasets import addresses
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.targets import needed_by, requested_targets
+from encore.stages.fetch_checkpoint import FetchCheckpoint
+from encore.stages.fetch_ir_datasets import FetchIrDatasets
 
 TIMEOUT = (15, 30)  # seconds to connect, and without a byte
 AT_ONCE = 8  # requests
@@ -105,11 +107,11 @@ def _addresses(plan: Plan, made: Artifact) -> Iterator[Address]:
             for url in remote.urls or ("",):
                 yield Address(f"{name}/{remote.file}", url, held_to, remote.bytes, remote.headers)
     elif made.stage == "fetch_checkpoint":
-        revision = made.spec["revision"]
-        url = f"{endpoint()}/{made.spec['id']}/resolve/{revision or 'main'}/{CONFIG}"
-        yield Address(made.spec["id"], url, f"commit {revision}" if revision else "the first: no commit is pinned")
+        wants = made.typed(FetchCheckpoint)
+        url = f"{endpoint()}/{wants.id}/resolve/{wants.revision or 'main'}/{CONFIG}"
+        yield Address(wants.id, url, f"commit {wants.revision}" if wants.revision else "the first: no commit is pinned")
     else:
-        for (top, file), entry in wanted(made.spec["ids"], published()).items():
+        for (top, file), entry in wanted(made.typed(FetchIrDatasets).ids, published()).items():
             headers = entry.get("download_args", {}).get("headers", {})
             held_to = f"md5:{entry['expected_md5']}" if "expected_md5" in entry else "nothing"
             own = addresses(entry["url"]) if "url" in entry else ("",)

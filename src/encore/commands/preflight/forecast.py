@@ -18,6 +18,7 @@ from encore.plan.plan import Plan
 from encore.plan.published_counts import step_name
 from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
+from encore.stages.finetune import Finetune
 
 HOUR, GB = 3600.0, 1e9
 CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
@@ -185,18 +186,20 @@ class Forecast:
     def _training_queries(self) -> Iterator[str]:
         """Trainings that ask for more queries than there are."""
         for job in self.missing:
-            step, learned = job.artifact.spec.get("step", {}), job.needs.counts.get("queries")
-            if learned and step["queries"] and learned < step["queries"]:
-                dataset = self.sizes.dataset(job.artifact.inputs["collection"])
-                found = f"{dataset}: {step['train_split']} has {learned:,.0f} queries"
-                yield f"{found}, and steps ask for {step['queries']:,}; all are taken"
+            if learned := job.needs.counts.get("queries"):
+                step = job.artifact.typed(Finetune).training
+                if step.queries and learned < step.queries:
+                    dataset = self.sizes.dataset(job.artifact.inputs["collection"])
+                    found = f"{dataset}: {step.train_split} has {learned:,.0f} queries"
+                    yield f"{found}, and steps ask for {step.queries:,}; all are taken"
 
     def _short(self) -> Iterator[str]:
         """Fine-tunings for less than an epoch, next to others on the same queries for more (a table says so too)."""
         epochs: dict[tuple[str, str], dict[str, float]] = {}
         for job in self.jobs:
             if "epochs" in job.needs.counts:
-                place = self.sizes.dataset(job.artifact.inputs["collection"]), job.artifact.spec["step"]["train_split"]
+                split = job.artifact.typed(Finetune).training.train_split
+                place = self.sizes.dataset(job.artifact.inputs["collection"]), split
                 epochs.setdefault(place, {})[job.artifact.name.partition("-s")[0]] = job.needs.counts["epochs"]
         for (dataset, split), own in epochs.items():
             short, most = {name: count for name, count in own.items() if count < 1}, max(own.values())
@@ -211,7 +214,7 @@ class Forecast:
         gain = min((margin or GAIN for margin in margins), default=GAIN)
         for job in self.missing:
             if 1 / (count := job.needs.counts.get("validation_queries", math.inf)) > gain:
-                split = job.artifact.spec["step"]["valid_split"]
+                split = job.artifact.typed(Finetune).training.valid_split
                 dataset = self.sizes.dataset(job.artifact.inputs["collection"])
                 few = f"{dataset}: fine-tunings validate on {count:,} questions of {split}"
                 yield f"{few}, and one is more than a gain of {gain:g}; take more, or train fixed epochs"

@@ -10,6 +10,7 @@ from encore.config.entries import Backbone
 from encore.config.published import read_json
 from encore.models.config import EncoderConfig
 from encore.plan.artifact import Artifact
+from encore.stages.start import Start
 from encore.storage.files import canonical
 
 BERT = 30_522  # word pieces of BERT's vocabulary, for a checkpoint that is not here yet
@@ -29,7 +30,7 @@ def shape_of(model: Artifact) -> EncoderConfig:
     if "weights" in model.inputs:
         shape, projector = shape_of(model.inputs["weights"]), model.spec.get("step", {}).get("projector", "none")
         return shape if projector == "none" else replace(shape, projector=projector)
-    return _shape(canonical(model.spec["backbone"]), _vocabulary_of(model.source))
+    return _shape(canonical(model.typed(Start).backbone), _vocabulary_of(model.source))
 
 
 @cache

@@ -14,6 +14,7 @@ from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.stages.needs import CollectionSize, Texts
+from encore.stages.tokens import Tokens
 from encore.storage.program_files import CATALOGUE
 
 SIZES = CATALOGUE / "sizes.yaml"
@@ -65,8 +66,8 @@ class CollectionSizes:
         """The size of the collection that an artifact is about; None without one, or if it is unknown."""
         if made.stage.partition(".")[0] == "collection":
             return self.of(made)
-        if "collection" in made.inputs or "collection" in made.spec:
-            return self.of(made.inputs.get("collection") or str(made.spec["collection"]))
+        if collection := made.inputs.get("collection") or made.spec.get("collection"):
+            return self.of(collection)
         through = made.inputs.get("tokens", made.inputs.get("shard0"))
         return self.behind(through) if through else None
 
@@ -79,8 +80,8 @@ class CollectionSizes:
             follows = fields.derived_size(_known(found))
             base = _counting(found, follows) if follows else None
         size = _estimated(fields, self.stated.get(dataset, Stated(source="")), base)
-        tokens = (made for made in self.plan.made.values() if made.stage == "tokens")
-        stores = [made.manifest for made in tokens if made.spec["collection"] == name and Path(made.manifest).is_file()]
+        tokens = [made for made in self.plan.made.values() if made.stage == "tokens" and Path(made.manifest).is_file()]
+        stores = [made.manifest for made in tokens if made.typed(Tokens).collection == name]
         # They are not made yet, or damaged, which an audit reports.
         with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             _count(size, json.loads(Path("results/collections", name, "statistics.json").read_text()))

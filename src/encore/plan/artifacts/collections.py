@@ -41,6 +41,11 @@ class Given(NamedTuple):
     inputs: dict[str, Artifact]
     folder: str | None = None
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the user's one file; empty for any other, and where it is missing."""
+        return self.spec["content"].get("sha256", "") if self.folder else ""
+
 
 def given(plan: Planner, place: str, content: Callable[[str], Any]) -> Given:
     """Files that a field names: an entry of ``sources.yaml``, or the user's own, whose ``content`` identifies them."""

@@ -73,9 +73,9 @@ def lucene_index(plan: Planner, dataset: str, expansion: str | None) -> Artifact
 def taken_file(plan: Planner, system: str, fields: TakenRun) -> Given:
     """The file of a run that others made."""
     files = given(plan, fields.path or system, lambda path: content_of(Path(path), "sha256"))
-    found = files.spec["content"].get("sha256") if files.folder else None
-    if fields.sha256 and files.folder and found not in (None, fields.sha256):
-        raise EncoreError(f"{files.folder} has the sha256 {found}, not {fields.sha256}; name the file that was meant")
+    if fields.sha256 and files.sha256 not in ("", fields.sha256):
+        has = f"has the sha256 {files.sha256}, not {fields.sha256}"
+        raise EncoreError(f"{files.folder} {has}; name the file that was meant")
     return files
 
 

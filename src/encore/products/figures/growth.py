@@ -22,7 +22,7 @@ from encore.products.figures.base import (
     measured,
 )
 from encore.products.figures.curves import CurveLine, CurvePanel, CurvePoint
-from encore.stages import search
+from encore.stages.search import Search
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
@@ -102,14 +102,14 @@ def _points(
     inputs = {"run": plan.run("bm25", None, figure.dataset, topics), "collection": collection}
     fields: Spec = {**topics._asdict(), "order": figure.order}
     subset = plan.make("nested_corpora", f"subsets/{dataset}.{topics}", fields, inputs)
-    searched = {name: whole.spec[name] for name in search.Spec.model_fields if name in whole.spec}
 
     found = []
     for size in ("start", *figure.sizes, "all"):
         called, run = f"{100 * size:g}pct" if isinstance(size, float) else str(size), whole
         if size != "all":
             stem = f"runs/{whole.owner}/{dataset}.{asked}.{called}"
-            run = plan.make("search", stem, {**searched, "size": size}, {**whole.inputs, "subset": subset})
+            part = {**whole.typed(Search).dumped(), "size": size}
+            run = plan.make("search", stem, part, {**whole.inputs, "subset": subset})
         # The measures of the split alone: others that share its queries have relevant passages of their own.
         scored = {"run": run, "collection": collection}
         fields = {"splits": {split: splits[split].measures}, "queries": figure.queries, "sample": figure.sample}

@@ -47,7 +47,7 @@ def taken_notes(plan: Plan, rows: Sequence[RowEntry]) -> list[str]:
         fields = plan.resolve.system(system)
         if isinstance(fields, TakenRun):
             files = taken_file(plan, system, fields)
-            digest = files.spec["content"].get("sha256", "") if files.folder else fields.sha256 or ""
+            digest = files.sha256 if files.folder else fields.sha256 or ""
             parts = [
                 fields.source,
                 fields.url or Path(str(fields.path)).name,

@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.products.tables.budgets import models_behind
 from encore.products.tables.layout import Layout, Validated
 from encore.products.tables.rates import JUDGED, grouped
+from encore.stages.finetune import Finetune
 from encore.storage.manifest import read_results
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def validated(layout: Layout, made: Mapping[str, Artifact]) -> list[Validated]:
             for read in row.cells[column.id].reads:
                 scores = made[read.folder]
                 for folder in models_behind(scores)["finetune"] if scores.stage == "evaluate" else ():
-                    if read.seed is not None and made[folder].spec["step"]["validate_every"]:
+                    if read.seed is not None and made[folder].typed(Finetune).training.validate_every:
                         own = Validated(setting=row.setting, label=label, seed=read.seed, folder=folder)
                         found.setdefault(folder, own)
     return list(found.values())
