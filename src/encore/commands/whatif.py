@@ -10,7 +10,9 @@ import json
 import re
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,12 @@ from encore.commands.plan import plan_of
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.forecast_text import size
 from encore.commands.preflight.machines import find_machine
+from encore.config.groups import names_of
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
+from encore.plan import index
+from encore.plan.artifact import upstream
 from encore.plan.catalogue import READERS, with_entries_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
@@ -31,9 +36,11 @@ from encore.products.claims.contrasts import Address
 from encore.products.claims.entries import products_of, read_claims
 from encore.products.claims.plan import cells_of, computed_from, run_shapes
 from encore.products.declared import declared
-from encore.products.kinds import BY_RULE, kinds_of
+from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kinds_of
 from encore.products.report.plan import REPORT, report_plan
 from encore.products.tables.reported import PAPERS
+from encore.products.targets import kind_of, reads_of
+from encore.storage import typed
 from encore.storage.program_files import CATALOGUE
 
 SHOWN = 12  # rows of a table that are named before the rest is counted
@@ -53,6 +60,7 @@ def answer(arguments: argparse.Namespace) -> int:
     plan, after = plan_of(arguments), _after(arguments.config, arguments.changes)
     known = find_machine(arguments.machine)
     found = compare_plans(plan, after, (forecast(plan, (), known), forecast(after, (), known)))
+    found = replace(found, hidden=list(filter(None, map(partial(hidden_by, plan), arguments.changes))))
     if arguments.json:
         print(json.dumps(asdict(found), indent=1))
     else:
@@ -66,6 +74,8 @@ class PlanChange:
 
     ``jobs`` are those that only the change makes necessary, by rule; ``anyway`` counts those that are missing without
     it too. ``cells`` are the cells whose number would come from other artifacts, of tables that the run declares.
+    ``asked``: of each product that the run has made, those jobs that none before it needs. ``hidden`` says of changes
+    which other key wins.
     """
 
     jobs: dict[str, list[str]]
@@ -74,17 +84,16 @@ class PlanChange:
     disk: float
     cells: list[Address]
     claims: list[str]
-
-    @property
-    def count(self) -> int:
-        """How many jobs only the change makes necessary."""
-        return sum(map(len, self.jobs.values()))
+    asked: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    hidden: list[str] = field(default_factory=list)
 
 
 def change_text(found: PlanChange, where: str) -> str:
     """A comparison as people read it."""
-    rules = ", ".join(f"{len(folders)} {rule}" for rule, folders in found.jobs.items())
-    lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
+    asked = {(rule, name) for own in found.asked.values() for rule in own for name in own[rule]}
+    others = {rule: [name for name in names if (rule, name) not in asked] for rule, names in found.jobs.items()}
+    lines = [*found.hidden, *(f"{made}, which is made: {_told(jobs)}" for made, jobs in found.asked.items())]
+    lines.append(("all else that the run names: " if asked else "") + _told(others))
     if found.anyway:
         lines.append(f"{found.anyway} more are missing without the change too")
     hours = f"{found.gpu_hours:,.2f} GPU-hours on {where} and " if found.gpu_hours else ""
@@ -99,6 +108,36 @@ def change_text(found: PlanChange, where: str) -> str:
         lines += [f"  {table}", *(f"    {line}" for line in (*named[:SHOWN], *rest))]
     lines.append(f"{len(found.claims)} claims" + (f": {' '.join(found.claims)}" if found.claims else ""))
     return "\n".join(lines)
+
+
+def _told(jobs: Mapping[str, Sequence[str]]) -> str:
+    """How many jobs there are, then of each rule."""
+    rules = ", ".join(f"{len(names)} {rule}" for rule, names in jobs.items() if names)
+    count = sum(map(len, jobs.values()))
+    return f"{count} job{'s' * (count != 1)}: {rules or 'nothing would run'}"
+
+
+def hidden_by(plan: Plan, change: str) -> str | None:
+    """Which key of the run's ``scale:`` wins over a changed one of the catalogue, and what to ask instead; or None."""
+    place, _, value = change.partition("=")
+    section, name, key = place.split(".") if place.count(".") == 2 else ("", "", "")
+    config = read_run(plan.config.file)  # with keys as they are written
+    scale, known = dict(config.scale), vars(plan.catalogue).get(section, {})
+    if section not in READERS or section not in scale:
+        return None
+    given = {each: fields for each, fields in scale[section].items() if name in names_of(each, known)}
+    if isinstance(other := given.get(name), str):  # a backbone, a dataset or an expansion
+        wins, instead = f"scale.{section} has {other} in place of {name}", f"{section}.{other}"
+    else:
+        kind = [known[name]["kind"]] if section == "steps" and name in known else []
+        layers = {f"scale.{each}": scale[each] for each in kind}
+        layers |= {f"scale.{section}, {each}": given[each] for each in sorted(given, key=lambda each: each == name)}
+        winners = [f"{where} sets {key} to {fields[key]}" for where, fields in layers.items() if key in fields]
+        if not winners:
+            return None
+        wins, instead = f"{winners[-1]}, which wins", f"scale.{section}.{name}"
+    ask = typed.encore("whatif", f"{instead}.{key}={value}", run=typed.called(config.file))
+    return f"{change}: in {config.file}, {wins}; ask `{ask}`"
 
 
 def _after(run: Path, changes: list[str]) -> Plan:
@@ -197,12 +236,34 @@ def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast
         jobs[REPORT] = ["all"]
     return PlanChange(
         jobs=jobs,
+        asked=asked_first(after, jobs),
         anyway=len(missing),
         gpu_hours=needs.gpu_hours,
         disk=needs.disk,
         cells=[cell for name in after.config.tables for cell in changed_cells(before, after, name)],
         claims=changed_claims(before, after),
     )
+
+
+def asked_first(plan: Plan, jobs: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[str]]]:
+    """Some jobs by the product that needs them: of those that the run has made, tables first, each job once."""
+    run, known = typed.called(plan.config.file), index.read().products.items()
+    records = [record for record, by in known if by == run and Path(record).is_file()]
+    found: dict[str, dict[str, list[str]]] = {}
+    left = {rule: list(names) for rule, names in jobs.items()}
+    for kind, name in sorted(filter(None, map(partial(kind_of, plan), records)), key=_order):
+        path = kind.named(kind.files[0], name)
+        folders = {artifact.folder for artifact in upstream(reads_of(plan, path))}
+        names = {kind.rule: {"all" if kind.rule == REPORT else name}}
+        own = {rule: [job for job in left[rule] if job in names.get(rule, folders)] for rule in left}
+        if any(own.values()):
+            found[path] = {rule: needed for rule, needed in own.items() if needed}
+            left = {rule: [job for job in left[rule] if job not in own[rule]] for rule in left}
+    return found
+
+
+def _order(product: tuple[ProductKind, str]) -> tuple[int, str]:
+    return PRODUCTS.index(product[0]), product[1]
 
 
 def changed_cells(before: Plan, after: Plan, product: str) -> list[Address]:
