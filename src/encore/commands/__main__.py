@@ -19,7 +19,7 @@ COMMANDS = {
     "targets": "print the targets of a lineage, a system, a source or a dataset",
     "audit": "verify tables, figures, claims, the report and all that they were made from",
     "crate": "copy what was made, with all that it was made from, as an RO-Crate",
-    "show": "print a finished table and the paths of its files",
+    "show": "print a finished table and the paths of its files, or the measures of a lineage",
     "explain": "show how a number was computed, down to the raw text",
     "claims": "print what each claim of the papers says of their own numbers",
     "flops": "print the floating-point operations that each row of a table spent",

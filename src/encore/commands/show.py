@@ -1,10 +1,11 @@
-"""``encore show``: a finished table and the paths of its files."""
+"""``encore show``: a finished table and the paths of its files, or the measures of a lineage."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from encore.commands.plan import plan_of
+from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.explained import table_named
 from encore.products.targets import is_of_another_plan
@@ -16,7 +17,7 @@ TABLES = Path("results/tables")
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument("table", nargs="?", default="table1", help="its name, or one of its files")
+    parser.add_argument("table", nargs="?", default="table1", help="its name, one of its files, a lineage or a system")
 
 
 def answer(arguments: argparse.Namespace) -> int:
@@ -24,6 +25,9 @@ def answer(arguments: argparse.Namespace) -> int:
     from encore.products.tables import aligned_text
 
     plan = plan_of(arguments)
+    if "+" in arguments.table or arguments.table in plan.catalogue.systems:
+        print(_measures(plan, arguments.table))
+        return 0
     name = table_named(plan, arguments.table)
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
@@ -44,3 +48,14 @@ def of_another_plan(plan: Plan, name: str, run: str) -> str | None:
     data = ", ".join(dict.fromkeys(labels.values()))
     make = typed.snakemake(f"{TABLES / name}.csv", run=run)
     return f"NOT THIS RUN'S: {path} was made of another plan, on {data}; `{make}` makes this run's."
+
+
+def _measures(plan: Plan, name: str) -> str:
+    """The measures of a lineage or system, next to those of the unchanged one and the control."""
+    from encore.commands.lineage_table import lineage_text
+
+    if (text := lineage_text(plan, name)) is None:
+        run = typed.called(plan.config.file)
+        make = typed.snakemake("TARGETS", run=run).replace("TARGETS", f"$({typed.encore('targets', name, run=run)})")
+        raise EncoreError(f"{name} has no scores here; `{make}` makes them")
+    return text

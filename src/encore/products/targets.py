@@ -100,18 +100,19 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
         lineage = plan.resolve.lineage(own)
         if plan.resolve.scorer(lineage) != "vector" and index is None:
             return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
+    reported = dict.fromkeys((dataset, topics) for dataset, _, topics in reported_splits(plan, name))
+    return [plan.scores(name, seed, *each).manifest for seed in plan.config.seeds for each in reported]
+
+
+def reported_splits(plan: Plan, name: str) -> list[tuple[str, str, str]]:
+    """The splits that a lineage or system is tested on: each with its dataset, and the split whose queries it has."""
     datasets = {dataset: plan.resolve.dataset(dataset).fields for dataset in plan.resolve.datasets.in_use()}
-    splits_of = {dataset: fields.splits for dataset, fields in datasets.items() if not fields.zero_shot}
-    found = []
-    for seed in plan.config.seeds:
-        for dataset, splits in splits_of.items():
-            reported = dict.fromkeys(
-                split.topics or key
-                for key, split in splits.items()
-                if split.measures and split.role in ("test", "graded") and _is_its_own(plan, name, dataset, key)
-            )
-            found += [plan.scores(name, seed, dataset, topics).manifest for topics in reported]
-    return found
+    return [
+        (dataset, key, split.topics or key)
+        for dataset, fields in datasets.items()
+        for key, split in ({} if fields.zero_shot else fields.splits).items()
+        if split.measures and split.role in ("test", "graded") and _is_its_own(plan, name, dataset, key)
+    ]
 
 
 def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:

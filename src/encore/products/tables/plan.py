@@ -33,7 +33,7 @@ def table_plan(plan: Plan, name: str) -> Layout:
     table = _table(plan, name)
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:
-        known[name] = table, _layout(plan, name, table)
+        known[name] = table, layout_of(plan, name, table)
     layout = known[name][1]
     digests = reported_file(name, table) | _records(layout.rows)
     return layout.model_copy(update=digests)
@@ -56,7 +56,7 @@ def has_figure(layout: Layout) -> bool:
     return any({"objective", "control"} <= found for found in roles.values())
 
 
-def _layout(plan: Plan, name: str, table: Table) -> Layout:
+def layout_of(plan: Plan, name: str, table: Table) -> Layout:
     """All of a table's slice that does not depend on files."""
     rows, own = _chosen(plan, name, table), plan.config.proxy_data == "own"
     rows = [_with_name(plan, row) for row in rows] if own else rows
