@@ -29,10 +29,12 @@ from encore.retrieval import java
 from encore.storage.document_ids import DocIds
 
 INDEX = "lucene"
+MAJOR = 9  # Lucene's version: whoever raises it raises `impl` of lucene_index, so that a name is of one format
 HITS = 4_000_000  # of the queries that one Java process answers, since Anserini keeps all in its heap to the end
 SEARCHING_MB = 1024  # of heap that a search takes at most: HITS have room in it
 HEAP_OF_A_HIT = 256  # bytes: ids of MS MARCO take 85 and longer ones 116, for which there are two thirds of the heap
 _START = 76  # of segment information: index header (45 bytes), two versions (25), documents (4), two flags (2)
+_VERSION = slice(45, 49)  # the first version's major part, little-endian
 _FOOTER = 16  # magic, algorithm, and the CRC-32 of all before it as 8 big-endian bytes (CodecUtil.writeFooter)
 _KEPT = {b"lucene.version", b"source"}  # of a segment's diagnostics
 _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.SearchCollection"
@@ -175,8 +177,9 @@ def make_reproducible(index: Path) -> None:
     """
     (index / "write.lock").unlink(missing_ok=True)
     for path in index.glob("*.si"):
-        if b"Lucene90SegmentInfo" not in (info := path.read_bytes())[:_START]:
-            raise EncoreError(f"{path} is not of Lucene 9's layout; install the locked version of pyserini")
+        info = path.read_bytes()
+        if b"Lucene90SegmentInfo" not in info[:_START] or int.from_bytes(info[_VERSION], "little") != MAJOR:
+            raise EncoreError(f"{path} is not of Lucene {MAJOR}; install a version of pyserini that Encore asks for")
         path.write_bytes(canonical(info))
 
 

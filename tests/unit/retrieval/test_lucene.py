@@ -196,10 +196,14 @@ def test_an_index_says_nothing_of_time_or_machine(index: Path) -> None:
     assert not (index / "lucene" / "write.lock").exists()
 
 
-def test_a_segment_of_another_layout_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "_0.si").write_bytes(b"x" * 100)
-    with pytest.raises(EncoreError, match="not of Lucene 9's layout"):
-        lucene.make_reproducible(tmp_path)
+def test_a_segment_of_another_lucene_is_refused(index: Path, tmp_path: Path) -> None:
+    """So that an index's name, which has no version, is of one format: Pyserini 2's Lucene 10 keeps the layout."""
+    (info,) = (index / "lucene").glob("*.si")
+    data = info.read_bytes()
+    for other in (b"x" * 100, data[:45] + (10).to_bytes(4, "little") + data[49:]):
+        (tmp_path / "_0.si").write_bytes(other)
+        with pytest.raises(EncoreError, match="not of Lucene 9; install a version of pyserini that Encore asks for"):
+            lucene.make_reproducible(tmp_path)
 
 
 def test_no_query_with_words_starts_no_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
