@@ -15,7 +15,7 @@ from encore.config.validation import Positive
 from encore.data.collection import Judgment, Row, rows_of_answers, write_collection
 from encore.data.judgments import JudgedFields, JudgedSpec, not_relevant
 from encore.data.validation import says_something
-from encore.datasets.download.ir_datasets import explained, offline
+from encore.datasets.download.ir_datasets import count, explained, offline
 from encore.datasets.kinds import BuildInputs, Kind
 from encore.datasets.source_files import hold_out, refuse_other_counts, refuse_uncounted
 from encore.errors import EncoreError
@@ -74,8 +74,13 @@ class IrDatasetsFields(JudgedFields):
         return MadeFrom(ids=[self.id, *sorted({split.id for split in self._sets().values()})])
 
     def known_size(self) -> KnownSize:
-        """The published counts."""
-        return KnownSize.published(self.expected).holding_out(self.valid_queries)
+        """The published counts, or else the library's; of a split, queries or judgments, whatever is fewer."""
+        found = {"passages": count(self.id, "docs")}
+        for name, each in self._sets().items():
+            both = (count(each.id, "queries"), count(each.id, "qrels"))
+            found[f"queries.{name}"] = min(filter(None, both), default=None)
+        known = {name: number for name, number in found.items() if number}
+        return KnownSize.published(known | self.expected).holding_out(self.valid_queries)
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the content."""

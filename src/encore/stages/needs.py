@@ -69,7 +69,7 @@ class Texts:
 
 @dataclass
 class CollectionSize:
-    """The texts of a collection; ``notes`` say what had to be assumed."""
+    """The texts of a collection; ``assumed`` says which counts are, and ``notes`` which lengths."""
 
     passages: Texts = Texts()
     sections: Texts | None = None
@@ -77,6 +77,7 @@ class CollectionSize:
     queries: dict[str, float] = field(default_factory=dict)  # by split
     query_tokens: float = 0.0  # of a query, special ones not included
     notes: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
 
     @property
     def article_tokens(self) -> float:
@@ -102,7 +103,7 @@ class CollectionSize:
             self.queries[split] = max(1.0, part * self.queries[ALL])
         if split not in self.queries:
             self.queries[split] = float(UNKNOWN_QUERIES)
-            self.notes.append(f"queries of {split} unknown, {UNKNOWN_QUERIES:,} assumed")
+            self.assumed.append(f"queries of {split} unknown, {UNKNOWN_QUERIES:,} assumed")
         found = share * self.queries[split]
         return min(found, most) if most else found
 

@@ -203,8 +203,8 @@ def test_an_unknown_size_is_named(bare: Path) -> None:
     plan = planned(datasets={"own": own})
     size = CollectionSizes(plan, read_stated(SIZES)).of("own-00000000")
     assert size.topics("test") > 0
-    assert any("passages unknown" in note for note in size.notes)
-    assert any("queries of test unknown" in note for note in size.notes)
+    assert any("passages unknown" in note for note in size.assumed)
+    assert any("queries of test unknown" in note for note in size.assumed)
 
 
 def test_of_articles_that_are_there_nothing_is_assumed(bare: Path) -> None:

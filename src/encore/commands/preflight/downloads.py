@@ -1,8 +1,6 @@
 """What comes from the network: how many bytes, under which licence, and how much of it ``data_root`` has already."""
 
-import json
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from encore.plan.plan import Plan
 from encore.stages.fetch_checkpoint import FetchCheckpoint
 from encore.stages.fetch_ir_datasets import FetchIrDatasets
 
-WHOLE = ("collectionandqueries", "docs", "queries")  # entries that any part of a collection needs
+WHOLE = ("collectionandqueries", "docs", "documents", "main", "passages", "queries", "source")  # of any part
 PARTS = ("queries", "qrels")  # of a split
 SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # names of DPR's files
 Entries = dict[tuple[str, str], dict[str, Any]]  # of ir_datasets' list of files, by collection and file
@@ -93,14 +91,6 @@ def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
         fields = plan.resolve.own(made.name.rpartition("-")[0]).fields
         note = fields.licence or fields.access
     return Download(str(made.source), "by hand", size, 0.0, note)
-
-
-def published() -> dict[str, dict[str, Any]]:
-    """The sizes that ir_datasets knows, by collection and file; empty if the library is not installed."""
-    spec = find_spec("ir_datasets")
-    folders = list(spec.submodule_search_locations or []) if spec else []
-    path = Path(folders[0], "etc", "downloads.json") if folders else Path()
-    return json.loads(path.read_text()) if path.is_file() else {}
 
 
 def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> Entries:

@@ -8,13 +8,13 @@ from typing import Any
 import requests
 
 from encore import stages
-from encore.commands.preflight.downloads import published, wanted
+from encore.commands.preflight.downloads import wanted
 from encore.commands.preflight.forecast_text import size
 from encore.commands.show_config import aligned
 from encore.config.checkpoints import CONFIG
 from encore.datasets.download.checkpoint import endpoint
 from encore.datasets.download.download import ask
-from encore.datasets.download.ir_datasets import addresses
+from encore.datasets.download.ir_datasets import addresses, listed
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.products.targets import needed_by, requested_targets
@@ -111,7 +111,7 @@ def _addresses(plan: Plan, made: Artifact) -> Iterator[Address]:
         url = f"{endpoint()}/{wants.id}/resolve/{wants.revision or 'main'}/{CONFIG}"
         yield Address(wants.id, url, f"commit {wants.revision}" if wants.revision else "the first: no commit is pinned")
     else:
-        for (top, file), entry in wanted(made.typed(FetchIrDatasets).ids, published()).items():
+        for (top, file), entry in wanted(made.typed(FetchIrDatasets).ids, listed("downloads")).items():
             headers = entry.get("download_args", {}).get("headers", {})
             held_to = f"md5:{entry['expected_md5']}" if "expected_md5" in entry else "nothing"
             own = addresses(entry["url"]) if "url" in entry else ("",)

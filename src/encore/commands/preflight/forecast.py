@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encore.commands.preflight.downloads import Download, Fetches, published
+from encore import stages
+from encore.commands.preflight.downloads import Download, Fetches
 from encore.commands.preflight.jobs import Jobs, Needed, fetched
 from encore.commands.preflight.machines import Machine
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
-from encore.plan.artifact import upstream
+from encore.datasets.download.ir_datasets import listed
+from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.plan.published_counts import step_name
 from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 from encore.stages.finetune import Finetune
 
-HOUR, GB = 3600.0, 1e9
+HOUR, DAY, GB = 3600.0, 86400.0, 1e9
 CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
 
 
@@ -101,6 +103,10 @@ class Forecast:
         """Bytes of RAM of a job; without a GPU also what a GPU would hold."""
         return job.needs.memory + (0.0 if self.machine.peak else job.needs.gpu_memory)
 
+    def seconds(self, job: Needed) -> float:
+        """How long a job takes, on a core without a GPU."""
+        return job.seconds(self.machine.flops_a_second(job.needs.precision or self.precision) or CORE)
+
     @property
     def to_download(self) -> float:
         """Bytes that are still to come, as far as their publishers say."""
@@ -145,7 +151,7 @@ class Forecast:
         return [ComparedCount(tuple(steps), *same) for same, steps in found.items()]
 
     def complaints(self, limits: Limits) -> list[str]:
-        """What exceeds a limit, one line each; free disk and the machine's memory are limits too."""
+        """What exceeds a limit, free disk, a day or a node's memory, or had to be assumed, one line each."""
         reached = {
             "download_gb": self.to_download / GB,
             "disk_gb": self.peak_disk / GB,
@@ -154,7 +160,7 @@ class Forecast:
             "ram_gb": self.total.ram / GB,
         }
         found = [
-            f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed"
+            f"limits.{name}: {_number(value)} is needed, {limit:g} is allowed"
             for name, value in reached.items()
             if (limit := getattr(limits, name)) is not None and value > limit
         ]
@@ -164,22 +170,44 @@ class Forecast:
                 "precision: fp32`, or take a machine with an A100 or later"
             )
         if self.peak_disk > self.free:
-            found.append(f"disk: {self.peak_disk / GB:,.4g} GB is needed, {self.free / GB:,.4g} GB is free here")
+            found.append(
+                f"disk: {_number(self.peak_disk / GB)} GB is needed, {_number(self.free / GB)} GB is free here"
+            )
         if (memory := self.machine.gpu_memory_gb) and self.total.gpu_memory / GB > memory:
             found.append(
                 f"GPU memory: one example at a time takes {self.total.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}"
             )
-        if self.memory_here and self.total.ram > self.memory_here:
-            found.append(
-                f"memory: a job takes {self.total.ram / GB:,.4g} GB, this machine has {self.memory_here / GB:,.4g}"
-            )
-        return found
+        return [*found, *self._too_large_or_long(), *self._assumed()]
+
+    def _too_large_or_long(self) -> Iterator[str]:
+        """The jobs that no node has the memory for, or that take over a day and do not resume, by rule."""
+        room = self.memory_here or self.machine.node_memory_gb * GB
+        where = "this machine" if self.memory_here else "a node"
+        for rule in self.rules:
+            own = [job for job in self.missing if job.rule == rule]
+            if large := {_name(job): size for job in own if (size := job.processes * self.memory(job)) > room}:
+                most = f"a job of {rule} takes {_number(max(large.values()) / GB)} GB"
+                yield f"memory: {most}, {where} has {_number(room / GB)}: {', '.join(large)}"
+            long = {_name(job): time for job in own if (time := self.seconds(job)) > DAY}
+            if long and not stages.load(rule).resumes:
+                most = f"a job of {rule} takes {max(long.values()) / HOUR:,.0f} hours"
+                yield f"time: {most}, over a day: {', '.join(long)}"
+
+    def _assumed(self) -> Iterator[str]:
+        """Counts of collections that nobody has said."""
+        for made in self._collections:
+            if assumed := self.sizes.of(made).assumed:
+                yield f"size: {self.sizes.dataset(made)}: {'; '.join(assumed)}: give its counts in config/sizes.yaml"
+
+    @property
+    def _collections(self) -> list[Artifact]:
+        return [job.artifact for job in self.jobs if job.rule == "collection"]
 
     @property
     def notes(self) -> list[str]:
         """What had to be assumed, each once."""
-        made = [job.artifact for job in self.jobs if job.rule == "collection"]
-        found = [f"{self.sizes.dataset(each)}: {note}" for each in made for note in self.sizes.of(each).notes]
+        of = self.sizes.of
+        found = [f"{self.sizes.dataset(each)}: {note}" for each in self._collections for note in of(each).notes]
         found += [f"{job.artifact.name}: {note}" for job in self.missing for note in job.needs.notes]
         return list(dict.fromkeys([*found, *self._training_queries(), *self._short(), *self._coarse()]))
 
@@ -220,12 +248,20 @@ class Forecast:
                 yield f"{few}, and one is more than a gain of {gain:g}; take more, or train fixed epochs"
 
 
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _name(job: Needed) -> str:
+    return job.artifact.folder.removeprefix("results/")
+
+
 def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) -> Forecast:
     """Estimate what tables, figures and other targets still need, or everything that the configuration declares."""
     targets = requested_targets(plan, names)
     sizes = CollectionSizes(plan, read_stated())
     wanted = [read for reads in reads_of_targets(plan, targets).values() for read in reads]
-    fetches = Fetches(plan, published())
+    fetches = Fetches(plan, listed("downloads"))
     jobs = Jobs(plan, sizes, machine, fetches).behind(wanted)
     done = {job.artifact.folder: job.finished for job in jobs}
     needed = {made.folder for made in upstream(wanted, lambda made: not done[made.folder])}

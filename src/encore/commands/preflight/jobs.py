@@ -44,6 +44,11 @@ class Needed:
         """The rule that makes it: its stage, without the kind."""
         return self.artifact.stage.partition(".")[0]
 
+    def seconds(self, rate: float | None) -> float:
+        """How long it takes where ``rate`` operations of models are done in a second; without a GPU None of them."""
+        needs = self.needs
+        return (needs.operations / rate / self.processes if rate else 0.0) + needs.core_seconds / needs.cores
+
 
 class Jobs:
     """The jobs of a plan, each counted once; ``machine``: whose GPU memory batches have to fit into."""
@@ -135,9 +140,7 @@ class Requests:
         return least if estimated <= least else 60 * ceil(estimated / 60)
 
     def _seconds(self, job: Needed) -> float:
-        needs = job.needs
-        rate = self._machine.flops_a_second(needs.precision or self._plan.config.numerics.precision)
-        return (needs.operations / rate / job.processes if rate else 0.0) + needs.core_seconds / needs.cores
+        return job.seconds(self._machine.flops_a_second(job.needs.precision or self._plan.config.numerics.precision))
 
     def _job(self, made: Artifact) -> Needed | None:
         try:

@@ -27,6 +27,7 @@ class Machine(Strict):
     name: str
     device: str
     gpu_memory_gb: float | None = None
+    node_memory_gb: float = Field(256, gt=0, description="main memory of a node with such GPUs")
     peak: Peak | None = Field(None, description="of the GPU; none without one")
     source: str
 

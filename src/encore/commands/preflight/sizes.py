@@ -109,6 +109,7 @@ def _counting(size: CollectionSize, known: KnownSize) -> CollectionSize:
         articles=of(size.articles, known.articles) if size.articles else None,
         queries=dict(known.queries),
         notes=list(size.notes),
+        assumed=list(size.assumed),
     )
 
 
@@ -135,14 +136,15 @@ def _estimated(fields: CollectionFields, stated: Stated, base: CollectionSize | 
 def _unknown(has_texts: bool, has_words: bool) -> CollectionSize:
     """What is assumed of a collection of which nothing is known, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
-    notes = [] if has_texts else [f"passages unknown, {passages:,} assumed"]
-    notes += [] if has_words else [f"length of passages unknown, {words} words assumed"]
-    return CollectionSize(Texts(passages, words * PIECES), query_tokens=UNKNOWN["query_words"] * PIECES, notes=notes)
+    assumed = [] if has_texts else [f"passages unknown, {passages:,} assumed"]
+    notes = [] if has_words else [f"length of passages unknown, {words} words assumed"]
+    tokens = UNKNOWN["query_words"] * PIECES
+    return CollectionSize(Texts(passages, words * PIECES), query_tokens=tokens, notes=notes, assumed=assumed)
 
 
 def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
     """Take the counts of a finished collection."""
-    size.passages, size.notes = Texts(counted["passages"], size.passages.mean), []
+    size.passages, size.notes, size.assumed = Texts(counted["passages"], size.passages.mean), [], []
     size.queries |= {split: float(each["queries"]) for split, each in counted.get("splits", {}).items()}
     if counted.get("sections") and size.sections is None:
         words = counted.get("sentences", counted["sections"]) * 20 / counted["sections"]

@@ -5,9 +5,12 @@ open one home only.
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -87,6 +90,21 @@ def explained(name: str) -> Iterator[None]:
             raise last from error
         reason = " ".join(f"{type(last).__name__} {last}".split())[:300]
         raise EncoreError(f"ir_datasets cannot give {name!r}: {reason}; fetch it again") from error
+
+
+@cache
+def listed(what: str) -> dict[str, dict[str, Any]]:
+    """What the library ships of all its datasets, which is read without importing it: ``downloads`` or ``metadata``."""
+    spec = find_spec("ir_datasets")
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    path = Path(folders[0], "etc", f"{what}.json") if folders else Path()
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def count(name: str, what: str) -> int | None:
+    """How many ``docs``, ``queries`` or ``qrels`` the library says that a dataset has; None if it does not."""
+    found = listed("metadata").get(name, {}).get(what, {})
+    return count(found["_ref"], what) if "_ref" in found else found.get("count")
 
 
 def addresses(url: str) -> tuple[str, ...]:
