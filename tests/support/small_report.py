@@ -133,7 +133,7 @@ def products(root: Path) -> dict[str, Any]:
         "figures": ["table1"],
         "about": {"C01": ["costa/table1"], "C02": []},
     }
-    slice_ |= {"cells": {"C01": CELLS}}
+    slice_ |= {"cells": {"C01": CELLS}, "papers": {"costa": "COSTA"}}
     return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
 
 

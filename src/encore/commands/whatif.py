@@ -38,7 +38,6 @@ from encore.products.claims.plan import cells_of, computed_from, run_shapes
 from encore.products.declared import declared
 from encore.products.kinds import BY_RULE, PRODUCTS, ProductKind, kinds_of
 from encore.products.report.plan import REPORT, report_plan
-from encore.products.tables.reported import PAPERS
 from encore.products.targets import kind_of, reads_of
 from encore.storage import typed
 from encore.storage.program_files import CATALOGUE
@@ -276,7 +275,7 @@ def changed_claims(before: Plan, after: Plan) -> list[str]:
     """The claims that rest on a changed cell or point, of any table or figure of the papers."""
     cells: dict[str, set[Address]] = {}
     found, shapes = [], [run_shapes(plan) for plan in (before, after)]
-    for name, (_, claim) in read_claims(PAPERS).items():
+    for name, (_, claim) in read_claims().items():
         for product in products_of(claim):
             if product not in cells:
                 cells[product] = set(changed_cells(before, after, product))

@@ -22,6 +22,7 @@ from encore.errors import EncoreError, quoted
 from encore.plan import lineage as naming
 from encore.plan.artifact import Artifact
 from encore.plan.published_counts import PublishedCount, read_published_counts, step_name
+from encore.storage.program_files import of_papers
 
 T = TypeVar("T")
 OWN = ("backbones", "sources", "systems")  # of what a run may have entries of its own
@@ -168,10 +169,10 @@ def _entries(path: Path, read: Callable[[Any], T], content: dict[str, Any] | Non
 def _of_papers(folder: Path, file: str, read: Callable[[Any], T]) -> dict[str, T]:
     """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it."""
     found: dict[str, T] = {}
-    for path in sorted((folder / "papers").glob(f"*/{file}")):
-        prefix = "" if path.parent.name == "encore" else f"{path.parent.name}/"
+    for paper, path in of_papers(file, folder / "papers").items():
+        prefix = "" if paper == "encore" else f"{paper}/"
         entries = _entries(path, read)
-        for name in (path.parent.name, *entries):
+        for name in (paper, *entries):
             if not TARGET.fullmatch(name):
                 raise EncoreError(f"{path}: {name!r} is part of a target; name it with a-z, 0-9, _ and - alone")
         found |= {prefix + name: entry for name, entry in entries.items()}

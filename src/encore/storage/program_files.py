@@ -5,6 +5,8 @@
 
 from pathlib import Path
 
+from encore.errors import EncoreError
+
 PROGRAM = Path(__file__).resolve().parents[1] / "program"
 
 
@@ -18,6 +20,17 @@ def program_folder(folder: str, has: str) -> Path:
 
 
 CATALOGUE = program_folder("config", "backbones.yaml")
+PAPERS = CATALOGUE / "papers"
+
+
+def of_papers(file: str, papers: Path = PAPERS) -> dict[str, Path]:
+    """That file of each paper which has it, by the paper: of the catalogue, and of a study that uses the program's."""
+    found = {path.parent.name: path for path in sorted(papers.glob(f"*/{file}"))}
+    for path in () if Path("config/backbones.yaml").exists() else sorted(Path("config/papers").glob(f"*/{file}")):
+        if path.parent.name in found:
+            raise EncoreError(f"{path}: the program has a paper of that name; give the folder another")
+        found[path.parent.name] = path
+    return found
 
 
 def named(path: Path) -> str:

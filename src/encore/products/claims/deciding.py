@@ -11,7 +11,6 @@ from encore.products.claims.entries import CLAIMS, AnyTest, Claim, PictureTest, 
 from encore.products.claims.plan import cells_of, computed_from, gap_reasons, run_shapes
 from encore.products.slices import Read
 from encore.products.tables.grid import CellRequest
-from encore.products.tables.reported import PAPERS
 from encore.storage.csv_rows import read_rows
 from encore.storage.typed import snakemake
 
@@ -25,7 +24,7 @@ def claim_text(plan: Plan, name: str, run: str = "") -> str:
     Args:
         run: the run's file, as commands name it.
     """
-    claims = read_claims(PAPERS)
+    claims = read_claims()
     if name not in claims:
         raise EncoreError(f"there is no claim {name!r}{nearest(name, claims)}")
     paper, claim = claims[name]

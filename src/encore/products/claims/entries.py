@@ -16,6 +16,7 @@ from encore.config.validation import Positive, Strict, checked, nearest, read_ya
 from encore.errors import EncoreError
 from encore.products.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, table_of
 from encore.products.tables.entries import TESTED
+from encore.storage.program_files import PAPERS, of_papers
 
 CLAIMS = "claims"  # the product
 FILE = "claims.yaml"
@@ -321,14 +322,14 @@ class Claim(Strict):
     )
 
 
-def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
+def read_claims(papers: Path = PAPERS) -> dict[str, tuple[str, Claim]]:
     """Every claim with its paper, by id, in the order of the ids."""
     claims: dict[str, tuple[str, Claim]] = {}
-    for path in sorted(papers.glob(f"*/{FILE}")):
+    for paper, path in of_papers(FILE, papers).items():
         for name, value in read_yaml(path).items():
             if name in claims:
                 raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
-            claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
+            claims[name] = paper, checked(Claim, value, f"{path}: {name}")
     return dict(sorted(claims.items(), key=lambda item: (len(item[0]), item[0])))  # C100 after C99
 
 

@@ -21,7 +21,7 @@ from encore.products.tables.entries import ColumnEntry, Table
 from encore.products.tables.grid import CellRequest, PlannedRow
 from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported import PAPERS
+from encore.storage.program_files import PAPERS
 
 PRINTED_ONLY = "nothing here measures it"
 
@@ -90,7 +90,7 @@ def claims_plan(plan: Plan) -> ClaimsSlice:
 
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
     """
-    claims = chosen_claims(plan, entries.read_claims(PAPERS))
+    claims = chosen_claims(plan, entries.read_claims())
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in entries.products_of(claim)))
     known = run_shapes(plan)
     tables: dict[str, Layout] = {}
@@ -172,7 +172,7 @@ def _checkpoints(plan: Plan, name: str, table: Layout | None) -> dict[str, str]:
 def refuse_unknown_claims(plan: Plan) -> None:
     """Refuse a run that names an unknown claim."""
     if plan.config.claims != "all":
-        chosen_claims(plan, entries.read_claims(PAPERS))
+        chosen_claims(plan, entries.read_claims())
 
 
 def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -> dict[str, tuple[str, entries.Claim]]:

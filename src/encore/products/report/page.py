@@ -16,20 +16,11 @@ from encore.products.report.figures import ShownFigure
 from encore.products.report.records import ArtifactRecords, Runs, headline_data, read_run, summarise_run
 from encore.products.report.slice import ReportSlice, slug
 from encore.products.report.tables import ShownTable
-from encore.products.slices import OURS, about_data
+from encore.products.slices import about_data
 from encore.storage import manifest, typed
 from encore.storage.files import canonical, sha256, write_json, write_text
 
 PAGE, RUNS = "index.html", "index.runs.json"
-PAPERS = {
-    OURS: "Encore",
-    "bow": "BoW prediction",
-    "costa": "COSTA",
-    "cpdae": "CPDAE",
-    "tct_colbert": "TCT-ColBERT",
-    "two_tower": "Two-tower pre-training",
-    "real": "Real data",
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ def _names(content: PageContent) -> dict[str, Any]:
     seen = dict.fromkeys([*(table.paper for table in shown), *(claim.stated.paper for claim in content.claims)])
     return vars(content) | {
         "about_data": about_data(content.site.proxy_data),
-        "papers": {key: PAPERS.get(key, key) for key in seen},
+        "papers": {key: content.site.papers.get(key, key) for key in seen},
         "made": made,
         "headline": made[0] if made else None,
         "data": headline_data(made[0], records) if made else None,

@@ -7,6 +7,7 @@ configuration makes them; it never requests another table.
 from collections import defaultdict
 from pathlib import Path
 
+from encore.config.validation import Strict, checked, read_yaml
 from encore.plan.lineage import StepName, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING
@@ -15,18 +16,25 @@ from encore.products.claims.entries import CLAIMS, products_of, read_claims
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import declared_figures, wanted_tables
 from encore.products.report.slice import ReportSlice, StatedClaim
-from encore.products.slices import built_from
+from encore.products.slices import built_from, paper_of
 from encore.products.tables.entries import Table, printed_as
 from encore.products.tables.grid import CellRequest, PlannedColumn, PlannedRow
 from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
-from encore.products.tables.reported import PAPERS, reported_file
+from encore.products.tables.reported import reported_file
 from encore.storage.csv_rows import read_rows
 from encore.storage.files import full_digest, sha256
+from encore.storage.program_files import of_papers
 from encore.storage.typed import called
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Paper(Strict):
+    """What a paper is called: ``papers/<paper>/paper.yaml``, without which it is called as its folder."""
+
+    name: str
 
 
 def report_plan(plan: Plan) -> ReportSlice:
@@ -37,10 +45,10 @@ def report_plan(plan: Plan) -> ReportSlice:
         name for name, each in records.items() if each.is_file() and built_from(each, table_plan(plan, name).dumped())
     ]
     tables, of_claims = list(dict.fromkeys([*plan.config.tables, *others])), Path(f"results/{CLAIMS}.manifest.json")
-    of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
-    chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
+    claims, shapes = read_claims(), all_shapes(plan.catalogue)
+    chosen_claims(plan, claims)  # a wrong name is refused before any job, though no claim may be requested
     own = plan.config.proxy_data == "own"  # of which no paper says anything
-    of_papers = {} if own else of_papers
+    claims = {} if own else claims
     return ReportSlice(
         name=REPORT,
         title=plan.config.title,
@@ -52,10 +60,10 @@ def report_plan(plan: Plan) -> ReportSlice:
         claims=of_claims.is_file() and bool(built_from(of_claims, claims_plan(plan).dumped())),
         stated={
             name: StatedClaim(paper=paper, place=claim.place, says=claim.says)
-            for name, (paper, claim) in of_papers.items()
+            for name, (paper, claim) in claims.items()
         },
-        about={name: products_of(claim) for name, (_, claim) in of_papers.items()},
-        cells={name: _grouped(cells_of(name, claim, shapes)) for name, (_, claim) in of_papers.items()},
+        about={name: products_of(claim) for name, (_, claim) in claims.items()},
+        cells={name: _grouped(cells_of(name, claim, shapes)) for name, (_, claim) in claims.items()},
         printed={
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())
@@ -63,6 +71,7 @@ def report_plan(plan: Plan) -> ReportSlice:
         },
         datasets={name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
         trials=_trials(plan),
+        papers={key: checked(Paper, read_yaml(path), str(path)).name for key, path in of_papers("paper.yaml").items()},
     )
 
 
@@ -77,7 +86,7 @@ def _printed(name: str, table: Table) -> Layout:
     kept, shown = {"id", "label", "setting", "reported_only"}, {"id", "label", "hidden", "mean_of", "reported_scale"}
     return Layout(
         name=name.rsplit("/", 1)[-1],
-        paper=name.split("/")[0],
+        paper=paper_of(name),
         title=table.title,
         unit=table.unit,
         rows=[

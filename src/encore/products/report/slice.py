@@ -33,6 +33,7 @@ class ReportSlice(Product):
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
     datasets: dict[str, str] = {}  # what each replaces, by its artifact's name without the digest
     trials: dict[str, dict[str, int]] = {}  # of how many tried values a step has its own, by field
+    papers: dict[str, str] = {}  # what papers are called, by folder
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Nothing: it reads products, which are compared with their manifests."""

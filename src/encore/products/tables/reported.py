@@ -9,10 +9,10 @@ from pathlib import Path
 from encore.errors import EncoreError
 from encore.products.slices import paper_of
 from encore.products.tables.entries import Table, printed_as
+from encore.storage import program_files
 from encore.storage.files import sha256
-from encore.storage.program_files import CATALOGUE, named
+from encore.storage.program_files import PAPERS, named
 
-PAPERS = CATALOGUE / "papers"
 Reported = list[dict[str, str]]
 COLUMNS = ("row_label", "dataset", "metric", "value")  # that every file has; `setting`, `significance_markers` may be
 MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
@@ -64,19 +64,14 @@ def _printed(text: str, markers: str) -> Printed:
         return Printed(text, None, markers)
 
 
-def reported_path(papers: Path, name: str, reported: str) -> Path:
-    """The file of printed numbers that a table names."""
-    path = papers / paper_of(name) / reported
-    if not path.is_file():
-        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
-    return path
-
-
 def reported_file(name: str, table: Table) -> dict[str, str]:
     """The file and its digest, so that a corrected number makes the table again; nothing for a table without one."""
     if table.reported is None:
         return {}
-    path = reported_path(PAPERS, name, table.reported)
+    file = named(PAPERS / paper_of(name) / table.reported)
+    path = program_files.found(file)
+    if not path.is_file():
+        raise EncoreError(f"table {name!r}: the reported numbers {file} are missing; correct `reported:`")
     digest = sha256(path)
     rows = _rows(path, digest)
     for row in table.rows:
@@ -86,7 +81,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
                 f"table {name!r}, row {row.id!r} is copied, and {path} has no number for it under {label!r}; correct "
                 "its `reported_label` or `reported_setting`, or the `reported_dataset` or `reported_metric` of a column"
             )
-    return {"reported": named(path), "reported_sha256": digest}
+    return {"reported": file, "reported_sha256": digest}
 
 
 @cache
