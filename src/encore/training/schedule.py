@@ -3,7 +3,6 @@
 import math
 
 from encore.config.entries import Step
-from encore.errors import EncoreError
 
 
 def total_steps(step: Step, examples: int) -> int:
@@ -13,8 +12,7 @@ def total_steps(step: Step, examples: int) -> int:
     """
     if step.steps is not None:
         return step.steps
-    if step.epochs is None:
-        raise EncoreError("the training step says neither `steps` nor `epochs`; add one to its entry in steps.yaml")
+    assert step.epochs is not None  # which the plan refuses
     per_epoch = step.steps_per_epoch or math.ceil(examples / step.batch)
     return max(1, math.ceil(step.epochs * per_epoch))
 

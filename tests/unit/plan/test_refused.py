@@ -65,6 +65,7 @@ NAMES += [(f"{RECIPE}~{override}", f"{field_of(override)} changes nothing") for 
 
 STEPS: list[tuple[str, dict[str, Any], str]] = [  # other fields of the last step of a lineage
     ("bert-base+cross-encoder", {"length": 129, "query_length": 32}, f"reads 161 .*{LONG}`length` or `query_length`,"),
+    (RECIPE, {"epochs": None}, "step 'marco-bm25' says neither `steps` nor `epochs`; add one to its entry in steps.y"),
     ("bert-base+mlm", {"epochs": 3, "steps": 10}, "epochs changes nothing, since it trains for 10 steps; add `steps: "),
     (HN, {"mined_by": f"{HN}+marco-hn"}, "waits for a model that is made from it"),
     (HN, {"mined_by": "bert-base+icct"}, "did you mean ict"),

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from encore.config.entries import Step
-from encore.errors import EncoreError
 from encore.training.schedule import learning_rate, total_steps
 
 
@@ -18,8 +17,6 @@ def test_steps_come_from_steps_or_from_epochs_of_the_scale_or_of_the_data() -> N
     assert total_steps(step_of(steps=17), 100) == 17
     assert total_steps(step_of(epochs=3), 100) == 39
     assert total_steps(step_of(epochs=1.5, steps_per_epoch=10), 100) == 15
-    with pytest.raises(EncoreError, match="neither `steps` nor `epochs`"):
-        total_steps(step_of(), 100)
 
 
 def test_learning_rates_of_the_schedules() -> None:

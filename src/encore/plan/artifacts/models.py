@@ -68,6 +68,10 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage)),
         "weights": plan.model(_weights(plan, lineage, step), seed),
     }
+    if step.steps is None and step.epochs is None:
+        raise EncoreError(
+            f"step {lineage.steps[-1].name!r} says neither `steps` nor `epochs`; add one to its entry in steps.yaml"
+        )
     _check_texts(plan, lineage, step)
     if isinstance(step, PretrainStep):
         inputs |= _prepared(plan, step, inputs)
