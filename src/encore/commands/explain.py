@@ -14,7 +14,9 @@ from encore.storage import typed
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     parser.add_argument("table", help="results/tables/costa/table1.csv, a figure's file or results/claims.csv")
-    parser.add_argument("--row", required=True, help="a row's id or label, a figure's line, or a claim: C12")
+    parser.add_argument(
+        "--row", help="a row's id or label, a figure's line, or a claim: C12; without it, all are listed"
+    )
     parser.add_argument("--column", help="a column's id or label, or the place of a figure's point")
     parser.add_argument("--setting", help="only under this setting, or in this panel, if there are several")
     shown = parser.add_mutually_exclusive_group()

@@ -1,5 +1,6 @@
 """What a person asks ``encore explain`` about: a claim, a line or a point of a figure, or a table's cells."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from encore.products.slices import Read
 from encore.products.tables.grid import PlannedRow
 from encore.products.tables.layout import Layout, of_unseen
 from encore.products.tables.plan import CURVES, table_plan
-from encore.products.tables.reported import PAPERS
 from encore.storage.csv_rows import read_rows
 from encore.storage.files import sha256
 
@@ -36,13 +36,13 @@ class Explanation:
 
 
 def explanations(
-    plan: Plan, target: str, row: str, column: str | None = None, setting: str | None = None
+    plan: Plan, target: str, row: str | None, column: str | None = None, setting: str | None = None
 ) -> list[Explanation]:
     """What a person means by a product and a place in it, by ids or by labels; several if a row has several settings.
 
     Args:
         target: a file below ``results/``, or the name of a table: ``costa/table1``.
-        row: a row, a line of a figure, or a claim.
+        row: a row, a line of a figure, or a claim; without it, the refusal lists them.
         column: a column, or the place of a figure's point.
         setting: of a row, or the panel of a figure.
     """
@@ -51,7 +51,7 @@ def explanations(
     if Path(target).name in (f"{CLAIMS}.csv", f"{CLAIMS}.md"):
         return [_claim(plan, row)]
     if target.startswith(FIGURES) and figure not in plan.catalogue.tables:  # a table's figure shows the table's cells
-        return [_line(plan, figure, row) if column is None else _point(plan, figure, row, column, setting)]
+        return [_point(plan, figure, row, column, setting) if row and column else _line(plan, figure, row)]
     return _cells(plan, table_named(plan, target), row, column, setting)
 
 
@@ -64,17 +64,26 @@ def table_named(plan: Plan, table: str) -> str:
     return name
 
 
-def _claim(plan: Plan, name: str) -> Explanation:
+def _refusal(product: str, kind: str, asked: str | None, known: Mapping[str, str]) -> EncoreError:
+    """Why a row, column, line or claim that is not named, or not there, is refused; ``known`` are labels by id."""
+    if asked is None:
+        return EncoreError(
+            f"name a {kind} of {product} with --{'column' if kind == 'column' else 'row'}: {', '.join(known)}"
+        )
+    return EncoreError(f"{product} has no {kind} {asked!r}{nearest(asked, {*known, *known.values()})}")
+
+
+def _claim(plan: Plan, asked: str | None) -> Explanation:
     """What was judged of a claim, and its cells with what they show."""
-    claims = read_claims(PAPERS)
-    if name.upper() not in claims:
-        raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
-    paper, claim = claims[name.upper()]
-    explained = Explanation(f"{name.upper()} ({paper}, {claim.place}): {claim.says}")
-    judged = judged_line(RUNS, name.upper())
+    claims, name = read_claims(), (asked or "").upper()
+    if name not in claims:
+        raise _refusal(f"{CLAIMS}.csv", "claim", asked, {each: each for each in claims})
+    paper, claim = claims[name]
+    explained = Explanation(f"{name} ({paper}, {claim.place}): {claim.says}")
+    judged = judged_line(RUNS, name)
     if told := ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key)):
         explained.lines.append(f"  {CLAIMS}: {told}")
-    for address, reads in claim_reads(plan, name.upper(), claim)[0].items():
+    for address, reads in claim_reads(plan, name, claim)[0].items():
         shown = "" if address.table in plan.catalogue.figures else shown_in(*address)
         explained.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
         explained.reads += [read for read in reads if read not in explained.reads]
@@ -94,12 +103,14 @@ def _point(plan: Plan, figure: str, line: str, place: str, panel: str | None) ->
     return Explanation(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part.reads])
 
 
-def _line(plan: Plan, figure: str, line: str) -> Explanation:
+def _line(plan: Plan, figure: str, line: str | None) -> Explanation:
     """A whole line of a figure, and the system that it shows."""
     drawn = curves_plan(plan) if figure == CURVES else figure_plan(plan, figure)
-    named = [each for each in drawn.rows if line.lower() in {getattr(each, "id", "").lower(), each.label.lower()}]
+    known = {getattr(each, "id", "") or each.label: each.label for each in drawn.rows}
+    asked = (line or "").lower()
+    named = [each for each in drawn.rows if asked in {getattr(each, "id", "").lower(), each.label.lower()} - {""}]
     if not named:
-        raise EncoreError(f"figure {figure!r} has no line {line!r}{nearest(line, [each.label for each in drawn.rows])}")
+        raise _refusal(f"figure {figure!r}", "line", line, known)
     system = getattr(named[0], "system", "") or getattr(named[0], "lineage", "")
     reads = [
         Read(seed=None, folder=folder) for label, own in drawn.parts() if label == named[0].label for folder in own
@@ -107,22 +118,17 @@ def _line(plan: Plan, figure: str, line: str) -> Explanation:
     return Explanation(f"{figure}: {named[0].label}" + (f", {system}" if system else ""), reads=reads)
 
 
-def _cells(plan: Plan, table: str, row: str, column: str | None, setting: str | None) -> list[Explanation]:
+def _cells(plan: Plan, table: str, row: str | None, column: str | None, setting: str | None) -> list[Explanation]:
     """The cells of a row and a column, one for each setting of the row."""
-    if column is None:
-        raise EncoreError("a cell of a table is in a column; name it with --column")
     layout = table_plan(plan, table)
     columns = {(each.id, each.label): each.id for each in layout.columns}
     columns |= {of_unseen(*names): planned for names, planned in columns.items()}  # which read as the planned ones
     chosen_columns = [names for names in columns if column in names]
-    rows = [each for each in layout.rows if row.lower() in (each.id.lower(), each.label.lower())]
-    for kind, wanted, found, known in (
-        ("column", column, chosen_columns, layout.columns),
-        ("row", row, rows, layout.rows),
-    ):
-        if not found:
-            names = [each for one in known for each in (one.id, one.label)]
-            raise EncoreError(f"table {table!r} has no {kind} {wanted!r}{nearest(wanted, names)}")
+    rows = [each for each in layout.rows if row and row.lower() in (each.id.lower(), each.label.lower())]
+    if not rows:
+        raise _refusal(f"table {table!r}", "row", row, {each.id: each.label for each in layout.rows})
+    if not chosen_columns:
+        raise _refusal(f"table {table!r}", "column", column, {each.id: each.label for each in layout.columns})
     chosen = [each for each in rows if setting in (None, each.setting)]
     if not chosen:
         settings = ", ".join(repr(each.setting) for each in rows)

@@ -70,11 +70,16 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
 @pytest.mark.parametrize(
     ("table", "row", "message"),
     [
+        ("table1", "nope", "table 'table1' has no row 'nope'; did you mean none"),
+        ("table1", None, "name a row of table 'table1' with --row: bm25, none, control, ict$"),
+        ("table1", "ict", "name a column of table 'table1' with --column: rr10, r100, r1000, ndcg10$"),
         ("results/claims.csv", "C1x", "no claim 'C1x'; did you mean"),
+        ("results/claims.csv", None, "name a claim of claims.csv with --row: C01, C02, "),
+        (f"results/figures/{FIGURE}.png", None, f"name a line of figure '{FIGURE}' with --row: BERT, "),
         (f"results/figures/{FIGURE}.png", "BERTT", "no line 'BERTT'; did you mean BERT"),
         ("results/figures/bow/figure22.png", "BERT", "no figure 'bow/figure22' in config/papers; did you mean"),
     ],
-    ids=["claim", "line", "figure"],
+    ids=["row", "rows", "columns", "claim", "claims", "lines", "line", "figure"],
 )
 def test_what_is_named_wrongly_is_refused(plan, table, row, message):
     with pytest.raises(EncoreError, match=message):
