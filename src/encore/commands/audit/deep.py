@@ -27,6 +27,7 @@ from encore.evaluation.check_from_files import check_scores
 from encore.evaluation.scores import FILE as SCORES
 from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
+from encore.retrieval.java import NoJavaError
 from encore.stages import fuse as fusing
 from encore.stages import lucene_search, search, search_index
 from encore.stages.evaluate import Evaluate
@@ -58,6 +59,8 @@ def check_deeply(report: AuditReport, queries: int) -> None:
         if Path(place).name == manifest.MANIFEST and str(folder) not in bad:
             try:
                 counts[_check(folder, queries, report, counts)] += 1
+            except NoJavaError as error:
+                report.leave_out(str(folder / RUN), str(error))
             except Exception as error:  # whatever damage raises
                 if is_of_machine(error):
                     raise
