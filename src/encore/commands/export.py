@@ -1,6 +1,7 @@
 """``encore export``: runs as TREC's text, the bytes that runs over reported queries have next to their matrices."""
 
 import argparse
+import gzip
 import shutil
 import sys
 from pathlib import Path
@@ -18,14 +19,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """Write one run to standard output, or any number below a folder."""
+    """Write one run to standard output, not packed, or any number below a folder."""
     if arguments.output is None and len(arguments.runs) > 1:
         raise EncoreError(f"{len(arguments.runs)} runs cannot share standard output; name a folder with --output")
     for run in arguments.runs:
         if arguments.output is None:
             with TemporaryDirectory() as place:
                 path = _written(run, Path(place))
-                with path.open("rb") as file:
+                with gzip.open(path) as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
         else:
             print(_written(run, arguments.output / Path(*run.resolve().parts[-2:])))

@@ -33,6 +33,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(LONGEST + 1):
                 number += 1
                 yield number, _text(line, f"{path}, line {number}", first=number == 1)
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; name a file that is there") from error
     except DAMAGED as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise EncoreError(f"{path}, after line {number}: cannot be read ({reason}); replace the file") from error

@@ -316,6 +316,11 @@ def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
     assert forecast_text.size(count) == says
 
 
+@pytest.mark.parametrize(("hours", "says"), [(0.0, "less than 0.1"), (0.1, "about 0.1"), (1234.56, "about 1,234.6")])
+def test_hours_are_never_all_zeros(hours: float, says: str) -> None:
+    assert forecast_text.about(hours, 1) == says
+
+
 def test_the_forecast_says_before_a_run_what_makes_its_comparisons_unfair():
     """As nano is: its control alone reads more than an epoch, and few questions choose it."""
     short, coarse = (

@@ -18,6 +18,7 @@ WRONG = [
     (["show", "table9"], "there is no table 'table9'; did you mean table2"),
     (["show", "results/tables/table9.csv"], "there is no table 'table9'; did you mean table2"),
     (["targets", "bert-base@nope"], "unknown index 'nope', not in config/indexes.yaml"),
+    (["compare", "R", "R", "pydocs"], "error: R is missing; name a file that is there"),
     (["claims", "--config", "nope.yaml"], "--config nope.yaml: the file is missing; name a run's file"),
 ]
 

@@ -12,6 +12,7 @@ from encore.commands.new.encoder import published_encoder
 from encore.commands.new.from_ir_datasets import ir_datasets_source
 from encore.commands.new.run_text import about, left_out_rows, run_text
 from encore.commands.new.source import AS_ENGLISH, UNLIKE, Source, beir_source
+from encore.commands.preflight import forecast_text
 from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.machines import find_machine
 from encore.config.languages import ENGLISH, NOT_LATIN, language_code
@@ -131,8 +132,7 @@ def cost(plan: Plan, source: Source) -> str:
     """What the run costs, in a sentence."""
     found = forecast(plan, [], find_machine(None))
     fewer = "; --rows none,mlm would train only these rows" if source.trains and not source.rows else ""
-    hours = f"about {found.core_hours:,.1f}" if found.core_hours >= 0.05 else "less than 0.1"
-    return f"It takes {found.total.jobs:,} jobs and {hours} core-hours{fewer}."
+    return f"It takes {found.total.jobs:,} jobs and {forecast_text.about(found.core_hours, 1)} core-hours{fewer}."
 
 
 def _planned(path: Path, text: str, catalogue: Catalogue) -> Plan:

@@ -40,12 +40,12 @@ def _summary(found: Forecast) -> str:
     total, machine = found.total, found.machine
     kinds = sorted(found.disk.items(), key=lambda pair: -pair[1])
     unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
-    hours = f"about {total.gpu_hours:,.2f}" if total.gpu_hours >= 0.01 else "less than 0.01"
     rows = {
         "jobs": f"{total.jobs:,} to run, {len(found.jobs) - total.jobs:,} of {len(found.jobs):,} finished",
-        "compute": f"{total.operations:.1e} floating-point operations of models and exact search; "
-        + (f"{hours} GPU-hours on {machine.device} and " if machine.peak else "about ")
-        + f"{found.core_hours:,.1f} core-hours"
+        "compute": (f"{total.operations:.1e}" if total.operations else "no")
+        + " floating-point operations of models and exact search; "
+        + (f"{about(total.gpu_hours, 2)} GPU-hours on {machine.device} and " if machine.peak else "")
+        + f"{about(found.core_hours, 1)} core-hours"
         + ("" if machine.peak else "; GPU-hours with --machine a100-80gb"),
         "memory": f"{size(total.ram)} for the largest job",
         "GPU memory": f"{size(total.gpu_memory)} for the largest job" if total.gpu_memory else "",
@@ -127,6 +127,12 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> 
         for row in [heads, *rows]
     ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def about(hours: float, digits: int) -> str:
+    """``about 28.9``, or ``less than 0.1`` where only zeros would be seen."""
+    least = 10.0**-digits
+    return f"about {hours:,.{digits}f}" if hours >= least else f"less than {least:g}"
 
 
 def size(count: float | None) -> str:
