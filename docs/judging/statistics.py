@@ -55,7 +55,7 @@ class Tested:
         return half if inside > 0 else 1 - half
 
     def precise(self, p: float) -> float:
-        """The relative error of Encore's own quadrature, which has too few nodes where tails are heavy or far away."""
+        """The relative error of the quadrature of records, of too few nodes where tails are heavy or far away."""
         return 1e-5 if p > 1e-6 and all(part.freedom >= 3 for part in self.parts) else 1e-2
 
 

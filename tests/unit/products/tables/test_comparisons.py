@@ -167,7 +167,10 @@ def test_numbers_are_short_and_read_back() -> None:
 
 
 def test_a_table_of_one_run_a_row_is_what_it_was_before_there_could_be_several(tmp_path: Path) -> None:
-    """The file was written when each row had one run; columns were added since, and p changed where nothing varies."""
+    """The file was written when each row had one run; columns were added since, and p changed where nothing varies.
+
+    Likewise where a component has one degree of freedom.
+    """
     found = list(lines_of(tmp_path, table_of(with_costs(tmp_path))).values())
     with GOLDEN.open(newline="") as file:
         golden = list(csv.DictReader(file))
