@@ -54,6 +54,21 @@ def run_of(given: Any, called: str = "the run") -> RunMatrices:
         raise EncoreError(f"{called}: {error}") from error
 
 
+def runs_of(given: Any, called: str = "the run") -> list[RunMatrices]:
+    """The runs of a system: one, or a list of one for each seed, each in any form that ``run_of`` takes."""
+    if isinstance(given, list | tuple) and given and all(map(_is_run, given)):
+        return [run_of(each, f"{called}, seed {seed}") for seed, each in enumerate(given)]
+    return [run_of(given, called)]
+
+
+def _is_run(given: Any) -> bool:
+    """True for what is no row of a run."""
+    if isinstance(given, str | Path | RunMatrices) or hasattr(given, "itertuples"):
+        return True
+    parts = given.values() if isinstance(given, Mapping) else given if isinstance(given, list | tuple) else ()
+    return isinstance(next(iter(parts), None), Mapping | list | tuple)
+
+
 def judgments_of(given: Any, split: str = "test") -> tuple[Grades, Clusters]:
     """Grades by query and document, and the clusters of queries, where a collection has them.
 

@@ -1,7 +1,10 @@
 """Runs of anybody in memory: judged by the two evaluators, and compared with a baseline by the tests of tables."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from encore.config.datasets import parse_measure
 from encore.data.rankings import RunMatrices
@@ -11,7 +14,7 @@ from encore.evaluation.families import OPEN, UNTESTED, PairedDifference
 from encore.evaluation.families import compare as tested
 from encore.evaluation.judging import scored_queries
 from encore.evaluation.ranks import Grades
-from encore.evaluation.scores import Scored
+from encore.evaluation.scores import Floats, Scored, paired_seeds
 from encore.evaluation.significance import can_be_tested
 
 ABOVE, BELOW = "above", "below"
@@ -19,9 +22,13 @@ ABOVE, BELOW = "above", "below"
 
 @dataclass(frozen=True)
 class Experiment:
-    """Every measure of every judged query of some runs, by run and measure, and each run's test against a baseline."""
+    """Every measure of every judged query of some systems, and each one's test against a baseline.
 
-    scores: Mapping[tuple[str, str], Scored]
+    ``scores`` has a ``Scored`` for each seed by system and measure, ``differences`` [queries, seeds] to the baseline.
+    """
+
+    scores: Mapping[tuple[str, str], Sequence[Scored]]
+    differences: Mapping[tuple[str, str], Floats]
     tests: Mapping[tuple[str, str], PairedDifference]
 
     def verdict(self, run: str, measure: str) -> str:
@@ -53,32 +60,44 @@ def evaluated(
 
 
 def experiment(
-    runs: Mapping[str, RunMatrices],
+    runs: Mapping[str, Sequence[RunMatrices]],
     grades: Grades,
     measures: Sequence[str],
     clusters: Mapping[str, str],
     baseline: str,
 ) -> Experiment:
-    """Every run's measures, and the differences to the baseline: Holm-corrected over the other runs, for each measure.
+    """Every system's measures, and the differences to the baseline: Holm-corrected over the others, for each measure.
 
-    The test is that of tables, over queries and with one seed (``significance.py``).
+    The test is that of tables, over queries and seeds (``significance.py``).
+
+    Args:
+        runs: of each system one, or one for each seed.
     """
     if baseline not in runs:
         raise EncoreError(f"the baseline {baseline!r} is none of the runs: {', '.join(runs)}")
-    scores = {
-        (name, measure): scored
-        for name, run in runs.items()
-        for measure, scored in evaluated(run, grades, measures, clusters, name).items()
-    }
-    others = [name for name in runs if name != baseline]
-    own = next(iter(scores.values())).clusters
-    if not can_be_tested(own):
-        return Experiment(scores, {})
-    apart = {
-        ((name, measure), baseline): (scores[name, measure].values - scores[baseline, measure].values)[:, None]
-        for name in others
-        for measure in measures
-    }
+    scores: dict[tuple[str, str], list[Scored]] = {}
+    for name, seeds in runs.items():
+        for run in seeds:
+            for measure, scored in evaluated(run, grades, measures, clusters, name).items():
+                scores.setdefault((name, measure), []).append(scored)
+    others, apart = [name for name in runs if name != baseline], {}
+    for name, measure in itertools.product(others, measures):
+        own, theirs = scores[name, measure], scores[baseline, measure]
+        pairs = pairs_of(runs, name, baseline)
+        apart[name, measure] = np.stack([own[a].values - theirs[b].values for a, b in pairs], axis=1)
+    of_queries = next(iter(scores.values()))[0].clusters
+    if not can_be_tested(of_queries):
+        return Experiment(scores, apart, {})
     families = [([(name, measure) for name in others], [baseline]) for measure in measures]
-    tests = tested(apart, {pair: own for pair, _ in apart}, families)
-    return Experiment(scores, {pair: against[baseline] for pair, against in tests.items()})
+    against = {(pair, baseline): values for pair, values in apart.items()}
+    tests = tested(against, dict.fromkeys(apart, of_queries), families)
+    return Experiment(scores, apart, {pair: found[baseline] for pair, found in tests.items()})
+
+
+def pairs_of(runs: Mapping[str, Sequence[RunMatrices]], name: str, baseline: str) -> list[tuple[int, int]]:
+    """Which runs of a system and the baseline are compared: of equal seeds, one alone with each of the other's."""
+    counts = [len(runs[each]) for each in (name, baseline)]
+    if counts[0] != counts[1] and 1 not in counts:
+        raise EncoreError(f"{name} has {counts[0]} seeds, and {baseline} {counts[1]}; give both the same")
+    ours, theirs = ([None] if count == 1 else list(range(count)) for count in counts)
+    return paired_seeds(ours, theirs)

@@ -97,6 +97,15 @@ def _scored(table: pa.Table, mask: NDArray[np.bool_]) -> Scored:
     return Scored(chosen["query"].to_pylist(), chosen["cluster"].to_pylist(), *arrays)
 
 
+def paired_seeds(ours: Sequence[int | None], theirs: Sequence[int | None]) -> list[tuple[int, int]]:
+    """The places of each seed that two systems share; a system without seeds is paired with each of the other's."""
+    if theirs == [None]:
+        return [(place, 0) for place in range(len(ours))]
+    if ours == [None]:
+        return [(0, place) for place in range(len(theirs))]
+    return [(ours.index(seed), theirs.index(seed)) for seed in ours if seed in theirs]
+
+
 def exact_mean(values: Sequence[float] | Floats) -> float:
     """The mean, exactly rounded, so that the order of values cannot change it."""
     return math.fsum(values) / len(values)

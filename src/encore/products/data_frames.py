@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from encore.config.validation import nearest
 from encore.data import in_memory
+from encore.data.rankings import RunMatrices
 from encore.errors import EncoreError
 from encore.evaluation import experiments, scores
-from encore.evaluation.reproducibility import RankAgreement
 from encore.evaluation.reproducibility import order as agreement
 from encore.evaluation.scores import exact_mean
 from encore.products.tables.table import read_table as read_cells
@@ -41,6 +41,7 @@ NAMES: Mapping[str, tuple[str, str, str, int]] = {  # of query, document and sco
     "trectools": ("query", "docid", "score", 1),
 }
 MEASURES = ("nDCG@10", "RR@10", "R@1000")
+ALIKE = ("tau", "overlap")
 
 
 class Evaluation(NamedTuple):
@@ -118,10 +119,11 @@ def compare(
     Columns: measure, run, mean; ``difference`` to the baseline with its 95 % interval ``low``, ``high``; ``p`` of the
     cluster-robust test, ``p_holm`` corrected over the runs under one measure, ``verdict`` (above, below, not
     distinguishable, not testable here); ``rmse``, the root mean square difference over queries; queries ``judged`` and
-    ``answered``.
+    ``answered`` (under every seed); ``seeds``, how many runs the mean is over.
 
     Args:
-        runs: by name, in any form that ``evaluate`` takes, as are the judgments.
+        runs: by name, in any form that ``evaluate`` takes, as are the judgments. A list of runs is of one system, a run
+            for each seed: the test is then over queries and seeds.
         baseline: the name of one; the first without.
         order: ranks whose order is compared with the baseline's too: columns ``tau`` (Kendall's, over unions) and
             ``overlap`` (rank-biased).
@@ -129,36 +131,45 @@ def compare(
     if not runs:
         raise EncoreError("there is no run to compare; give some by name")
     grades, clusters = in_memory.judgments_of(judgments, split)
-    read = {name: in_memory.run_of(run, name) for name, run in runs.items()}
+    read = {name: in_memory.runs_of(run, name) for name, run in runs.items()}
     base = next(iter(read)) if baseline is None else baseline
     listed = _listed(measures)
     found = experiments.experiment(read, grades, listed, clusters, base)
-    alike = {name: agreement(run, read[base], order) for name, run in read.items() if name != base} if order else {}
+    alike = {name: _agreement(read, name, base, order) for name in read if name != base} if order else {}
     return pd.DataFrame([_compared(found, name, measure, base, alike) for measure in listed for name in read])
 
 
+def _agreement(runs: Mapping[str, Sequence[RunMatrices]], name: str, base: str, order: int) -> dict[str, float]:
+    """How alike the ranks of a system and of the baseline are, a mean over seeds."""
+    pairs = experiments.pairs_of(runs, name, base)
+    found = [agreement(runs[name][a], runs[base][b], order) for a, b in pairs]
+    return {part: exact_mean([getattr(each, part) for each in found]) for part in ALIKE}
+
+
 def _compared(
-    found: experiments.Experiment, name: str, measure: str, base: str, alike: Mapping[str, RankAgreement]
+    found: experiments.Experiment, name: str, measure: str, base: str, alike: Mapping[str, dict[str, float]]
 ) -> dict[str, Any]:
     """A row of ``compare``; what is about a difference is missing for the baseline."""
-    own, other = found.scores[name, measure], found.scores[base, measure]
-    row: dict[str, Any] = {"measure": measure, "run": name, "mean": exact_mean(own.values)}
-    test, is_base = found.tests.get((name, measure)), name == base
+    own, test = found.scores[name, measure], found.tests.get((name, measure))
+    apart = found.differences.get((name, measure))
+    mean, other = (exact_mean([exact_mean(one.values) for one in each]) for each in (own, found.scores[base, measure]))
     low, high = test.difference.interval() if test else (np.nan, np.nan)
-    row |= {
-        "difference": np.nan if is_base else row["mean"] - exact_mean(other.values),
+    row: dict[str, Any] = {
+        "measure": measure,
+        "run": name,
+        "mean": mean,
+        "difference": np.nan if apart is None else mean - other,
         "low": low,
         "high": high,
         "p": test.difference.p if test else np.nan,
         "p_holm": test.p_holm if test else np.nan,
-        "verdict": "" if is_base else found.verdict(name, measure),
-        "rmse": np.nan if is_base else math.sqrt(exact_mean((own.values - other.values) ** 2)),
-        "judged": len(own.queries),
-        "answered": int(own.answered.sum()),
+        "verdict": "" if apart is None else found.verdict(name, measure),
+        "rmse": np.nan if apart is None else math.sqrt(exact_mean(apart.ravel() ** 2)),
+        "judged": len(own[0].queries),
+        "answered": int(np.logical_and.reduce([one.answered for one in own]).sum()),
+        "seeds": len(own),
     }
-    if alike:
-        row |= {part: getattr(alike[name], part) if name in alike else np.nan for part in ("tau", "overlap")}
-    return row
+    return row | (alike.get(name, dict.fromkeys(ALIKE, np.nan)) if alike else {})
 
 
 def _listed(measures: str | Sequence[str]) -> list[str]:

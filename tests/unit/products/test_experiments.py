@@ -15,6 +15,7 @@ from scipy import stats
 
 import encore
 from encore.evaluation import check_from_files
+from encore.evaluation.significance import clustered
 from tests.support import inside
 from tests.support.small_beir import build, write
 
@@ -77,6 +78,44 @@ def test_differences_are_tested_by_a_paired_t_test_over_queries_and_corrected_by
     assert encore.compare(RUNS, QRELS, "RR@10", order=5).tau.isna().to_list() == [True, False, False]
 
 
+SEEDS = [drawn(quality) for quality in (1.0, 1.3, 0.8, 1.6)]
+
+
+def by_query(run: Any, measure: str) -> np.ndarray:
+    return encore.evaluate(run, QRELS, measure).queries.value.to_numpy()
+
+
+def test_a_system_under_several_seeds_is_tested_over_queries_and_seeds_as_rows_of_tables_are() -> None:
+    """One run of the baseline is paired with every seed, and its seeds with the same seeds of the other."""
+    alike = [drawn(0.5) for _ in SEEDS]
+    ours = np.stack([by_query(run, "AP") for run in SEEDS], axis=1)
+    for base, theirs in (
+        (RUNS["base"], by_query(RUNS["base"], "AP")[:, None]),
+        (alike, np.stack([by_query(run, "AP") for run in alike], axis=1)),
+    ):
+        table = encore.compare({"base": base, "ours": SEEDS}, QRELS, "AP").set_index("run")
+        apart, row = ours - theirs, table.loc["ours"]
+        found = clustered(apart, list(QRELS))
+        assert [one.freedom for one in found.components] == [39, 3], "of queries and of seeds"
+        assert [row["mean"], row.difference] == pytest.approx([ours.mean(), apart.mean()])
+        assert [row.p, row.low, row.high] == pytest.approx([found.p, *found.interval()])
+        assert (row.seeds, row.verdict, row.answered) == (4, "above", 40)
+        assert row.rmse == pytest.approx(np.sqrt((apart**2).mean()))
+    ordered = encore.compare({"base": alike, "ours": SEEDS}, QRELS, "AP", order=5).set_index("run")
+    taus = [encore.compare({"a": a, "b": b}, QRELS, "AP", order=5).tau[1] for a, b in zip(alike, SEEDS, strict=True)]
+    assert ordered.loc["ours"].tau == pytest.approx(np.mean(taus))
+
+
+def test_seeds_that_all_answer_alike_give_the_paired_t_test_of_one() -> None:
+    columns = ["difference", "low", "high", "p", "rmse", "verdict"]
+    one, five = (
+        encore.compare({"base": RUNS["base"], "ours": own}, QRELS, "AP").iloc[1] for own in (SEEDS[0], [SEEDS[0]] * 5)
+    )
+    assert five[columns].to_list() == pytest.approx(one[columns].to_list())
+    with pytest.raises(encore.EncoreError, match="ours has 4 seeds, and base 2; give both the same"):
+        encore.compare({"base": SEEDS[:2], "ours": SEEDS}, QRELS)
+
+
 class ScoredDoc(NamedTuple):
     query_id: str
     doc_id: str
@@ -121,6 +160,8 @@ def test_runs_and_judgments_are_taken_in_the_forms_of_other_programs(tmp_path: P
     for run, judged in given:
         pd.testing.assert_frame_equal(encore.evaluate(run, judged, MEASURES).queries, expected)
     assert len(given) == 10
+    table = encore.compare({"seeds": [run for run, _ in given]}, QRELS, "AP")
+    assert (table.seeds[0], table["mean"][0]) == (10, pytest.approx(expected.value[expected.measure == "AP"].mean()))
     run = [(int(query[1:]), int(name[1:]), score) for query, own in RUNS["base"].items() for name, score in own.items()]
     numbers = pd.DataFrame(run, columns=["qid", "docno", "score"])
     whole = {query[1:]: {name[1:]: float(grade) for name, grade in own.items()} for query, own in QRELS.items()}

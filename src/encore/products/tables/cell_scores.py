@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.evaluation.scores import Floats, Scored, exact_mean, read_scores
+from encore.evaluation.scores import Floats, Scored, exact_mean, paired_seeds, read_scores
 from encore.evaluation.significance import can_be_tested, clustered
 from encore.products.tables.grid import CellRequest
 
@@ -74,13 +74,7 @@ def read_cell(request: CellRequest) -> CellScores | None:
 def differences(ours: CellScores, theirs: CellScores, names: str, request: CellRequest) -> Floats:
     """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each."""
     _same_queries(ours.scored[0], theirs.scored[0], names, request)
-    if theirs.seeds == [None]:
-        pairs = [(place, 0) for place in range(len(ours.seeds))]
-    elif ours.seeds == [None]:
-        pairs = [(0, place) for place in range(len(theirs.seeds))]
-    else:
-        shared = (seed for seed in ours.seeds if seed in theirs.seeds)
-        pairs = [(ours.seeds.index(seed), theirs.seeds.index(seed)) for seed in shared]
+    pairs = paired_seeds(ours.seeds, theirs.seeds)
     if not pairs:
         raise EncoreError(f"{names} share no seed, so they cannot be compared; give both the same `seeds`")
     return np.stack([ours.scored[a].values - theirs.scored[b].values for a, b in pairs], axis=1)
