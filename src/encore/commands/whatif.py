@@ -23,13 +23,13 @@ from encore.commands.plan import plan_of
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.forecast_text import size
 from encore.commands.preflight.machines import find_machine
-from encore.config.groups import names_of
 from encore.config.run_file import EXTENDS, read_run, run_content
 from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
 from encore.plan import index
 from encore.plan.artifact import upstream
 from encore.plan.catalogue import READERS, with_entries_of
+from encore.plan.groups import names_of
 from encore.plan.plan import Plan
 from encore.products.catalogue import load_catalogue
 from encore.products.claims.contrasts import Address
