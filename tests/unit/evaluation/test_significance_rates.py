@@ -70,7 +70,7 @@ def test_the_p_value_is_the_expectation_over_both_variances(mean: float, first: 
 def test_a_p_value_is_right_far_out_in_the_tails(
     freedoms: tuple[int, int], variances: tuple[float, float], mean: float
 ) -> None:
-    """With two or three seeds, and where p is below 1e-12: an integral of twenty digits between points at all scales."""
+    """Two or three seeds, and p below 1e-12: an integral to twenty digits between points of all scales."""
     mpmath.mp.dps = 20
     (first, second), (wide, narrow) = map(mpmath.mpf, freedoms), map(mpmath.sqrt, variances)
 
