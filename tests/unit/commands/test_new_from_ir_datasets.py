@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.products.catalogue import load_catalogue
 from encore.products.targets import downloads
 from tests.support import inside
-from tests.support.own_folder import planned, refused
+from tests.support.own_folder import encoder, new, planned, refused
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,7 +35,7 @@ def test_ms_marco_is_tested_on_its_small_part_and_counted_by_what_is_judged(libr
     assert found.given == {"train": {"id": "msmarco-passage/train/judged"}, "test": {"id": "msmarco-passage/dev/small"}}
     assert found.queries == {"train": 502_939 - 400, "valid": 400, "test": 6980}
     assert found.tested == "Tested on msmarco-passage/dev/small."
-    assert library("mmarco/de", zero_shot=True).given == {"test": {"id": "mmarco/de/dev/small"}}
+    assert library("mmarco/de", zero_shot=True).given["test"] == {"id": "mmarco/de/dev/small"}
     assert library("mmarco/de", zero_shot=False).queries["train"] <= 532_761, "of 808,731 queries, no more are judged"
     assert library("msmarco-passage/dev", zero_shot=True).given == {"test": {"id": "msmarco-passage/dev/judged"}}
     second = library("msmarco-passage-v2", zero_shot=False).given
@@ -88,7 +88,7 @@ def test_a_run_says_from_which_grade_on_a_passage_is_relevant(
     text = run_text("own", source, ("config/config.yaml", DEFAULT), CATALOGUE)
     entry = yaml.safe_load(text)["datasets"][source.name]
     assert load_kind("ir-datasets").fields.model_validate(entry).resolve()["id"] == name
-    (split,) = entry["splits"].values()
+    split = entry["splits"]["test"]
     assert split["measures"] == {
         **{"nDCG@10": "nDCG@10", "RR@10": f"RR(rel={least})@10"},
         **{f"R@{ranks}": f"R(rel={least})@{ranks}" for ranks in (100, 1000)},
@@ -130,6 +130,19 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library
     assert "'Hindi' is not a code of ISO 639; give the language's (BM25 analyses en ar bn" in refused(
         "other", "--ir-datasets", "beir/scifact", "--language", "Hindi"
     )
+
+
+def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, library: Callable[..., Source]) -> None:
+    """Unless training queries are a large download: those of msmarco-qna are 1.1 GB."""
+    encoder()
+    for name, words in (("first", ("--zero-shot",)), ("second", ("--rows", "none"))):
+        said = new(name, "--ir-datasets", "beir/scifact", "--checkpoint", "models/theirs", *words)
+    assert "config/first.yaml has the same texts and encoder: what it has made of them is used again." in said
+    first, second = (planned(f"config/{name}.yaml")[0] for name in ("first", "second"))
+    assert first.made.keys() < second.made.keys(), "the model as it is, its vectors, runs and scores"
+    assert [each.stage for each in first.made.values()].count("encode") == 1
+    trained, tested = (library("msmarco-qna", zero_shot=zero_shot).given for zero_shot in (False, True))
+    assert "train" in trained.keys() - tested.keys()
 
 
 @pytest.mark.usefixtures("bare")

@@ -17,10 +17,10 @@ def take_names(source: Source, encoder: PublishedEncoder | None, folder: Path) -
     A collection is named after its dataset, whatever splits a run uses, and all that is made of it after both.
     """
     entry, splits = entry_of(source)
-    own = _identity({**entry, "splits": splits})
+    own, place = _identity({**entry, "splits": splits}), "path" if "path" in entry else "id"
     for path in sorted(folder.glob("*.yaml")):
         text = path.read_text(encoding="utf-8", errors="replace")
-        if f"path: {entry.get('path')}\n" not in text:
+        if f"{place}: {entry[place]}\n" not in text:
             continue
         run = yaml.safe_load(text)
         named = [name for name, each in (run.get("datasets") or {}).items() if _identity(each) == own]
@@ -33,7 +33,8 @@ def take_names(source: Source, encoder: PublishedEncoder | None, folder: Path) -
 
 def _identity(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What decides an entry's collection."""
-    splits = {name: [each.get("role"), each.get("file")] for name, each in entry.get("splits", {}).items()}
+    decides = ("role", "file", "id", "grades")
+    splits = {name: [each.get(key) for key in decides] for name, each in entry.get("splits", {}).items()}
     return {name: value for name, value in entry.items() if name != "zero_shot"} | {"splits": splits}
 
 

@@ -1,6 +1,6 @@
 """What ir_datasets says of a collection, for ``encore new``; nothing is downloaded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from encore.commands.new.source import (
     named_splits,
     with_validation,
 )
+from encore.commands.preflight.downloads import published, wanted
 from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.validation import nearest
 from encore.datasets.download.ir_datasets import offline
@@ -26,12 +27,38 @@ RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2
 TURNED = {"cranfield": {-1: -1, 1: 4, 2: 3, 3: 2, 4: 1}}  # grades whose definitions at ir_datasets are of the new ones
 SCORED = ("/small", "/judged")  # ends of names of the part of a split that is usually scored, or is judged (MS MARCO)
 IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
+SMALL = 64 * 2**20  # bytes of a download of training queries that a run may leave unused
+Load = Callable[[str], Any]
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
 
 def ir_datasets_source(name: str, data_root: Path, language: str | None = None, *, zero_shot: bool) -> Source:
-    """What ir_datasets knows of a dataset, without downloading anything."""
+    """What ir_datasets knows of a dataset, without downloading anything.
+
+    As of a folder (``beir_source``), judgments that could train are a part of the collection where nothing trains, too:
+    texts are then encoded once. Where they are a download of their own, of more than ``SMALL`` bytes, they are not.
+    """
     load = offline(data_root)
+    if not zero_shot or not _trains_cheaply(load, name):
+        return _source(load, name, language, only_test=zero_shot)
+    try:
+        source = _source(load, name, language, only_test=False)
+    except EncoreError:  # too few train
+        return _source(load, name, language, only_test=True)
+    source.zero_shot = True
+    return source
+
+
+def _trains_cheaply(load: Load, name: str) -> bool:
+    """True where there are training judgments, and their files are small or needed anyway."""
+    own, known = _judged_id(load, f"{name}/{TRAIN}", SCORED), published()
+    if own is None:
+        return False
+    needed = wanted([name], known)
+    return sum(each.get("size_hint") or 0 for key, each in wanted([own], known).items() if key not in needed) <= SMALL
+
+
+def _source(load: Load, name: str, language: str | None, *, only_test: bool) -> Source:
     whole = _loaded(load, name)
     if whole is None:
         import ir_datasets
@@ -43,7 +70,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     where = f"ir_datasets' {name}"
     if set(loaded) <= {TRAIN} and (below := _below(load, name)):
         where += f" (below it: {', '.join(below)})"
-    named = named_splits(list(loaded), where, "ir-datasets", zero_shot=zero_shot)
+    named = named_splits(list(loaded), where, "ir-datasets", zero_shot=only_test)
     sets = {split: loaded[found] for split, found in named.items()}
     turned = TURNED.get(name, {})
     given: dict[str, dict[str, Any]] = {
@@ -92,13 +119,13 @@ def _count(source: Source, sets: Mapping[str, Any]) -> None:
     source.least = next((grade for family, grade in RELEVANT_FROM.items() if tested.startswith(family)), 1)
 
 
-def _judged_id(load: Any, name: str, parts: Sequence[str]) -> str | None:
+def _judged_id(load: Load, name: str, parts: Sequence[str]) -> str | None:
     """The first id with judgments, of those parts of a set, or the set itself."""
     ids = (*(f"{name}{part}" for part in parts), name)
     return next((each for each in ids if (found := _loaded(load, each)) and found.has_qrels()), None)
 
 
-def _below(load: Any, name: str) -> list[str]:
+def _below(load: Load, name: str) -> list[str]:
     """Ids of parts of a set that have judgments to test on, at most eight."""
     import ir_datasets
 
@@ -106,7 +133,7 @@ def _below(load: Any, name: str) -> list[str]:
     return list(islice((each for each in ids if _judged_id(load, each, ())), 8))
 
 
-def _loaded(load: Any, name: str) -> Any:
+def _loaded(load: Load, name: str) -> Any:
     try:
         return load(name)
     except KeyError:
