@@ -21,7 +21,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """The table as text, and the paths of its files; 1 if it is another run's."""
+    """The table as text and the paths of its files, or a lineage's measures; never a table of another run."""
     from encore.products.tables import aligned_text
 
     plan = plan_of(arguments)
@@ -31,23 +31,25 @@ def answer(arguments: argparse.Namespace) -> int:
     name = table_named(plan, arguments.table)
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
-    shown = aligned_text.show_table(TABLES, name, bold=bold, run=run)
-    another = of_another_plan(plan, name, run)
-    print(f"{another}\n\n{shown}" if another else shown, end="")
-    drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
-    print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
-    return 1 if another else 0
+    if another := of_another_plan(plan, name, run):
+        raise EncoreError(another)
+    print(aligned_text.show_table(TABLES, name, bold=bold, run=run), end="")
+    if not is_of_another_plan(plan, Path(f"results/figures/{name}.manifest.json")):
+        drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
+        print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
+    return 0
 
 
 def of_another_plan(plan: Plan, name: str, run: str) -> str | None:
-    """That a finished table is not this run's, and of which data it is, in a sentence; None if it is this run's."""
+    """That a finished table is not this run's, and whose it is, in a sentence; None if it is this run's."""
     record = TABLES / f"{name}.manifest.json"
     if not is_of_another_plan(plan, record):
         return None
-    path, labels = TABLES / f"{name}.json", readable_object(record)["spec"].get("dataset_labels", {})
-    data = ", ".join(dict.fromkeys(labels.values()))
+    made = readable_object(record)["spec"]
+    data = ", ".join(dict.fromkeys(made.get("dataset_labels", {}).values()))
     make = typed.snakemake(f"{TABLES / name}.csv", run=run)
-    return f"NOT THIS RUN'S: {path} was made of another plan, on {data}; `{make}` makes this run's."
+    found = f"{TABLES / name}.json is {made.get('title')!r} on {data}, made of another plan than {plan.config.file}'s"
+    return f"{found}; `{make}` makes this run's"
 
 
 def _measures(plan: Plan, name: str) -> str:

@@ -8,7 +8,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.record import Builder
-from encore.products.slices import Product, SlicePart
+from encore.products.slices import Product, SlicePart, titled
 from encore.products.tables.aligned_text import plain
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
@@ -55,7 +55,9 @@ class ChecksSlice(Product):
 def checks_plan(plan: Plan) -> ChecksSlice:
     """Each known number of the run, with the scores that it is compared with."""
     rows = [_row(plan, number, check) for number, check in enumerate(plan.config.checks)]
-    return ChecksSlice(name=CHECKS, title=plan.config.title, proxy_data=plan.config.proxy_data, rows=rows)
+    return ChecksSlice(
+        name=CHECKS, title=titled(plan.config.title, plan.config), proxy_data=plan.config.proxy_data, rows=rows
+    )
 
 
 def _row(plan: Plan, number: int, check: KnownNumber) -> Check:
@@ -93,9 +95,8 @@ def write_checks(folder: Path, product: ChecksSlice, _: Path) -> str:
         shown = (f"{check.published:.4f} ± {check.within:g}", f"{ours:.4f}", verdict, check.source)
         rows.append("| " + " | ".join(map(plain, (*about, *shown))) + " |\n")
     said = f"{agree} of {len(lines)} agree with what is published"
-    head = (
-        f"# Known numbers\n\n{said}.\n\n| system | dataset | split | measure | published | ours | verdict | source |\n"
-    )
+    head = f"# Known numbers: {product.title}\n\n{said}.\n\n"
+    head += "| system | dataset | split | measure | published | ours | verdict | source |\n"
     write_rows(folder / "checks.csv", COLUMNS, lines)
     write_text(folder / "checks.md", "".join([head, "| --- | --- | --- | --- | --- | ---: | --- | --- |\n", *rows]))
     return said

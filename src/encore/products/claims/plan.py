@@ -16,13 +16,14 @@ from encore.products.claims.contrasts import Address, Tables, table_of
 from encore.products.figures.base import FigurePoint
 from encore.products.figures.inspected import INSPECTION
 from encore.products.figures.plan import figure_cells, figure_shape, gaps, shapes
-from encore.products.slices import NOT_BUILT, Axis, Product, Shape, SlicePart
+from encore.products.slices import NOT_BUILT, Axis, Product, Shape, SlicePart, titled
 from encore.products.tables.entries import ColumnEntry, Table
 from encore.products.tables.grid import CellRequest, PlannedRow
 from encore.products.tables.layout import Layout
 from encore.products.tables.plan import table_plan
 from encore.storage.program_files import PAPERS
 
+TITLE = "The claims on the runs"
 PRINTED_ONLY = "nothing here measures it"
 
 
@@ -59,6 +60,7 @@ class Gap(SlicePart):
 class ClaimsSlice(Product):
     """Claims, the tables and figures that they are about, and why some of those are unavailable here."""
 
+    title: str = TITLE
     claims: dict[str, Claimed]
     shapes: dict[str, Shape]  # all rows and columns: a claim is about all, whether or not the run builds them
     tables: dict[str, Layout]
@@ -113,6 +115,8 @@ def claims_plan(plan: Plan) -> ClaimsSlice:
             for name, points in figures.items()
         }
     there = (*tables, *figures)
+    title = titled(TITLE, plan.config)
+    more: dict[str, Any] = {"title": title} if title != TITLE else {}
     return ClaimsSlice(
         name=entries.CLAIMS,
         claims={name: Claimed(paper=paper, claim=claim) for name, (paper, claim) in claims.items()},
@@ -127,6 +131,7 @@ def claims_plan(plan: Plan) -> ClaimsSlice:
         spread=read_yaml(PAPERS / entries.SPREAD)["shares"],
         missing=[Gap(**at._asdict(), why=why) for name in there for at, why in gap_reasons(plan, name).items()],
         proxy_data=plan.config.proxy_data,
+        **more,
     )
 
 

@@ -66,9 +66,7 @@ SHOWN = {
     "p": "p",
     "why": "why",
 }
-ABOUT = """# The claims on the runs
-
-The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
+ABOUT = """The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
 fine-tuning with the same number of operations. *Chance*: the probability that as many comparisons hold in the estimates
 if all systems are equally good.
 """
@@ -86,7 +84,7 @@ def write_run_claims(folder: Path, claims: ClaimsSlice, _: Path) -> str:
         verdicts.append(judgement.verdict)
     ordered = [lines[name] for name in sorted(lines, key=lambda name: (len(name), name))]  # C100 after C99
     write_rows(folder / f"{claims.name}.csv", COLUMNS, [[line[column] for column in COLUMNS] for line in ordered])
-    write_text(folder / f"{claims.name}.md", page(ordered))
+    write_text(folder / f"{claims.name}.md", page(claims.title, ordered))
     return counted(Counter(verdicts))
 
 
@@ -274,9 +272,9 @@ def _finite(value: float | None) -> str:
     return number(value if value is not None and math.isfinite(value) else None)
 
 
-def page(lines: Sequence[Mapping[str, str]]) -> str:
+def page(title: str, lines: Sequence[Mapping[str, str]]) -> str:
     """The page of ``claims.csv``."""
-    text = ABOUT + agreement(lines)
+    text = f"# {title}\n\n{ABOUT}{agreement(lines)}"
     for paper in dict.fromkeys(line["paper"] for line in lines):
         own = [line for line in lines if line["paper"] == paper]
         counts = Counter(entry["verdict"] for entry in own)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
 ]
+LEARNED = "What each pre-training step learned: its losses on held-out texts"
 DRAWN = {"label": "The model.", "system": "The system.", "seed": "The seed."}  # columns of several kinds
 
 
@@ -186,6 +187,7 @@ class StepModels(SlicePart):
 class StepsSlice(Product):
     """The slice of the figure of all pre-training steps, in the order of the tables."""
 
+    title: str = LEARNED
     rows: list[StepModels]
 
     def parts(self) -> Iterator[tuple[str, list[str]]]:

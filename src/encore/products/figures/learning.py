@@ -20,7 +20,6 @@ from encore.products.slices import about_data
 from encore.products.tables.sources.pretraining import HELD_OUT, read_loss_table
 from encore.storage.csv_rows import number, write_rows
 
-HEADING = "What each pre-training step learned: its losses on held-out texts"
 # Told apart by colour-blind eyes too where few meet in a panel; a term has one colour in all panels.
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd", "#a8456f", "#6b7680")
 ACROSS = 4  # panels
@@ -117,7 +116,7 @@ def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     lines = [max(1, *(len(one.drawn()) for one in row)) for row in rows]
     width = 0.6 + WIDE * max(across, 1.5)
     height = math.fsum(TALL + LINE * (count + 1) for count in lines)
-    page = style.page(width, height, HEADING, _caption(steps, curves), h_pad=0.07, wspace=0.03)
+    page = style.page(width, height, steps.title, _caption(steps, curves), h_pad=0.07, wspace=0.03)
     axes = page.figure.subplots(len(rows), across, squeeze=False, sharey=True)
     shares = _shares(curves)
     low, high = min([0.9, *shares]), min(max([1.0, *shares]), HIGHEST)

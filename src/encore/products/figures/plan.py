@@ -9,6 +9,7 @@ out.
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from encore.config.validation import explained, nearest
@@ -16,6 +17,7 @@ from encore.errors import EncoreError
 from encore.plan.lineage import Lineage, parse, split_index
 from encore.plan.plan import Plan
 from encore.products.figures.base import (
+    LEARNED,
     FigureEntry,
     FigurePoint,
     FigureSlice,
@@ -25,7 +27,7 @@ from encore.products.figures.base import (
     StepsSlice,
 )
 from encore.products.figures.kinds import KINDS
-from encore.products.slices import NOT_DRAWN, Axis, Shape, paper_of
+from encore.products.slices import NOT_DRAWN, Axis, Shape, paper_of, titled
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.plan import CURVES, table_plan
 from encore.products.tables.sources.base import pretrained
@@ -68,7 +70,9 @@ def _curves(plan: Plan) -> StepsSlice:
         )
         for last, title in titles.items()
     ]
-    return StepsSlice(name=CURVES, rows=rows, proxy_data=plan.config.proxy_data)
+    title = titled(LEARNED, plan.config)
+    more: dict[str, Any] = {"title": title} if title != LEARNED else {}
+    return StepsSlice(name=CURVES, rows=rows, proxy_data=plan.config.proxy_data, **more)
 
 
 def _slice(plan: Plan, name: str) -> FigureSlice:
@@ -82,7 +86,7 @@ def _slice(plan: Plan, name: str) -> FigureSlice:
     notes = [*entry.notes, *content.notes, *plan.resolve.datasets.notes_behind(read)]
     return KINDS[entry.kind].slice(
         name=name.rsplit("/", 1)[-1],
-        title=entry.title,
+        title=titled(entry.title, plan.config),
         kind=entry.kind,
         paper=paper_of(name),
         rows=content.rows,

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.slices import paper_of
+from encore.products.slices import paper_of, titled
 from encore.products.tables.budgets import with_models
 from encore.products.tables.entries import ColumnEntry, RowEntry, Table, has_own_value
 from encore.products.tables.grid import MARKS, PlannedColumn, PlannedRow, Significance
@@ -74,7 +74,7 @@ def layout_of(plan: Plan, name: str, table: Table) -> Layout:
     layout = Layout(
         name=name.rsplit("/", 1)[-1],
         paper=paper_of(name),
-        title=table.title,
+        title=titled(table.title, plan.config),
         unit=table.unit,
         rows=with_models(planned, plan.made),
         columns=[_column(column, over.get(column.id, []), column.id in partial, plain=own) for column in table.columns],

@@ -209,7 +209,7 @@ def test_the_page_counts_what_agrees_by_chance_and_names_what_was_left_out():
     ):
         line = dict.fromkeys(run_claims.COLUMNS, "") | {"verdict": verdict, "chance": chance, "why": why}
         lines.append(line | {"inequalities": "30", "needed": "30", "held": "30"})
-    page = run_claims.page(lines)
+    page = run_claims.page("Claims", lines)
     assert "Of 3 claims with a chance 2 agree with the estimates; 1.2 would by chance." in page
     assert page.count("30 of 30, 60 left out") == 1
 
