@@ -1,5 +1,6 @@
 """Encore's workflow on a study in another folder, by ``--directory`` and as a module."""
 
+import csv
 import os
 import re
 import shutil
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clones import BIN, REPOSITORY, Clone, Done
+from tests.support.clones import BIN, REPOSITORY, Clone, Done, jobs
 
 SNAKEMAKE = str(BIN / "snakemake")
 RUN = "mine.yaml"
@@ -83,8 +84,8 @@ def test_the_workflow_is_a_module_of_a_study_s_own(clone: Clone, study: Clone) -
     assert "Mine: what was requested is made" in done.output
 
 
-@pytest.mark.slow
-def test_the_page_s_snakefile_plans_a_rule_of_the_study_that_takes_a_table(study: Clone) -> None:
+def follow_the_page(study: Clone) -> dict[str, str]:
+    """Give the study what docs/study.md prints; gives the surroundings of its commands."""
     page = (REPOSITORY / "docs/study.md").read_text()
     (snakefile,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (copying,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
@@ -94,11 +95,29 @@ def test_the_page_s_snakefile_plans_a_rule_of_the_study_that_takes_a_table(study
     (study.root / "workflow/Snakefile").write_text(snakefile)
     with_library = {"PYTHONPATH": str(REPOSITORY / "src"), "PATH": f"{BIN}:{os.environ['PATH']}"}
     assert study.run("bash", "-c", copying, env=with_library).code == 0
+    return with_library
+
+
+@pytest.mark.slow
+def test_the_page_s_snakefile_plans_a_rule_of_the_study_that_takes_a_table(study: Clone) -> None:
+    with_library = follow_the_page(study)
     done = study.run(SNAKEMAKE, "-n", "--quiet", "rules", "--profile", "local", env=with_library)
     planned = dict(re.findall(r"^(\w+) +(\d+)$", done.succeeded(), re.MULTILINE))
     assert (planned["best"], planned["table"], planned["all"]) == ("1", "1", "1")
     shown = study.run(str(BIN / "encore"), "show", "table1", env=with_library)
     assert "no run has made table1 here yet; build it, or name the run's file with --config" in shown.error()
+
+
+@pytest.mark.slow
+def test_the_page_s_rule_reads_the_table_that_encore_made(nano: Clone, study: Clone) -> None:
+    with_library = follow_the_page(study)
+    for made in ("results", ".snakemake"):
+        (nano.root / made).rename(study.root / made)
+    done = study.run(SNAKEMAKE, "--profile", "local", env=with_library)
+    assert jobs(done.succeeded()) == {"table table1", "best"}
+    with (study.root / "results/tables/table1.csv").open() as file:
+        values = {row["label"]: float(row["reproduced"]) for row in csv.DictReader(file) if row["column"] == "rr10"}
+    assert max(values, key=values.__getitem__) in (study.root / "results/best.txt").read_text()
 
 
 @pytest.mark.slow
