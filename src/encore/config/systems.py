@@ -21,6 +21,7 @@ from encore.storage.files import remembered_contents
 
 MOST_WEIGHTS = 10_000
 T5_BASE = 223e6  # parameters
+K_MEANS_SAMPLE = 256  # vectors that FAISS's k-means learns from at most, for each centroid
 
 
 class Bm25(System):

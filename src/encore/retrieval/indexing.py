@@ -4,8 +4,8 @@ An index has the same bytes for any number of shards: vectors are added in the c
 FAISS draws from fixed seeds.
 
 - A graph (HNSW) grows by pieces, so that its vectors are in memory once; the levels of each piece have a seed.
-- K-means (IVF-PQ) depends on the order of sums, so it gets one copy of all vectors.
-- Numbers of 16 bits are rounded one by one, some vectors at a time.
+- K-means (IVF-PQ) learns from vectors that FAISS draws, of which alone there is a copy in memory.
+- Codes and numbers of 16 bits are made one by one, some vectors at a time.
 
 IVF-PQ is trained, filled and searched on a GPU where the installed FAISS computes on one (``faiss-gpu``). Graphs stay
 on the processor, as FAISS has no kernels for them, and so do codes of other than 8 bits. Seeds are the same on both;
@@ -16,26 +16,27 @@ and so what it finds, must not depend on its neighbours in a batch.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
 
-from encore.config.systems import Hnsw, IndexType, IvfPq
+from encore.config.systems import K_MEANS_SAMPLE, Hnsw, IndexType, IvfPq
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.retrieval.dense import MOST, SPARE, Queries, Shard, embedded, faiss_speed, open_shard, open_shards, opened
 from encore.retrieval.encode import CollectionShard, write_index
-from encore.storage import gpu_leases
+from encore.storage import gpu_leases, machine
 from encore.storage.document_ids import DocIds
 from encore.storage.progress import Progress
 
 PIECE = 2**15  # vectors that are added together
 SEED = 12345  # of the levels of a graph's first piece: FAISS's own
+CODES_SEED = 1234  # by which FAISS draws what codes learn from
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
 GPU_RESULTS = 2048  # of a query on a GPU, at most
 WHOLE_TABLES = 48  # parts of a vector whose tables fit in a block's memory as float32; more are kept as float16
@@ -84,9 +85,9 @@ def build_index(fields: IndexType, parts: Sequence[np.ndarray]) -> tuple[faiss.I
         case Hnsw():
             return _hnsw(fields, parts), "cpu"
         case IvfPq():
-            return filled(_ivfpq(fields, count, dimension), _pieces(parts, count))
+            return filled(_ivfpq(fields, count, dimension), parts)
         case _:
-            return filled(_fp16(count, dimension), _pieces(parts, PIECE))
+            return filled(_fp16(count, dimension), parts)
 
 
 def _pieces(parts: Sequence[np.ndarray], size: int) -> Iterator[np.ndarray]:
@@ -100,6 +101,12 @@ def _pieces(parts: Sequence[np.ndarray], size: int) -> Iterator[np.ndarray]:
 
 def _hnsw(fields: Hnsw, parts: Sequence[np.ndarray]) -> faiss.Index:
     count, dimension = sum(map(len, parts)), parts[0].shape[1]
+    held = count * (4 * dimension + 16 * fields.m)  # numbers, and links, of which there is a copy while they grow
+    if held > machine.memory():
+        raise EncoreError(
+            f"index type hnsw: a graph of {count:,} vectors takes {held / 1e9:,.0f} GB of memory, and this machine has "
+            f"{machine.memory() / 1e9:,.0f}; take @ivfpq, or a larger machine"
+        )
     library: Any = faiss  # whose types say little of graphs
     index = library.IndexHNSWFlat(dimension, fields.m, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = fields.ef_construction
@@ -153,18 +160,50 @@ class OnGpu:
         return scores, rows
 
 
-def filled(index: faiss.Index, pieces: Iterable[np.ndarray]) -> tuple[faiss.Index, str]:
-    """An empty index, filled with vectors, float32 [passages, dimension] each; and the device that did it.
+def filled(index: Any, parts: Sequence[np.ndarray]) -> tuple[faiss.Index, str]:
+    """An empty index, trained and filled with vectors [passages, dimension] each; and the device that did it.
 
-    One that learns from vectors does so from the first piece. The index ends on the processor.
+    The index ends on the processor.
     """
     copy = _copied(index)
     there: Any = index if copy is None else copy
-    for piece in pieces:
-        if not there.is_trained:
-            there.train(piece)
+    if copy is not None:
+        copy.train(_drawn(parts, max(index.nlist, 2**index.pq.nbits), index.cp.seed))
+    elif isinstance(index, faiss.IndexIVFPQ):
+        _train(index, parts)
+    for piece in _pieces(parts, PIECE):
         there.add(piece)
     return (index, "cpu") if copy is None else (faiss.index_gpu_to_cpu(copy), "cuda")
+
+
+def _train(index: Any, parts: Sequence[np.ndarray]) -> None:
+    """Train IVF-PQ to the bytes of ``index.train`` with all vectors, from those alone that FAISS draws of them."""
+    for_lists = _drawn(parts, index.nlist, index.cp.seed)
+    index.train_q1(len(for_lists), faiss.swig_ptr(for_lists), False, index.metric_type)
+    del for_lists
+    for_codes = _drawn(parts, 2**index.pq.nbits, CODES_SEED)
+    lists = index.quantizer.assign(for_codes, 1).ravel()
+    centroids = index.quantizer.reconstruct_n(0, index.nlist)
+    for first in range(0, len(lists), PIECE):
+        for_codes[first : first + PIECE] -= centroids[lists[first : first + PIECE]]
+    index.train_encoder(len(lists), faiss.swig_ptr(for_codes), faiss.swig_ptr(lists))
+    index.is_trained = True
+
+
+def _drawn(parts: Sequence[np.ndarray], centroids: int, seed: int) -> np.ndarray:
+    """The vectors that FAISS's k-means learns so many centroids from, float32 [vectors, dimension], in its order."""
+    starts = np.cumsum([0, *map(len, parts)])
+    if (most := K_MEANS_SAMPLE * centroids) >= starts[-1]:
+        return np.concatenate(parts, dtype=np.float32)
+    rows = np.empty(starts[-1], np.int32)
+    library: Any = faiss
+    library.rand_perm(library.swig_ptr(rows), len(rows), seed)
+    rows = rows[:most].copy()
+    found, order = np.empty((most, parts[0].shape[1]), np.float32), np.argsort(rows)  # files are read forwards
+    bounds = np.searchsorted(rows[order], starts)
+    for part, start, first, last in zip(parts, starts, bounds, bounds[1:], strict=False):
+        found[order[first:last]] = part[rows[order[first:last]] - start]
+    return found
 
 
 def searched(index: faiss.Index) -> Any:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from encore.config.systems import K_MEANS_SAMPLE
 from encore.models.flops import product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, PROCESS, Needs, Size
 
 FETCHED = 200  # numbers that a core could multiply while it waits for a vector of a graph, as measured in 80,000
-K_MEANS_SAMPLE = 256  # vectors that FAISS's k-means learns from at most, for each centroid
 
 
 class Spec(Fields):
@@ -71,8 +71,10 @@ def built(index: Mapping[str, Any], count: float, dimension: int) -> tuple[float
             lists, codes = index["nlist"], 2 ** index["bits"]
             size = count * (index["m"] * index["bits"] / 8 + 8) + FP32 * dimension * (lists + codes)
             rounds = ((lists, 10), (codes, 25))  # of FAISS's k-means for so many centroids; then all are assigned
-            read = math.fsum(each * (times * min(count, K_MEANS_SAMPLE * each) + count) for each, times in rounds)
-            return size, vectors, product(1, dimension, read) / 4e10  # 4.0 to 5.4e10, of 60,000 and 120,000 vectors
+            drawn = {each: min(count, K_MEANS_SAMPLE * each) for each, _ in rounds}
+            read = math.fsum(each * (times * drawn[each] + count) for each, times in rounds)
+            held = FP32 * dimension * max(drawn.values()) + 12 * count  # their numbers, and ids, are drawn of all
+            return size, held, product(1, dimension, read) / 4e10  # 4.0 to 5.4e10, of 60,000 and 120,000 vectors
         case _:
             return vectors / 2, 0.0, 0.0
 

@@ -55,6 +55,11 @@ def cores() -> int | None:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
+def memory() -> int:
+    """Bytes of main memory that this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def peak_memory_mb() -> int:
     """The most memory that this process has ever held, in MiB; macOS counts it in bytes, others in KiB."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

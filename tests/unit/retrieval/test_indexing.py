@@ -110,6 +110,29 @@ def test_an_index_is_built_of_at_most_one_copy_of_the_vectors(data, tmp_path, ki
     assert peak < copies * wide.nbytes
 
 
+def test_k_means_learns_from_a_sample_as_faiss_does_with_all_vectors_in_memory(data, tmp_path):
+    fields = systems.read_index_type({"kind": "ivfpq", "nlist": 4, "m": 4, "bits": 4, "nprobe": 2, "seed": 5})
+    vectors = np.concatenate([data[0], data[0][::-1] + 0.1])  # FAISS draws 1,024 for the lists, 4,096 for the codes
+    whole = faiss.IndexIVFPQ(lists := faiss.IndexFlatIP(DIMENSION), DIMENSION, 4, 4, 4, faiss.METRIC_INNER_PRODUCT)
+    whole.cp.seed = whole.pq.cp.seed = 5
+    whole.train(vectors)
+    whole.add(vectors)
+    assert lists.ntotal == 4
+    tracemalloc.start()
+    made, _ = indexing.build_index(fields, [vectors[:1000], vectors[1000:]])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert faiss.serialize_index(made).tobytes() == faiss.serialize_index(whole).tobytes()
+    assert peak < 2.5 * 4096 * 4 * DIMENSION
+
+
+def test_a_graph_that_the_machine_has_no_memory_for_is_refused(data, monkeypatch):
+    monkeypatch.setattr(indexing.machine, "memory", lambda: 4000 * 4 * (DIMENSION + 4 * 16) - 1)
+    said = "a graph of 4,000 vectors takes 0 GB of memory, and this machine has 0; take @ivfpq, or a larger machine"
+    with pytest.raises(EncoreError, match=said):
+        built(systems.read_index_type(TYPES["hnsw"]), data[0])
+
+
 @pytest.mark.slow
 def test_k_means_draws_from_the_seed(data):
     types = (systems.read_index_type({**TYPES["ivfpq"], "seed": seed}) for seed in (0, 1))

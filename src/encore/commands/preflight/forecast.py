@@ -1,7 +1,6 @@
 """The forecast of a run: which jobs are missing, what these need by rule, and what exceeds a limit."""
 
 import math
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from encore.plan.published_counts import step_name
 from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 from encore.stages.finetune import Finetune
+from encore.storage.machine import memory
 
 HOUR, DAY, GB = 3600.0, 86400.0, 1e9
 CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
@@ -281,5 +281,5 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int = 1) 
         downloads=fetched(plan, missing, sizes, fetches),
         sizes=sizes,
         free=float(shutil.disk_usage(".").free),
-        memory_here=None if machine.peak else float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
+        memory_here=None if machine.peak else float(memory()),
     )
