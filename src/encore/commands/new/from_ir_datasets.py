@@ -15,10 +15,10 @@ from encore.commands.new.source import (
     named_splits,
     with_validation,
 )
-from encore.commands.preflight.downloads import published, wanted
+from encore.commands.preflight.downloads import wanted
 from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.validation import nearest
-from encore.datasets.download.ir_datasets import offline
+from encore.datasets.download.ir_datasets import listed, offline
 from encore.errors import EncoreError
 
 # The least relevant grade of sets whose publishers say another than 1: Hashemi et al. 2020; TREC's deep learning track,
@@ -51,7 +51,7 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
 
 def _trains_cheaply(load: Load, name: str) -> bool:
     """True where there are training judgments, and their files are small or needed anyway."""
-    own, known = _judged_id(load, f"{name}/{TRAIN}", SCORED), published()
+    own, known = _judged_id(load, f"{name}/{TRAIN}", SCORED), listed("downloads")
     if own is None:
         return False
     needed = wanted([name], known)
