@@ -85,7 +85,7 @@ bench: $(READY) ## Measure next to named peers, and make docs/performance.md of 
 	@$(PIP) --no-deps --require-hashes --requirement benchmarks/requirements.txt
 	@python benchmarks/cpu.py; code=$$?; python docs/results.py && exit $$code
 
-results: $(READY) ## Render docs/results.md, docs/performance.md and README.md's table from what was recorded
+results: $(READY) ## Render the pages of results and speed, and README.md's table, from what was recorded
 	python docs/results.py
 
 picture: $(READY) ## Draw the pictures in docs/ again: rules by Snakemake, rooms by the contract

@@ -53,6 +53,12 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 README_ROWS = ("bm25", "control", "mlm", "ict", "bow", "cpdae", "costa", "retromae")  # of the league
+PAGE = re.compile(r"^<!-- page: ([\w-]+) -->\n", re.M)  # where the text of results.md.jinja begins another page
+CLAIMS = (  # pages with every claim, their titles and the papers
+    ("results-claims-two-tower", "Claims on docstrings: two towers and TCT-ColBERT", ("two_tower", "tct_colbert")),
+    ("results-claims-costa", "Claims on docstrings: COSTA and CPDAE", ("costa", "cpdae")),
+    ("results-claims-bow", "Claims on docstrings: BoW prediction, few labels", ("bow", "encore")),
+)
 README_TABLE = ("<!-- league -->", "<!-- end of league -->")  # the lines of README.md around its table
 PARTS = {  # of a table as data, as docs/table-data.md names them
     "The table": table.Table,
@@ -182,12 +188,12 @@ def about_amounts(names: list[str]) -> list[str]:
     return [name for name in names if any(test.is_amount for test in tests[name])]
 
 
-def every_claim(judged: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
-    """The papers' claims by their numbers, with what was judged on runs.
+def every_claim(judged: pd.DataFrame, changed: pd.DataFrame, papers: Collection[str]) -> pd.DataFrame:
+    """Some papers' claims by their numbers, with what was judged on runs.
 
     A claim whose tests were changed since has ``verdict`` "other tests then", one that no record has "not run".
     """
-    says = {name: claim.says for name, (paper, claim) in read_claims(PAPERS).items() if paper != REAL}
+    says = {name: claim.says for name, (paper, claim) in read_claims(PAPERS).items() if paper in papers}
     lines = pd.DataFrame(says.items(), columns=["id", "claim"])
     found = lines.merge(judged.drop(columns="claim"), how="left", on="id")
     found.loc[found.id.isin(changed.id), "verdict"] = "other tests then"
@@ -297,6 +303,27 @@ def settings(fields: dict[str, Any]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {in_table(value)}" for key, value in fields.items())
 
 
+def pages_of(text: str) -> dict[str, str]:
+    """The pages of a text by their names; a link to a section leads to the page that has it."""
+    _, *parts = PAGE.split(text)
+    pages = dict(zip(parts[::2], parts[1::2], strict=True))
+    places = {anchor(title): name for name, page in pages.items() for title in re.findall(r"^#+ (.+)$", page, re.M)}
+
+    def led(name: str) -> str:
+        return re.sub(
+            r"\]\(#([\w-]+)\)",
+            lambda link: f"]({'' if places[link[1]] == name else f'{places[link[1]]}.md'}#{link[1]})",
+            pages[name],
+        )
+
+    return {name: led(name).rstrip() + "\n" for name in pages}
+
+
+def anchor(title: str) -> str:
+    """A heading as links name it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
 def rendered() -> dict[Path, str]:
     """The text of every page that shows recorded numbers or fields of data."""
     loader = jinja2.FileSystemLoader(DOCS)
@@ -314,6 +341,7 @@ def rendered() -> dict[Path, str]:
         "claims_of": claims_of,
         "about_amounts": about_amounts,
         "every_claim": every_claim,
+        "pages_of_claims": CLAIMS,
         "further": further,
     }
     environment.globals |= {
@@ -323,7 +351,7 @@ def rendered() -> dict[Path, str]:
         "compared": compared,
         "loss_differences": loss_differences,
     }
-    page = environment.get_template("results.md.jinja").render(records=records())
+    results = pages_of(environment.get_template("results.md.jinja").render(records=records()))
     measured = benchmarks()
     speeds = {
         DOCS / name: environment.get_template(f"{name}.jinja").render(
@@ -344,7 +372,7 @@ def rendered() -> dict[Path, str]:
     columns = environment.get_template("columns.md.jinja").render(
         written={module.__name__.rpartition(".")[2]: described(module.COLUMNS) for module in WRITTEN}
     )
-    pages = {DOCS / "results.md": page, **speeds}
+    pages = {DOCS / f"{name}.md": text for name, text in results.items()} | speeds
     pages |= {DOCS / "table-data.md": data, DOCS / "columns.md": columns}
     return {**pages, trust: counted, readme: before + shown + rest.partition(README_TABLE[1])[2]}
 

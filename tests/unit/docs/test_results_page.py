@@ -31,6 +31,20 @@ def test_pages_equal_the_records(rendered):
         assert path.read_text() == text, "run `make results`"
 
 
+def test_results_are_pages_of_at_most_ten_screens(rendered):
+    """Some 1,300 words, tables alike; every claim of the papers is on one of them."""
+    pages = {path.stem: text for path, text in rendered.items() if path.stem.startswith("results")}
+    assert len(pages) > 10
+    assert {name for name, text in pages.items() if len(re.findall(r"\S*\w\S*", text)) > 1300} == set()
+    claims = re.findall(r"^\| (C\d+): ", "".join(pages[name] for name, *_ in PROGRAM.CLAIMS), re.M)
+    assert len(claims) == len(set(claims)) == 126
+
+
+def test_a_link_to_a_section_leads_to_the_page_that_has_it():
+    text = "<!-- page: a -->\n# One\n\n[x](#two-b), [y](#one)\n<!-- page: b -->\n# T\n\n## Two, b\n"
+    assert PROGRAM.pages_of(text) == {"a": "# One\n\n[x](b.md#two-b), [y](#one)\n", "b": "# T\n\n## Two, b\n"}
+
+
 def test_a_number_changed_by_hand_is_found(tmp_path):
     record = tmp_path / "demo"
     for path in RECORDS["demo"].folder.rglob("*.*"):
@@ -81,7 +95,7 @@ def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_tha
     counts = re.search(r"verdicts on (\d+) of the (\d+) claims\].*?; (\d+) cannot", text)
     assert tuple(map(int, counts.groups())) == (found - untested, found, untested)
 
-    page = (ROOT / "docs/results.md").read_text()
+    page = (ROOT / "docs/results-claims.md").read_text()
     explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
     assert explained >= set(verdicts[verdicts.isin(["fails here", "premise not met"])].index)
 
@@ -94,8 +108,8 @@ def test_the_trainings_under_more_seeds_are_outside_their_interval():
 
 
 def test_the_page_names_what_claims_left_out_and_sums_chance():
-    page = (ROOT / "docs/results.md").read_text()
-    assert re.search(r"^\| C31: .* \| holds here \| 30 of 30, 60 left out \|", page, re.M)
+    page, listed = ((ROOT / f"docs/{name}.md").read_text() for name in ("results-claims", "results-claims-bow"))
+    assert re.search(r"^\| C31: .* \| holds here \| 30 of 30, 60 left out \|", listed, re.M)
     claims = FIVE.data("claims").dropna(subset="chance")
     agree = claims.verdict.isin(["holds here", "same direction"]).sum()
     told = f"Of {len(claims)} claims with a chance {agree} agree with the estimates; {claims.chance.sum():.1f} would"
@@ -122,7 +136,7 @@ def test_the_page_says_that_the_league_has_one_model_twice(rendered):
     """RetroMAE's numbers are those of enhanced decoding, to the digit, in every measure under every seed."""
     values = pd.read_csv(RECORDS["league"].folder / "per_seed.csv").set_index("row")[["column", "seed", "value"]]
     assert values.loc["retromae"].reset_index(drop=True).equals(values.loc["ed"].reset_index(drop=True))
-    page = rendered[ROOT / "docs/results.md"].partition("## The league with ten seeds")[2]
+    page = rendered[ROOT / "docs/results-league.md"].partition("## The league with ten seeds")[2]
     assert "23 pre-trainings are different, 14 of which gain" in page
     assert "ICT + MLM (COSTA's) is significantly above further MLM (p 0.040, and 0.054 in the table)" in page
 
@@ -159,7 +173,7 @@ def test_runs_whose_files_were_removed_are_counted_and_nothing_else_is_forgiven(
 def test_a_model_with_two_words_is_named_where_the_smaller_family_gives_the_better_one():
     """Table 1's models are among those of the table of objectives, which corrects for more of them."""
     assert RECORDS["ten-seeds"].two_words("table1", "objectives") == ["BFS"]
-    headline = (ROOT / "docs/results.md").read_text().split("- **What holds.**")[1].split("\n- ")[0]
+    headline = (ROOT / "docs/results-table1.md").read_text().split("- **What holds.**")[1].split("\n- ")[0]
     assert "but BFS are above" in headline
     assert "the larger family of tests counts" in headline
 
@@ -211,5 +225,5 @@ def test_the_page_says_what_the_common_start_of_real_text_learned():
     losses = pd.read_csv(ROOT / "docs/recorded/real-start.tsv", sep="\t").set_index("step").loss
     steps = load_plan(Path("config/real-dev.yaml")).config.scale.steps["mlm-start"]["steps"]
     assert losses.index[-1] == steps
-    page = (ROOT / "docs/results.md").read_text()
+    page = (ROOT / "docs/results-real-text.md").read_text()
     assert f"its loss on held-out texts went from {losses[0]:.2f} to {losses[steps]:.2f}" in page
