@@ -18,14 +18,14 @@ from typing import Any, NoReturn
 
 from encore.errors import EncoreError
 from encore.storage import environment
-from encore.storage.machine import is_out_of_memory
+from encore.storage.machine import LACKS, is_out_of_memory
 
 INTERRUPTED = "error: interrupted; the same command continues from here"
 OLDEST_PYTHON = (3, 11)
 LIBRARY = Path(__file__).parents[1]
 PLATFORMS = ("linux", "darwin")
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
-USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOMEM}
+USERS_TO_FIX = {*LACKS, errno.ENOTDIR} - {errno.EIO, errno.ESTALE}  # a disk may answer when a job is repeated
 
 
 def run(main: Callable[[], int | None], *, traceback: bool = True) -> NoReturn:

@@ -38,14 +38,15 @@ def test_a_bug_keeps_its_traceback_and_the_old_file_stays(tmp_path):
     assert path.read_text() == "old"
 
 
-def test_a_program_says_in_one_line_what_it_may_not_write(capsys):
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EFBIG])  # the second under `ulimit -f`
+def test_a_program_says_in_one_line_what_it_may_not_write(number, capsys):
     def forbidden():
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "results/models")
+        raise OSError(number, os.strerror(number), "results/models")
 
     with pytest.raises(SystemExit) as ended:
         program.run(forbidden)
     assert ended.value.code == 1
-    assert capsys.readouterr().err == "error: results/models: Permission denied; fix that, then repeat\n"
+    assert capsys.readouterr().err == f"error: results/models: {os.strerror(number)}; fix that, then repeat\n"
 
 
 def broken(*_):
