@@ -145,7 +145,6 @@ class RunMatrices(Mapping[str, Ranking]):
         cls,
         queries: Sequence[str],
         documents: DocIds,
-        places: NDArray[np.int64],
         rows: NDArray[np.int64],
         scores: NDArray[np.float32],
     ) -> "RunMatrices":
@@ -153,7 +152,6 @@ class RunMatrices(Mapping[str, Ranking]):
 
         Args:
             documents: the ids of a collection, in its order.
-            places: the place of each row's id among all in ascending order [documents].
             rows: rows of the collection [queries, depth].
             scores: float32 [queries, depth], without -0.0.
         """
@@ -162,10 +160,11 @@ class RunMatrices(Mapping[str, Ranking]):
         used = np.zeros(len(documents), dtype=bool)
         used[rows] = True
         kept = np.flatnonzero(used)
-        kept = kept[np.argsort(places[kept])]
+        found = documents.of_rows(kept)
+        places = found.places()
         own = np.empty(len(documents), np.int32)
-        own[kept] = np.arange(len(kept))
-        return cls(queries, documents.of_rows(kept), own[rows], scores)
+        own[kept] = places
+        return cls(queries, found.of_rows(np.argsort(places)), own[rows], scores)
 
     def __len__(self) -> int:
         return len(self.queries)

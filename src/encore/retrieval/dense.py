@@ -183,7 +183,6 @@ class Searcher:
         """``members``: the ids of all documents that are searched; without, all are."""
         self.shards, self.device = shards, device  # vectors are views of the shards
         self.documents = DocIds.joined([shard.documents for shard in shards])
-        self.place = self.documents.places()
         self.kept = None if members is None else DocIds.of(members).rows(self.documents) >= 0
         self.passages = len(self.documents) if self.kept is None else int(self.kept.sum())
         self.ranking = ExactSearch([shard.vectors for shard in shards], device)
@@ -200,7 +199,7 @@ class Searcher:
         if not names:
             return RunMatrices.of({})
         scores, rows = self.best(vectors, depth)
-        run = RunMatrices.chosen(names, self.documents, self.place, rows, scores)
+        run = RunMatrices.chosen(names, self.documents, rows, scores)
         self.operations += 2 * len(self.documents) * vectors.size
         self.seconds += time.monotonic() - started
         return run
@@ -225,7 +224,7 @@ class Searcher:
             most, cut = min(wanted, passages), []
             hits = self.ranking.by_batch(queries, most, self.kept)
             for number, (scores, rows) in zip(pending, hits, strict=True):
-                found[number] = ordered(scores, rows, depth, self.place)
+                found[number] = ordered(scores, rows, depth, self.documents)
                 if most < passages and (found[number][0][:, -1] == scores[:, -1]).any():
                     cut.append(number)
             pending, wanted = cut if wanted <= MOST * depth else [], 4 * wanted
@@ -233,15 +232,13 @@ class Searcher:
         return best, rows
 
 
-def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ``depth`` best of hits [queries, hits], best first; of equal scores by descending document id.
-
-    Args:
-        place: of each row's id among all, ascending.
-    """
+def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, documents: DocIds) -> tuple[np.ndarray, np.ndarray]:
+    """The ``depth`` best of hits [queries, hits], best first; of equal scores by descending document id."""
     scores = scores + np.float32(0)  # -0.0 becomes 0.0
     same = np.pad(scores[:, 1:] == scores[:, :-1], ((0, 0), (1, 1)))  # as the hit before
     tied = np.nonzero(same[:, 1:] | same[:, :-1])
     ties = np.cumsum(~same[tied])  # the number of each one's tie
-    rows[tied] = rows[tied][np.lexsort((-place[rows[tied]], ties))]
+    own, where = np.unique(rows[tied], return_inverse=True)
+    place = documents.of_rows(own).places()[where]
+    rows[tied] = rows[tied][np.lexsort((-place, ties))]
     return scores[:, :depth], rows[:, :depth]

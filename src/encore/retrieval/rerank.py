@@ -121,11 +121,10 @@ def answer_by_tokens(given: Reranking, model: Path, tokens: Path, collection: Pa
             wanted *= 4
             scores, rows = best(scorer, queries, passages, wanted)
     documents = DocIds.joined([store.passages.names])
-    places = documents.places()
-    scores, rows = ordered(scores, rows, depth, places)
+    scores, rows = ordered(scores, rows, depth, documents)
     method = {"name": "exact search", "method": "late interaction", "model": model.name, "depth": depth}
     header = describe(given.system, collection=given.collection, split=given.asked.split, retrieval=[method])
-    write_run(output, RunMatrices.chosen(names, documents, places, rows, scores), header)
+    write_run(output, RunMatrices.chosen(names, documents, rows, scores), header)
     return {"queries": len(names), "passages": passages}
 
 

@@ -50,6 +50,15 @@ def test_rows_of_ids_are_those_of_a_dictionary(names: list[str]) -> None:
     assert [name in found for name in asked] == [name in known for name in asked]
 
 
+def test_no_copy_of_the_ids_is_held_to_look_them_up(tmp_path: Path) -> None:
+    names = [f"msmarco_passage_{number:012d}" for number in random.Random(1).sample(range(10**9), 50_000)]
+    (tmp_path / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    found, before = DocIds.open(tmp_path / "names.txt"), pa.total_allocated_bytes()
+    assert found.rows(names[:9]).tolist() == list(range(9))
+    assert pa.total_allocated_bytes() - before < 50_000
+    assert found._sorted.nbytes == 4 * 50_000
+
+
 def test_places_are_those_of_sorted_ids(names: list[str]) -> None:
     places = np.empty(len(names), dtype=np.int64)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
