@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import positive
-
 from encore.errors import EncoreError
 
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]
@@ -16,7 +14,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="run", help="TREC runs, gzipped or not; the first is the baseline")
     parser.add_argument("--measure", nargs="+", default=MEASURES, help="for example RR@10 (the default: %(default)s)")
     parser.add_argument("--split", default="test", help="of a collection (%(default)s)")
-    parser.add_argument("--order", type=positive, default=0, help="ranks whose order is compared with the baseline's")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -27,7 +24,7 @@ def answer(arguments: argparse.Namespace) -> int:
     runs = {_called(path, arguments.runs): path for path in arguments.runs}
     if len(runs) < len(arguments.runs):
         raise EncoreError("a run is named twice; name each once")
-    found = compare(runs, arguments.qrels, arguments.measure, split=arguments.split, order=arguments.order)
+    found = compare(runs, arguments.qrels, arguments.measure, split=arguments.split)
     as_json = {"orient": "records", "indent": 1, "double_precision": 15}
     print(found.to_json(**as_json) if arguments.json else found.round(4).to_string(index=False))
     return 0

@@ -15,10 +15,8 @@ import pyarrow.parquet as pq
 
 from encore.config.validation import nearest
 from encore.data import in_memory
-from encore.data.rankings import RunMatrices
 from encore.errors import EncoreError
 from encore.evaluation import experiments, scores
-from encore.evaluation.reproducibility import order as agreement
 from encore.evaluation.scores import exact_mean
 from encore.products.tables.table import read_table as read_cells
 from encore.products.tables.tidy import tidy_frame
@@ -41,7 +39,6 @@ NAMES: Mapping[str, tuple[str, str, str, int]] = {  # of query, document and sco
     "trectools": ("query", "docid", "score", 1),
 }
 MEASURES = ("nDCG@10", "RR@10", "R@1000")
-ALIKE = ("tau", "overlap")
 
 
 class Evaluation(NamedTuple):
@@ -112,7 +109,6 @@ def compare(
     measures: str | Sequence[str] = MEASURES,
     baseline: str | None = None,
     split: str = "test",
-    order: int = 0,
 ) -> pd.DataFrame:
     """Compare runs with a baseline: a row for each measure and run, tested as rows of tables are.
 
@@ -125,8 +121,6 @@ def compare(
         runs: by name, in any form that ``evaluate`` takes, as are the judgments. A list of runs is of one system, a run
             for each seed: the test is then over queries and seeds.
         baseline: the name of one; the first without.
-        order: ranks whose order is compared with the baseline's too: columns ``tau`` (Kendall's, over unions) and
-            ``overlap`` (rank-biased).
     """
     if not runs:
         raise EncoreError("there is no run to compare; give some by name")
@@ -135,26 +129,16 @@ def compare(
     base = next(iter(read)) if baseline is None else baseline
     listed = _listed(measures)
     found = experiments.experiment(read, grades, listed, clusters, base)
-    alike = {name: _agreement(read, name, base, order) for name in read if name != base} if order else {}
-    return pd.DataFrame([_compared(found, name, measure, base, alike) for measure in listed for name in read])
+    return pd.DataFrame([_compared(found, name, measure, base) for measure in listed for name in read])
 
 
-def _agreement(runs: Mapping[str, Sequence[RunMatrices]], name: str, base: str, order: int) -> dict[str, float]:
-    """How alike the ranks of a system and of the baseline are, a mean over seeds."""
-    pairs = experiments.pairs_of(runs, name, base)
-    found = [agreement(runs[name][a], runs[base][b], order) for a, b in pairs]
-    return {part: exact_mean([getattr(each, part) for each in found]) for part in ALIKE}
-
-
-def _compared(
-    found: experiments.Experiment, name: str, measure: str, base: str, alike: Mapping[str, dict[str, float]]
-) -> dict[str, Any]:
+def _compared(found: experiments.Experiment, name: str, measure: str, base: str) -> dict[str, Any]:
     """A row of ``compare``; what is about a difference is missing for the baseline."""
     own, test = found.scores[name, measure], found.tests.get((name, measure))
     apart = found.differences.get((name, measure))
     mean, other = (exact_mean([exact_mean(one.values) for one in each]) for each in (own, found.scores[base, measure]))
     low, high = test.difference.interval() if test else (np.nan, np.nan)
-    row: dict[str, Any] = {
+    return {
         "measure": measure,
         "run": name,
         "mean": mean,
@@ -169,7 +153,6 @@ def _compared(
         "answered": int(np.logical_and.reduce([one.answered for one in own]).sum()),
         "seeds": len(own),
     }
-    return row | (alike.get(name, dict.fromkeys(ALIKE, np.nan)) if alike else {})
 
 
 def _listed(measures: str | Sequence[str]) -> list[str]:

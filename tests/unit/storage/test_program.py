@@ -35,7 +35,7 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
     assert ended.stderr == "error: interrupted; the same command continues from here\n"
 
 
-@pytest.mark.parametrize(("command", "flag"), [("audit", "--queries=-1"), ("compare qrels baseline run", "--order=0")])
+@pytest.mark.parametrize(("command", "flag"), [("audit", "--queries=-1")])
 def test_a_number_that_counts_nothing_is_refused(
     command: str, flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
