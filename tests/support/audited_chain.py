@@ -9,10 +9,8 @@ from types import SimpleNamespace
 from encore.commands.audit import audit
 from encore.plan.artifact import Artifact
 from encore.products.kinds import BY_RULE
-from encore.products.record import BUILDERS
 from encore.storage import manifest
 from encore.storage.files import digest, write_json, write_text
-from encore.storage.source_text import source_digest
 
 
 def named(stage, stem, spec, inputs):
@@ -75,7 +73,7 @@ def write_product(stem, rule, content, read):
     files = [stem.with_suffix(f".{ending}") for ending in BY_RULE[rule].endings]
     record = {
         "stage": rule,
-        "code": source_digest(BUILDERS[rule]),
+        "code": BY_RULE[rule].code,
         "spec": content,
         "results": {"matplotlib": version("matplotlib")} if "svg" in BY_RULE[rule].endings else {},
         "inputs": {each.manifest: manifest.describe(Path(each.manifest)) for each in read},

@@ -2,10 +2,11 @@
 
 A product has neither a separate folder nor a digest in its name. Its slice of the plan, ``results/plan/<name>.json``,
 contains everything that decides it, and is written again when that changes. From an entry follow the rule that builds
-the product, what it reads, what the commands say of it and what an audit compares. The module that builds the files is
-named in ``record.py``, so that planning does not import it.
+the product, what it reads, what the commands say of it and what an audit compares. What writes the files is named, so
+that planning does not import it.
 """
 
+import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from encore.products.tables.layout import Layout
 from encore.products.tables.plan import CURVES, has_figure, table_to_make
 from encore.products.tables.table import FORMATS
 from encore.storage.manifest import MANIFEST
+from encore.storage.source_text import source_digest
 
 PICTURE, PAGE = ("png", "svg", "csv"), ("csv", "md")
 
@@ -42,6 +44,8 @@ class ProductKind:
         category: its chapter in Snakemake's own report.
         planned: its slice of the plan, by the product's name.
         typed: gives the content of a slice its types.
+        writer: its module and function, which writes the files to a folder, from the slice and from files of other
+            products in a second folder, which is the same but for an audit; it returns what the log says.
         exists: whether there is something to show.
         missing: what a request is answered if there is not.
         part: what an audit calls all that it shows.
@@ -55,6 +59,7 @@ class ProductKind:
     category: str
     planned: Callable[[Plan, str], Product]
     typed: Callable[[Any], Product]
+    writer: str
     exists: Callable[[Any], bool] = lambda product: True
     missing: str = ""
     part: str = "cell"
@@ -66,6 +71,17 @@ class ProductKind:
         """The wildcard in its stem, or None if a run has one product of this kind."""
         found = re.search(r"\{(\w+)\}", self.stem)
         return found[1] if found else None
+
+    @property
+    def write(self) -> Callable[[Path, Any, Path], str]:
+        """The function that writes the files; what it needs is only imported here."""
+        found: Callable[[Path, Any, Path], str] = pkgutil.resolve_name(f"encore.products.{self.writer}")
+        return found
+
+    @property
+    def code(self) -> str:
+        """The digest of the source of the module that writes the files."""
+        return source_digest(f"encore.products.{self.writer.partition(':')[0]}")
 
     @property
     def record(self) -> str:
@@ -118,7 +134,15 @@ class ProductKind:
 
 
 PRODUCTS: tuple[ProductKind, ...] = (
-    ProductKind("table", "results/tables/{table}", FORMATS, "Tables", table_to_make, Layout.model_validate),
+    ProductKind(
+        "table",
+        "results/tables/{table}",
+        FORMATS,
+        "Tables",
+        table_to_make,
+        Layout.model_validate,
+        "tables.formats:write_formats",
+    ),
     ProductKind(
         "curves",
         f"results/figures/{CURVES}",
@@ -126,10 +150,19 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "Figures",
         lambda plan, name: curves_plan(plan),
         StepsSlice.model_validate,
+        "figures.learning:draw_learning",
         exists=lambda steps: bool(steps.rows),
         missing="the tables of this run have no pre-training step whose losses could be drawn",
     ),
-    ProductKind("draw", "results/figures/{figure}", PICTURE, "Figures", figure_plan, typed_figure),
+    ProductKind(
+        "draw",
+        "results/figures/{figure}",
+        PICTURE,
+        "Figures",
+        figure_plan,
+        typed_figure,
+        "figures.kinds:write_figure",
+    ),
     ProductKind(
         "figure",
         "results/figures/{table}",
@@ -137,6 +170,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "Figures",
         table_to_make,
         Layout.model_validate,
+        "figures.forest:write_forest",
         exists=has_figure,
         missing="no objective of this table is compared with a control, so nothing is drawn",
     ),
@@ -147,6 +181,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "Claims",
         lambda plan, name: claims_plan(plan),
         ClaimsSlice.model_validate,
+        "claims.run_claims:write_run_claims",
         part="claim",
         memory_mb=4_000,
     ),
@@ -157,6 +192,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "Checks",
         lambda plan, name: checks_plan(plan),
         ChecksSlice.model_validate,
+        "known_numbers:write_checks",
         exists=lambda checks: bool(checks.rows),
         missing="this run's `checks:` name no known number; take a file of config/checks",
         part="number",
@@ -168,6 +204,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         "Report",
         lambda plan, name: report_plan(plan),
         ReportSlice.model_validate,
+        "report.page:write_page",
         part="number",
     ),
 )

@@ -7,7 +7,6 @@ from encore.config.run import KnownNumber
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.record import Builder
 from encore.products.slices import Product, SlicePart, titled
 from encore.products.tables.aligned_text import plain
 from encore.storage.csv_rows import number, write_rows
@@ -100,6 +99,3 @@ def write_checks(folder: Path, product: ChecksSlice, _: Path) -> str:
     write_rows(folder / "checks.csv", COLUMNS, lines)
     write_text(folder / "checks.md", "".join([head, "| --- | --- | --- | --- | --- | ---: | --- | --- |\n", *rows]))
     return said
-
-
-BUILDER = Builder(ChecksSlice.model_validate, write_checks)

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +16,7 @@ from encore.commands import audit as command
 from encore.commands.audit import audit, recompute
 from encore.errors import EncoreError
 from encore.plan import index
-from encore.products.kinds import BY_RULE
+from encore.products.kinds import BY_RULE, ProductKind
 from encore.storage import manifest
 from encore.storage.files import json_text, write_json, write_text
 from tests.support.audited_chain import OTHER, A, B, C, declared, pruned, tamper, write_product
@@ -216,7 +215,7 @@ def test_what_the_machine_lacks_ends_the_audit_and_is_no_finding(results, monkey
         except type(error) as cause:
             raise EncoreError("cannot write a picture") from cause
 
-    monkeypatch.setattr(recompute, "load_builder", lambda rule: SimpleNamespace(typed=lambda spec: spec, build=fails))
+    monkeypatch.setattr(ProductKind, "write", fails)
     report = audit.audit(results)
     with pytest.raises(EncoreError, match="cannot write a picture"):
         recompute.remake_products(report)

@@ -10,7 +10,7 @@ from encore.errors import EncoreError
 from encore.evaluation.scores import Scored, write_scores
 from encore.products.catalogue import load_plan
 from encore.products.kinds import BY_RULE
-from encore.products.known_numbers import BUILDER, checks_plan
+from encore.products.known_numbers import ChecksSlice, checks_plan, write_checks
 from encore.products.targets import everything_declared
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,10 @@ KNOWN = {
 def test_a_known_number_is_compared_with_the_scores_that_tables_show(make):
     plan = make({"checks": [KNOWN, KNOWN | {"system": "bert-base", "measure": "R@100"}]})
     bm25, start = checks_plan(plan).dumped()["rows"]
-    assert [check.label for check in BUILDER.typed(checks_plan(plan).dumped()).rows] == [bm25["label"], start["label"]]
+    assert [check.label for check in ChecksSlice.model_validate(checks_plan(plan).dumped()).rows] == [
+        bm25["label"],
+        start["label"],
+    ]
     assert bm25["reads"] == [plan.scores("bm25", None, "msmarco-passage", "test").folder]
     assert start["reads"] == [plan.scores("bert-base", plan.config.seeds[0], "msmarco-passage", "test").folder]
     assert BY_RULE["checks"].reads(checks_plan(plan), "checks")[0] == f"{bm25['reads'][0]}/manifest.json"
@@ -71,7 +74,9 @@ def test_a_score_agrees_within_its_tolerance_on_both_sides(tmp_path):
     published = {0.5: "agrees", 0.509: "agrees", 0.491: "agrees", 0.511: "differs", 0.489: "differs"}
     row = KNOWN | {"split": "test", "within": 0.01, "label": "bm25", "reads": [str(tmp_path)]}
     content = {"name": "checks", "rows": [row | {"published": number} for number in published]}
-    assert BUILDER.build(tmp_path, BUILDER.typed(content), tmp_path) == "3 of 5 agree with what is published"
+    assert (
+        write_checks(tmp_path, ChecksSlice.model_validate(content), tmp_path) == "3 of 5 agree with what is published"
+    )
     lines = list(csv.DictReader((tmp_path / "checks.csv").open()))
     assert {float(line["published"]): line["verdict"] for line in lines} == published
     assert [line["difference"] for line in lines][:2] == ["0.0", "-0.009"]

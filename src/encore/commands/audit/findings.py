@@ -12,12 +12,10 @@ from encore.errors import EncoreError, quoted
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.products.kinds import BY_RULE, ProductKind, kind_of_record, kinds_of
-from encore.products.record import BUILDERS
 from encore.stages import code_digest
 from encore.storage import manifest
 from encore.storage.files import canonical, digest, readable_object
 from encore.storage.machine import is_of_machine
-from encore.storage.source_text import source_digest
 
 REPORT = Path(BY_RULE["report"].record)
 SEARCHES = frozenset({"fuse", "lucene_search", "rerank", "search", "search_index"})  # which make all of results/runs
@@ -238,7 +236,7 @@ def is_of_this_code(place: Path) -> bool:
     """True if a product was made by the code of this version."""
     record = readable_object(place)
     try:
-        return bool(record["code"] == source_digest(BUILDERS[record["stage"]]))
+        return bool(record["code"] == BY_RULE[record["stage"]].code)
     except Exception:  # a damaged manifest
         return False
 

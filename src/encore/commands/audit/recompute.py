@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct, in_words, is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.products.record import load_builder
 from encore.products.report.plan import report_plan
 from encore.storage.files import canonical, readable_object
 from encore.storage.machine import is_of_machine
@@ -114,15 +113,15 @@ def _of_other_code(place: Path) -> str:
 
 def differences(product: MadeProduct) -> list[str]:
     """What of a product differs when it is made again, in words."""
-    place, builder = product.place, load_builder(product.kind.rule)
-    typed = builder.typed(json.loads(canonical(product.content)))  # in the order of its file
+    place, kind = product.place, product.kind
+    typed = kind.typed(json.loads(canonical(product.content)))  # in the order of its file
     with TemporaryDirectory() as folder:
         try:
-            builder.build(Path(folder), typed, place.parent)
+            kind.write(Path(folder), typed, place.parent)
         except EncoreError as error:
             if is_of_machine(error):
                 raise
-            return [f"{product.kind.named(product.kind.stem, product.name)} cannot be made again: {error}"]
+            return [f"{kind.named(kind.stem, product.name)} cannot be made again: {error}"]
         files = [file for file in product.files if same_pictures(place) or not file.endswith(PICTURES)]
         return [reason for file in files for reason in _of_file(place.with_name(file), Path(folder) / file)]
 

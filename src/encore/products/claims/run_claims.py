@@ -16,7 +16,6 @@ from encore.products.claims.judging import Judgement, RunValues, judge_control_o
 from encore.products.claims.plan import Claimed, ClaimedPoint, ClaimsSlice
 from encore.products.claims.verdict import AGREE, DISAGREE, Estimate
 from encore.products.figures.inspected import read_inspection
-from encore.products.record import Builder
 from encore.products.tables import reported
 from encore.products.tables.aligned_text import plain
 from encore.products.tables.compute import cell_values
@@ -308,6 +307,3 @@ def _shown(name: str, entry: Mapping[str, str]) -> str:
 def counted(verdicts: Mapping[str, int]) -> str:
     """How often each verdict was given, in a line."""
     return ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
-
-
-BUILDER = Builder(ClaimsSlice.model_validate, write_run_claims)

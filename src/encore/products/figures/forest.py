@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.style import BAND, INK, SOFT
-from encore.products.record import Builder
 from encore.products.slices import about_data
 from encore.products.tables.comparisons import ENOUGH_SEEDS
 from encore.products.tables.compute import compute_table, signed
@@ -100,9 +99,7 @@ def _caption(table: Table, column: Column) -> str:
     )
 
 
-def _build(folder: Path, layout: Layout, products: Path) -> str:
+def write_forest(folder: Path, layout: Layout, products: Path) -> str:
+    """Draw a table's figure; equal numbers give equal bytes."""
     draw_forest(folder, compute_table(layout))
     return f"figure {layout.name}: {folder / layout.name}.png"
-
-
-BUILDER = Builder(Layout.model_validate, _build)

@@ -7,7 +7,6 @@ from encore.config.validation import by_kind
 from encore.products.figures import coverage, growth, heat, labels, words
 from encore.products.figures import map as neighbours
 from encore.products.figures.base import FigureEntry, FigureKind, FigureSlice
-from encore.products.record import Builder
 
 KINDS: dict[str, FigureKind] = {
     "growth": growth.KIND,
@@ -29,9 +28,7 @@ def typed_figure(content: Any) -> FigureSlice:
     return KINDS[content["kind"]].slice.model_validate(content)
 
 
-def _build(folder: Path, figure: FigureSlice, products: Path) -> str:
+def write_figure(folder: Path, figure: FigureSlice, products: Path) -> str:
+    """Draw a figure of any kind."""
     KINDS[figure.kind].write(folder, figure)
     return f"figure {figure.name}: {folder / figure.name}.png"
-
-
-BUILDER = Builder(typed_figure, _build)

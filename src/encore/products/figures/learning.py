@@ -15,7 +15,6 @@ from encore.errors import EncoreError
 from encore.products.figures import style
 from encore.products.figures.base import StepModels, StepsSlice
 from encore.products.figures.style import GRID, INK, SOFT
-from encore.products.record import Builder
 from encore.products.slices import about_data
 from encore.products.tables.sources.pretraining import HELD_OUT, read_loss_table
 from encore.storage.csv_rows import number, write_rows
@@ -222,6 +221,3 @@ def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
         + ("A line that leaves its panel rises further. " if max([1.0, *_shares(curves)]) > HIGHEST else "")
         + about_data(steps.proxy_data)
     )
-
-
-BUILDER = Builder(StepsSlice.model_validate, draw_learning)

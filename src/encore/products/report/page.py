@@ -9,7 +9,6 @@ from typing import Any
 import jinja2
 
 from encore.errors import EncoreError
-from encore.products.record import Builder
 from encore.products.report import claims, confounds, figures, tables
 from encore.products.report.claims import ShownClaim
 from encore.products.report.figures import ShownFigure
@@ -163,7 +162,7 @@ def _verify(record: Path) -> None:
             raise EncoreError(f"{path} is not what its manifest says; run `{fix}`, then snakemake again")
 
 
-def _build(folder: Path, site: ReportSlice, products: Path) -> str:
+def write_page(folder: Path, site: ReportSlice, products: Path) -> str:
     """Write the page, and the records of jobs that it shows."""
     for record in site.others(folder):
         _verify(record)
@@ -171,6 +170,3 @@ def _build(folder: Path, site: ReportSlice, products: Path) -> str:
     write_json(folder / RUNS, page.records.runs())
     write_text(folder / PAGE, render_page(page))
     return f"report: {(folder / PAGE).stat().st_size / 2**20:.1f} MiB in {folder}"
-
-
-BUILDER = Builder(ReportSlice.model_validate, _build)

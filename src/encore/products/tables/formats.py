@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from encore.products.record import Builder
 from encore.products.tables import aligned_text, tidy
 from encore.products.tables.compute import compute_table
 from encore.products.tables.layout import Layout
@@ -81,6 +80,3 @@ def _environment(ending: str) -> Any:
     environment = jinja2.Environment(loader=loader, undefined=undefined, autoescape=ending == "html", **options)
     environment.filters |= {"plain": aligned_text.plain, "tex": tex}
     return environment
-
-
-BUILDER = Builder(Layout.model_validate, write_formats)
