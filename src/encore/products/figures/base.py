@@ -16,6 +16,7 @@ from pydantic import Field
 from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
 from encore.plan.lineage import split_index
+from encore.plan.plan import Plan
 from encore.products.figures import style
 from encore.products.slices import Product, SlicePart, about_data
 from encore.products.tables.grid import CellRequest
@@ -24,8 +25,6 @@ from encore.storage.csv_rows import write_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
-
-    from encore.plan.plan import Plan
 
 Systems = Annotated[
     dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")

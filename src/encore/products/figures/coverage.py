@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from encore.config.validation import Positive
+from encore.plan.plan import Plan
 from encore.products.figures import style
 from encore.products.figures.base import FigureContent, FigureKind, FigurePoint, PointAxes, Points
 from encore.products.figures.inspected import (
@@ -25,8 +26,6 @@ from encore.storage.csv_rows import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
-
-    from encore.plan.plan import Plan
 
 SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k pieces (the paper’s caption)"}
 COLUMNS = {

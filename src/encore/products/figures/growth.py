@@ -10,6 +10,7 @@ from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
 from encore.plan.lineage import split_index
+from encore.plan.plan import Plan
 from encore.products.figures import curves
 from encore.products.figures.base import (
     FigureContent,
@@ -26,8 +27,6 @@ from encore.stages.search import Search
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
-
-    from encore.plan.plan import Plan
 
 
 class GrowthFigure(FigureEntry):

@@ -1,23 +1,19 @@
 """Figures that look into models: each row is a system, and reads what an inspection found for it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from encore.config.validation import Positive, Strict
 from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.lineage import Lineage
+from encore.plan.plan import Plan
 from encore.products.figures.base import DrawnRow, FigureContent, FigureEntry, FigureSlice, Systems, available
 from encore.products.slices import Read
-
-if TYPE_CHECKING:
-    from encore.plan.artifact import Artifact
-    from encore.plan.lineage import Lineage
-    from encore.plan.plan import Plan
 
 INSPECTION = "inspection.json"
 
@@ -67,7 +63,7 @@ def inspected_texts(plan: Plan, figure: Any, what: dict[str, Any], seeds: list[i
     return FigureContent(rows, {**fields, "dataset": plan.resolve.dataset(figure.dataset).name}, notes)
 
 
-def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> FigureRow:
+def inspected_row(label: str, lineage: Lineage, by_seed: dict[int, Artifact]) -> "FigureRow":
     """A system with the inspections of its models."""
     found = [Read(seed=seed, folder=artifact.folder) for seed, artifact in by_seed.items()]
     return FigureRow(label=label, system=str(lineage), inspections=found, reads=[each.folder for each in found])

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from encore.config.finetuning import FinetuneStep
 from encore.config.validation import Strict
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.figures import curves
 from encore.products.figures.base import (
     FigureContent,
@@ -24,8 +25,6 @@ from encore.products.figures.curves import CurveLine, CurvePanel, CurvePoint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
-
-    from encore.plan.plan import Plan
 
 
 class LineEntry(Strict):

@@ -3,22 +3,17 @@
 Every objective gets one pre-training budget; the control spends that of the most expensive one on more fine-tuning.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from encore.config.checkpoints import RANDOM_HEAD
 from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
 from encore.products.tables.grid import PlannedRow
 from encore.products.tables.layout import Layout
 from encore.storage import manifest
-
-if TYPE_CHECKING:
-    from encore.plan.artifact import Artifact
 
 TOLERANCE = 0.10
 HARDLY = 0.99  # the cosine of vectors before and after a training, above which it changed little

@@ -1,18 +1,13 @@
 """A row, a column and what is requested of a cell: of a table as it is planned, and as it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
 from encore.config.validation import Strict
+from encore.plan.artifact import Artifact
 from encore.products.slices import Product, Read, SlicePart
-
-if TYPE_CHECKING:
-    from encore.plan.artifact import Artifact
-
 
 MARKS = 5  # of comparators, as a table has symbols for
 
@@ -74,7 +69,7 @@ class Significance(Strict):
         return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
 
     @model_validator(mode="after")
-    def _mark_comparators(self) -> Significance:
+    def _mark_comparators(self) -> "Significance":
         for symbol, rows in self.meant().items():
             for row in rows:
                 if row not in self.comparators or len(symbol) != 1:
@@ -105,7 +100,7 @@ class CellRequest(SlicePart):
 
     def reading(
         self, found: Iterable[tuple[int | None, Artifact]], collection: Artifact | None = None, **more: str
-    ) -> CellRequest:
+    ) -> "CellRequest":
         """The same with the artifacts that it reads, by seed, and the collection that they are about."""
         reads = [Read(seed=seed, folder=artifact.folder) for seed, artifact in found]
         about: dict[str, Any] = {"reads": reads, "collection": collection.name if collection else ""}

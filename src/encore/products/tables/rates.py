@@ -5,23 +5,18 @@ one of the pre-training alone where each row had the same choice: as many trials
 the row's own rate of pre-training (docs/protocol.md, section 1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from encore.config.entries import PretrainStep
 from encore.errors import EncoreError
 from encore.plan import lineage as naming
 from encore.plan import tuning
 from encore.plan.lineage import Lineage, StepName, spelled
+from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING, Trial
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import lineage_of
-
-if TYPE_CHECKING:
-    from encore.plan.plan import Plan
 
 JUDGED = ("none", "control", "objective")  # the roles of rows that verdicts are about, or rest on
 RATE = "learning_rate"

@@ -3,24 +3,18 @@
 Those of Encore's own collections are told in docs/pydocs.md.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.config.datasets import parse_measure
 from encore.config.languages import SPOKEN, UNKNOWN_SHARE
+from encore.plan.plan import Plan
 from encore.products.slices import SlicePart
 from encore.products.tables.grid import CellRequest
 from encore.products.tables.sources.base import lineage_of
 from encore.products.tables.sources.counts import Tokens
 from encore.storage.manifest import read_results
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from encore.plan.plan import Plan
 
 FRAME = 2  # [CLS] and [SEP]
 NEGATIVES = (  # without and with `ignore_copies`

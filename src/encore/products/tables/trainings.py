@@ -4,21 +4,17 @@ From the manifests of models, which are no inputs of a table: of a model that is
 (``budgets.py`` says so). docs/protocol.md, section 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
 from encore.products.tables.budgets import models_behind
 from encore.products.tables.layout import Layout, Validated
 from encore.products.tables.rates import JUDGED, grouped
 from encore.stages.finetune import Finetune
 from encore.storage.manifest import read_results
-
-if TYPE_CHECKING:
-    from encore.plan.artifact import Artifact
 
 GAIN = 0.01  # that verdicts of a table without a margin are asked for (docs/protocol.md)
 

@@ -1,7 +1,7 @@
 """The interface of a source of a column's values.
 
 A source is a class in a file next to this one and a line in ``kinds.py``. Planning imports these files, so they import
-NumPy and what reads scores only where they read values, and the plan's types only for type checkers.
+NumPy and what reads scores only where they read values.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from encore.config.entries import PretrainStep
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.lineage import Lineage, split_index
+from encore.plan.plan import Plan
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid, Row
 
 if TYPE_CHECKING:
-    from encore.plan.plan import Plan
     from encore.products.tables.cell_scores import CellScores
 
 Best = Literal["highest", "lowest"] | None

@@ -1,20 +1,16 @@
 """Columns of counts, the same under every seed: of collections, of texts in word pieces, of pre-training's pairs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CountSource, last_pretrained, lineage_of, number_in, optional
-
-if TYPE_CHECKING:
-    from encore.plan.plan import Plan
 
 STATISTICS = "statistics.json"
 

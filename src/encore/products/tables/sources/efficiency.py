@@ -1,19 +1,15 @@
 """Columns of costs: what a query takes and how large the index is, as they were measured. Nothing is tested on them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional, topics_of
-
-if TYPE_CHECKING:
-    from encore.plan.plan import Plan
 
 FILE = "latency.json"
 LATENCY, SIZE = "latency", "size"

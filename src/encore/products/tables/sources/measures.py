@@ -9,11 +9,11 @@ from pydantic import Field
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.tables.grid import CellRequest, Column, ColumnFields, GainEntry, Grid, Row
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, ShareSource, topics_of
 
 if TYPE_CHECKING:
-    from encore.plan.plan import Plan
     from encore.products.tables.cell_scores import CellScores
 
 OWN, OTHER = "own", "other"  # what the parts of a gain are called

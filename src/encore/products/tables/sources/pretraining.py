@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources import base
 from encore.storage.typed import REMAKE
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from encore.plan.plan import Plan
 
 HELD_OUT, MASKED = "held_out.tsv", "loss.json"
 VECTORS = "inspection.json"

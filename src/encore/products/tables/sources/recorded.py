@@ -1,22 +1,18 @@
 """Columns of costs that were measured besides the workflow, on a machine that the record names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.products.slices import Unit
 from encore.products.tables.grid import CellRequest, Column, Grid
 from encore.products.tables.sources.base import CellSource, CellValues, Parts, optional
 from encore.storage import program_files
-
-if TYPE_CHECKING:
-    from encore.plan.plan import Plan
 
 
 class Recorded(CellSource):
