@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encore.config.finetuning import FinetuneStep
+from encore.config.finetuning import PART, FinetuneStep
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning import clusters, rates
+from encore.finetuning import clusters
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
@@ -29,13 +29,16 @@ from encore.models import checkpoint, embed, towers
 from encore.models.config import Projector
 from encore.models.encoder import Encoder
 from encore.models.heads import projector
+from encore.storage.files import read_object, write_json
 from encore.training import launch
 from encore.training.checkpoint import Resume
+from encore.training.distributed import process_group
 from encore.training.loop import train
 from encore.training.randomness import number
 from encore.training.record import Trained, write_curve
 from encore.training.schedule import total_steps
 
+Learn = Callable[[FinetuneStep, Resume, Validation], Trained]
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 TASKS: dict[str, type[RetrievalTask]] = {
     "contrastive": Contrastive,
@@ -114,7 +117,7 @@ def finetune(
     if step.learning_rates:
         assert validation is not None
         model, total = nn.ModuleDict({"encoder": encoder, "heads": own}), total_steps(step, len(task))
-        scores = rates.tried(step, total, model, learn, validation, resume)
+        scores = try_rates(step, total, model, learn, validation, resume)
         step = step.model_copy(update={"learning_rate": max(scores, key=scores.__getitem__)})
         with torch.no_grad():
             before, at_start = validation.passages(encoder.eval()), validation(encoder, 0)
@@ -126,8 +129,8 @@ def finetune(
         return done
     if validation is not None and scores:
         with torch.no_grad():
-            moved = rates.mean_cosine(before, validation.passages(encoder))
-        done.counts |= rates.facts(scores, step.learning_rate, at_start, moved)
+            moved = mean_cosine(before, validation.passages(encoder))
+        done.counts |= rate_facts(scores, step.learning_rate, at_start, moved)
     tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
     checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
     write_curve(output / "losses.tsv", done.losses)
@@ -224,3 +227,55 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chan
     for tower in {encoder, encoder.query_tower}:
         tower.projector = copy.deepcopy(made)
         tower.config = replace(tower.config, projector=kind)
+
+
+def try_rates(
+    step: FinetuneStep, total: int, model: nn.ModuleDict, learn: Learn, validation: Validation, resume: Resume
+) -> dict[float, float]:
+    """What each learning rate of a step that names several validates at; the model's weights are as before.
+
+    A trial is a training with fewer steps, whose schedule ends with it. What trials cost is not among a model's
+    operations.
+
+    Args:
+        total: the step's number of optimiser steps.
+        model: the encoder and the heads that ``learn`` trains in place.
+        learn: trains as a step says, and validates at the end.
+        resume: trials that are finished are kept in its folder, and not repeated.
+    """
+    start = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    found = {}
+    for rate in step.learning_rates:
+        state = resume.state / f"rate-{rate:g}"
+        record = resume.state / f"rate-{rate:g}.json"
+        if not record.is_file():
+            changes = {"learning_rate": rate, "steps": max(1, total // PART), "epochs": None}
+            done = learn(step.model_copy(update=changes), resume._replace(state=state), validation)
+            score = _of_all(done.validations[-1][1] if done.validations else 0.0, model)
+            model.load_state_dict(start)
+            if launch.leads():
+                write_json(record, {"score": score})
+            found[rate] = score
+        else:
+            found[rate] = float(read_object(record, "remove it, and repeat")["score"])
+        print(f"learning rate {rate:g}: validation {found[rate]:.4f}", flush=True)
+    return found
+
+
+def _of_all(score: float, model: nn.Module) -> float:
+    """The score of the process that validates, in all."""
+    with process_group(next(model.parameters()).device) as group:
+        return float(group.sum(torch.tensor(score, dtype=torch.float64)))
+
+
+def mean_cosine(before: np.ndarray, after: np.ndarray) -> float:
+    """How near vectors [N, D] have stayed to what they were: the mean of their cosines."""
+    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    return float(np.mean(np.einsum("nd,nd->n", before, after, dtype=np.float64) / np.maximum(norms, 1e-12)))
+
+
+def rate_facts(scores: dict[float, float], chosen: float, validated: float, cosine: float) -> dict[str, float]:
+    """What a manifest says of trials: the chosen rate, what each validated at, and how far vectors have moved."""
+    at = {f"validation_at_{rate:g}": round(score, 6) for rate, score in scores.items()}
+    rest = {"learning_rate": chosen, "validation_before": round(validated, 6), "cosine_to_start": round(cosine, 6)}
+    return rest | at
