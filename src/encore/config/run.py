@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from encore.config.validation import DATASET, Positive, Strict, refuse_odd_name
 from encore.errors import EncoreError
-from encore.storage.typed import DEFAULT_RUN
+from encore.storage.typed import DEFAULT_RUN, called
 
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 ProxyData = bool | Literal["own"]
@@ -265,6 +265,11 @@ class RunConfig(Strict):
     def file(self) -> Path:
         """The file that it was read from, or the default run's."""
         return Path(self._file) if self._file else DEFAULT_RUN
+
+    @property
+    def called(self) -> str:
+        """The file as commands name it; empty for the default run's."""
+        return called(self.file)
 
     def at(self, place: str) -> str:
         """A place in the run, behind its file."""

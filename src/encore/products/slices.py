@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from encore.config.run import ProxyData, RunConfig
 from encore.errors import EncoreError
 from encore.storage.files import canonical, readable_object
-from encore.storage.typed import called
 
 PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 OURS = "encore"  # the paper of our own tables and figures, whose names have no folder
@@ -30,8 +29,7 @@ def about_data(proxy_data: ProxyData) -> str:
 
 def titled(title: str, config: RunConfig) -> str:
     """The title of a product, with the run's file unless it is the default one: all runs write to the same folders."""
-    run = called(config.file)
-    return f"{title} [{run}]" if run else title
+    return f"{title} [{config.called}]" if config.called else title
 
 
 class SlicePart(BaseModel):

@@ -63,7 +63,7 @@ def _is_of_another_run(plan: Plan, kind: ProductKind, name: str) -> bool:
         return is_of_another_plan(plan, record)
     match readable_object(record):
         case {"spec": {"run": str(run)}}:
-            return run != typed.called(plan.config.file)
+            return run != plan.config.called
     return False
 
 

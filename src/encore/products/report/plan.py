@@ -25,7 +25,6 @@ from encore.products.tables.reported import reported_file
 from encore.storage.csv_rows import read_rows
 from encore.storage.files import full_digest, sha256
 from encore.storage.program_files import of_papers
-from encore.storage.typed import called
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -53,7 +52,7 @@ def report_plan(plan: Plan) -> ReportSlice:
         name=REPORT,
         title=plan.config.title,
         templates=templates_digest(),
-        run=called(plan.config.file),
+        run=plan.config.called,
         proxy_data=plan.config.proxy_data,
         tables=list(tables),
         figures=declared_figures(plan),
