@@ -80,10 +80,9 @@ def test_a_folder_has_its_table_its_figure_and_its_verdicts(nano: Clone) -> None
 def test_a_study_has_a_paper_of_its_own_next_to_the_programs(clone: Clone, tmp_path: Path) -> None:
     study = tmp_path / "study"
     add(study)
-    asked = ("--profile", "local", "--directory", str(study), "--configfile", str(study / RUN), "-n")
-    assert {"table mine/table1", "draw mine/figure1", "table table1"} <= jobs(
-        clone.snakemake("results/tables/table1.csv", "all", *asked).succeeded()
-    )
+    typed = str(BIN / "snakemake"), "results/tables/table1.csv", "all", "--profile", "local"
+    asked = (*typed, "--directory", str(study), "--configfile", str(study / RUN), "-n")
+    assert {"table mine/table1", "draw mine/figure1", "table table1"} <= jobs(clone.run(*asked).succeeded())
     (study / FOLDER).rename(study / FOLDER.replace("mine", "costa"))
-    refused = clone.snakemake(*asked).error()
+    refused = clone.run(*asked).error()
     assert "config/papers/costa/tables.yaml: the program has a paper of that name; give the folder another" in refused
