@@ -16,7 +16,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.products.claims.entries import CLAIMS
-from encore.products.claims.plan import ClaimsSlice, claims_plan
+from encore.products.claims.plan import ClaimsSlice, claims_to_judge
 from encore.products.figures.base import StepsSlice
 from encore.products.figures.kinds import typed_figure
 from encore.products.figures.plan import curves_plan, figure_plan
@@ -179,7 +179,7 @@ PRODUCTS: tuple[ProductKind, ...] = (
         f"results/{CLAIMS}",
         PAGE,
         "Claims",
-        lambda plan, name: claims_plan(plan),
+        lambda plan, name: claims_to_judge(plan),
         ClaimsSlice.model_validate,
         "claims.run_claims:write_run_claims",
         part="claim",

@@ -14,7 +14,7 @@ from encore.config.run import ProxyData, RunConfig
 from encore.errors import EncoreError
 from encore.storage.files import canonical, readable_object
 
-PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
+PROXY_DATA = "Not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 OURS = "encore"  # the paper of our own tables and figures, whose names have no folder
 NOT_BUILT = "the run's configuration does not build the row"
 NOT_DRAWN = "the run's configuration does not draw it"

@@ -87,6 +87,15 @@ class ClaimsSlice(Product):
         }
 
 
+def claims_to_judge(plan: Plan) -> ClaimsSlice:
+    """The same of claims that are to be judged; of the user's own data no paper claims anything."""
+    if plan.config.proxy_data == "own":
+        raise EncoreError(
+            "claims are of papers, and this run is of your own data (`proxy_data: own`); leave claims out"
+        )
+    return claims_plan(plan)
+
+
 def claims_plan(plan: Plan) -> ClaimsSlice:
     """The claims that the run judges with the tables and figures that they are about, declared by it or not.
 

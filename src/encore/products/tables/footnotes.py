@@ -2,18 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from encore.config.datasets import parse_measure
 from encore.evaluation.families import OPEN
 from encore.evaluation.significance import SIGNIFICANT
 from encore.products.slices import about_data
 from encore.products.tables.budgets import budget_notes, chosen_rate_notes, head_notes
 from encore.products.tables.comparisons import ENOUGH_SEEDS, EQUIVALENT
 from encore.products.tables.layout import Layout
-from encore.products.tables.sources.kinds import SOURCES, source_of
-from encore.products.tables.table import Ours, Table
+from encore.products.tables.sources.kinds import SOURCES, TESTED, source_of
+from encore.products.tables.table import Cell, Ours, Table
 from encore.products.tables.trainings import training_notes
 from encore.products.tables.unseen import unseen_notes
+from encore.storage.manifest import read_results
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
@@ -34,6 +36,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *head_notes(layout),
         *training_notes(layout),
         *chosen_rate_notes(layout),
+        *_limits(layout, table),
         *_seeds(table),
         *_ties(table),
         *(note for name, source in SOURCES.items() for note in source.notes(layout.own(name), layout)),
@@ -152,6 +155,35 @@ def _thresholds(layout: Layout) -> Iterator[str]:
                 labels.setdefault((dataset, grade), {})[column.label] = None
     for (dataset, grade), columns in labels.items():
         yield f"{', '.join(columns)}: relevant are grades from {grade} on of {dataset}."
+
+
+def _limits(layout: Layout, table: Table) -> Iterator[str]:
+    """Columns at their ceiling, and on the user's own data the smallest difference that the queries can show."""
+    passages = {each.dataset: read_results(each.collection).get("passages", math.inf) for each in layout.texts}
+    for column in table.shown():
+        if column.source != TESTED:
+            continue
+        cells = [row.cells[column.id] for row in table.rows if row.cells[column.id].ours]
+        names = {layout.dataset_labels.get(cell.request.dataset, "") for cell in cells}
+        measures = {parse_measure(cell.request.expression) for cell in cells if cell.request.expression}
+        size = max((passages.get(name, math.inf) for name in names), default=math.inf)
+        top = sum(cell.ours is not None and cell.ours.value >= 1 for cell in cells)
+        if any(each.name == "R" and (each.cutoff or 0) >= size for each in measures):
+            yield f"{column.label}: the collection has {size:,} passages, so every ranking finds all of them."
+        elif len(cells) > 1 and 2 * top >= len(cells):
+            yield f"{column.label}: {top} of {len(cells)} rows have the highest value, which hides differences."
+        if column.primary and table.proxy_data == "own":
+            yield from _resolution(table, column.label, cells)
+
+
+def _resolution(table: Table, label: str, cells: Sequence[Cell]) -> Iterator[str]:
+    """What a difference must be to be significant: half the width of its interval."""
+    halves = [(one.high - one.low) / 2 for cell in cells for one in cell.comparisons.values() if one.high > one.low]
+    judged = next((cell.ours.judged for cell in cells if cell.ours and cell.ours.judged), None)
+    if halves and judged:
+        least, most = (SOURCES[TESTED].shown(width, table.unit) for width in (min(halves), max(halves)))
+        more = f", for some rows {most}" if most != least else ""
+        yield f"{label}: on {judged:,} queries a difference must be above {least} to be significant{more}."
 
 
 def _seeds(table: Table) -> Iterator[str]:

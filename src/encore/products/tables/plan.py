@@ -20,6 +20,7 @@ from encore.products.tables.planned import cells, means, partial_means, planned_
 from encore.products.tables.rates import rate_notes, refuse_unlike_choices
 from encore.products.tables.reported import reported_file
 from encore.products.tables.sources.kinds import SOURCES, TESTED
+from encore.products.tables.starts import start_notes
 from encore.products.tables.texts import searched_texts
 from encore.products.tables.trainings import validated
 from encore.storage import program_files
@@ -84,7 +85,13 @@ def layout_of(plan: Plan, name: str, table: Table) -> Layout:
         columns=[_column(column, over.get(column.id, []), column.id in partial, plain=own) for column in table.columns],
         dataset_labels={dataset: plan.resolve.dataset(dataset).name for dataset in datasets},
         significance=_design(plan, table, rows),
-        notes=[*table.notes, *notes(plan, rows, found), *taken_notes(plan, rows), *partial.values()],
+        notes=[
+            *table.notes,
+            *start_notes(plan, found),
+            *notes(plan, rows, found),
+            *taken_notes(plan, rows),
+            *partial.values(),
+        ],
         proxy_data=plan.config.proxy_data,
         **more,
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from encore.products.tables import aligned_text, formats, tidy
 from encore.products.tables.table import Table, read_table, write_table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
+from tests.support import small_table
 from tests.support.small_table import entries_of, notes_of, plan, row_of, table_of, with_costs, write_scores
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -270,8 +272,25 @@ def test_on_the_users_own_data_the_differences_to_baselines_are_shown_and_no_pap
     assert compared.low < compared.difference < compared.high
     assert not [note for note in table.footnotes if "paper" in note or "objectives of one setting" in note]
     assert "In whatever order documents of equal score are ranked, the numbers change by" in " ".join(table.footnotes)
+    assert re.search(r"RR@10: on 40 queries a difference must be above 0\.0\d+ to be significant", str(table.footnotes))
     write_table(tmp_path / "small.json", table)
     for bold, best in (("{}", "*: the best"), (aligned_text.TERMINAL_BOLD, "Bold: the best")):
         text = aligned_text.show_table(tmp_path, "small", bold=bold)
         assert f"- {best} of a column within its setting." in text
         assert ("*" in text.splitlines()[9]) == (bold == "{}")
+
+
+def test_a_column_at_its_ceiling_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recall of as many ranks as there are passages, and rows whose every query is answered best."""
+    monkeypatch.setattr(small_table, "GAINS", dict.fromkeys(small_table.GAINS, 0.9))
+    manifest = {"stage": "", "spec": {}, "inputs": {}, "outputs": {}}
+    write_json(tmp_path / "texts/manifest.json", manifest | {"results": {"passages": 100}})
+    texts = {"dataset": "Python documentation", "collection": str(tmp_path / "texts"), "ignore_copies": None}
+    found = plan(tmp_path, texts=[texts])
+    for row in found["rows"]:
+        row["cells"]["ndcg"]["expression"] = "R(rel=2)@100"
+    said = " ".join(table_of(found).footnotes)
+    assert "RR@10: 4 of 5 rows have the highest value, which hides differences." in said
+    assert "nDCG@10: the collection has 100 passages, so every ranking finds all of them." in said
+    write_json(tmp_path / "texts/manifest.json", manifest | {"results": {"passages": 101}})
+    assert "every ranking" not in " ".join(table_of(found).footnotes)
