@@ -106,6 +106,17 @@ def test_the_page_repeats(made: dict[str, Any]) -> None:
     assert len(record["inputs"]) == 3
 
 
+def test_on_your_own_data_the_page_names_no_paper_and_no_claim(made: dict[str, Any]) -> None:
+    content = json.loads(Path("results/tables/table1.manifest.json").read_text())["spec"] | {"proxy_data": "own"}
+    small_report.write_table(content)
+    own = made | {"proxy_data": "own", "claims": False, "figures": []}
+    text = page(own | {"stated": {}, "about": {}, "cells": {}, "printed": {}})
+    read = words(re.sub(r"(?s)<(style|script).*?</\1>", "", text))
+    assert "On your own data." in read
+    assert made_table()["proxy_data"] == "own"
+    assert re.findall(r"(?i)\b(?:papers?|claims?|proxy)\b", read) == []
+
+
 def panel(text: str, key: str) -> str:
     """The panel of a name, without its tags."""
     return words(section(text, f'<section class="panel" id="{key}"'))
