@@ -6,7 +6,9 @@ ideographs, blanks in front, and longer than what is read.
 
 import json
 import shutil
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -69,6 +71,26 @@ CHANGES: dict[str, tuple[dict[str, dict[str, Any]], str | None]] = {
     "prompt": ({PROMPTS: {"prompts": {"p": "A List "}, "default_prompt_name": "p"}}, None),
     "dimensions": ({PROMPTS: {"truncate_dim": 4}}, "keeps some dimensions alone"),
 }
+# The same where a file contradicts tokenizer.json: special tokens of other names, numbers of pieces, and vocab.txt.
+MAP, ADDED, PIECES = "special_tokens_map.json", "added_tokens.json", "vocab.txt"
+PIECE = {"content": "open the", "special": False, "normalized": True, "single_word": False}
+DECODER = {"added_tokens_decoder": {"7": {**PIECE, "lstrip": False, "rstrip": False}}}
+OWN_CLASS = {SETTINGS: {"tokenizer_class": None}}
+CONFLICTS: dict[str, tuple[dict[str, dict[str, Any]], str | None]] = {
+    "older cls": ({MAP: {"cls_token": "list"}}, None),
+    "cls": ({SETTINGS: {"cls_token": "list"}}, None),
+    "unknown": ({SETTINGS: {"unk_token": "list"}}, None),
+    "pad": ({SETTINGS: {"pad_token": "list"}}, None),
+    "new mask": ({MAP: {"mask_token": {"content": "<new>", "lstrip": True}}}, MORE),
+    "taken number": ({ADDED: {"open the": 7}}, MORE),
+    "newer taken number": ({SETTINGS: DECODER}, MORE),
+    "words whole": ({SETTINGS: {"do_basic_tokenize": False}}, None),
+    "no mask of padding": ({SETTINGS: {"model_input_names": ["input_ids"]}}, None),
+    "another class": ({SETTINGS: {"tokenizer_class": "BertTokenizer"}}, None),
+    "other order": ({PIECES: {"order": -1}, **OWN_CLASS}, None),
+    "other size": ({PIECES: {"size": -3}, **OWN_CLASS}, None),
+    "other case": ({PIECES: {"capitals": True}, **OWN_CLASS}, None),
+}
 KINDS = ("bert", "distilbert", "roberta", "mpnet", "modernbert", "xlm-roberta")
 
 
@@ -101,25 +123,43 @@ def ours(place: Path, made: Path) -> np.ndarray:
 
 # Where a kind differs: a number of pieces that its weights lack, and a class that leaves texts without a frame.
 OTHERWISE = {(kind, "added pieces"): MORE for kind in KINDS}
-OTHERWISE |= {("xlm-roberta", name): MORE for name in ("special pieces", "older special pieces")}
+OTHERWISE |= {("xlm-roberta", name): MORE for name in ("special pieces", "older special pieces", "unknown", "pad")}
+FRAMED = "does not put a text between"  # whose frame is in tokenizer.json, by number
+OTHERWISE |= {(kind, name): FRAMED for kind in KINDS[2:] for name in ("cls", "older cls")}
 OTHERWISE |= {("modernbert", "frame of the class"): "does not put a text between"}
 
 
-@pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind == "xlm-roberta" else ()) for kind in KINDS]
-)
+def rows() -> Iterator[Any]:
+    """Kinds and changes; those of a large vocabulary, and most conflicts of kinds that are read alike, are slow."""
+    for kind, name in product(KINDS, {**CHANGES, **CONFLICTS}):
+        slow = kind == "xlm-roberta" or (name in CONFLICTS and kind not in ("bert", "roberta"))
+        yield pytest.param(kind, name, marks=pytest.mark.slow if slow else ())
+
+
+def write(path: Path, values: dict[str, Any]) -> None:
+    """Change fields of a file; None takes one away. Of a ``vocab.txt``, other pieces than those of tokenizer.json."""
+    if path.name != PIECES:
+        said = json.loads(path.read_text()) if path.is_file() else {}
+        kept = {key: value for key, value in (said | values).items() if value is not None or key == "post_processor"}
+        path.write_text(json.dumps(kept))
+        return
+    tokenizer = load_tokenizer(path.parent)
+    pieces = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
+    others = pieces[5 : values.get("size")][:: values.get("order", 1)]
+    others = [piece.upper() for piece in others] if "capitals" in values else others
+    path.write_text("\n".join(dict.fromkeys(pieces[:5] + others)) + "\n")
+
+
+@pytest.mark.parametrize(("kind", "name"), rows())
 def test_side_files_count_as_for_sentence_transformers_or_are_refused(kind: str, name: str, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
     from transformers import AutoTokenizer
 
     place, made = tmp_path / "place", tmp_path / "made"
     shutil.copytree(encoder(kind), place)
-    changes, refused = CHANGES[name]
+    changes, refused = {**CHANGES, **CONFLICTS}[name]
     for file, values in changes.items():
-        said = json.loads((place / file).read_text()) if (place / file).is_file() else {}
-        kept = {key: value for key, value in (said | values).items() if value is not None or key == "post_processor"}
-        (place / file).write_text(json.dumps(kept))
+        write(place / file, values)
     if says := OTHERWISE.get((kind, name), refused):
         with pytest.raises(EncoreError, match=says) as caught:
             ours(place, made)
