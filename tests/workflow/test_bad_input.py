@@ -94,3 +94,20 @@ def test_slurm_that_is_not_there_or_does_not_answer_is_refused_at_the_start(clon
         Path(path, name).write_text(f"#!/bin/sh\nexit {code}\n")
         Path(path, name).chmod(0o755)
     assert "no SLURM answers `scontrol ping`" in clone.snakemake("--profile", "slurm", env={"PATH": path}).error()
+
+
+@pytest.mark.slow
+def test_torch_without_cuda_is_refused_before_a_job_that_requests_a_gpu(clone: Clone, tmp_path: Path) -> None:
+    import torch
+
+    if torch.version.cuda:
+        pytest.skip("this torch computes on GPUs")
+    path = without_slurm(tmp_path / "bin")
+    for name in ("sbatch", "scontrol", "squeue"):
+        Path(path, name).write_text("#!/bin/sh\n")
+        Path(path, name).chmod(0o755)
+    command = ("results/tables/table1.csv", "--profile", "slurm", "--configfile", "config/nano.yaml")
+    done = clone.snakemake(*command, env={"PATH": path, "ENCORE_ALLOW_CPU": "0"})
+    assert "the profile requests GPUs, and torch " in done.error()
+    assert "install envs/gpu.txt (`make env GPU=1`), or write `gpu: none`" in done.error()
+    assert not [*clone.root.glob("results/*/*/manifest.json")]
