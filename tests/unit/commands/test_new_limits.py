@@ -1,11 +1,17 @@
 """`encore new` fits the first models to the texts, or refuses them: letters, lengths, sentences."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
+from encore.config.languages import UNKNOWN_SHARE
+from encore.data.vocabulary import UNK, load_tokenizer
+from encore.stages.base import Job
+from encore.stages.run import run_stage
+from encore.storage.manifest import read_manifest
 from tests.support import inside
 from tests.support.own_folder import encoder, folder, judged, new, planned, raw, refused
 
@@ -59,6 +65,30 @@ def test_a_vocabulary_has_room_for_the_characters_of_the_language(bare: Path) ->
     assert [spec["vocabulary"] for spec in made] == [4096]
     assert {each.spec["backbone"]["vocabulary"] for each in plan.made.values() if each.stage == "start"} == {4096}
     assert "62% of the queries' tokens" in refused("latin", "--beir", "data/own", "--language", "en"), "1,000 are kept"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "text"), [("hi", "कल कुल काल पानी पानि। तेल तल।"), ("zh", f"{signs(2500)}。{signs(1000, 0x5A00)}。")]
+)
+def test_marks_and_ideographs_of_a_collection_are_in_its_tokens(bare: Path, language: str, text: str) -> None:
+    """Of Devanagari's words that differ in vowel signs alone, and of 3,500 ideographs."""
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text=text)
+    new("own", "--beir", "data/own", "--language", language)
+    plan, _ = planned("config/own.yaml")
+    made = {each.stage: each for each in plan.made.values() if each.stage in ("collection.beir", "tokenizer", "tokens")}
+    for each in made.values():
+        inputs = {role: parent.folder for role, parent in each.inputs.items()}
+        as_planned = {"stage": each.stage, "spec": json.loads(json.dumps(each.spec)), "inputs": inputs}
+        run_stage(as_planned, Job(Path(each.folder), Path("state"), source=each.source and Path(each.source)), dict)
+    assert not [
+        name for name in read_manifest(Path(made["tokens"].folder))["results"] if name.startswith(UNKNOWN_SHARE)
+    ]
+    tokenizer = load_tokenizer(Path(made["tokenizer"].folder))
+    words = text.split() if language == "hi" else list(text)
+    assert len({tuple(tokenizer.encode(word).ids) for word in words}) == len(set(words))
+    tokens = tokenizer.encode(text).tokens
+    assert tokens.count(UNK) < len(tokens) / 1000
 
 
 def test_queries_of_characters_that_nothing_teaches_are_refused(bare: Path) -> None:
