@@ -100,7 +100,7 @@ def test_a_row_of_an_absent_model_costs_nothing(papers: Clone) -> None:
 def test_pages_say_what_stands_in_and_what_is_not_there(papers: Clone) -> None:
     pages = {name: (papers.root / f"results/tables/{name}.md").read_text() for name in TABLES}
     for name in TABLES:
-        assert "not the papers’ data" in pages[name], name
+        assert "Not the papers’ data" in pages[name], name
     assert "whole documents take too long here" in pages["cpdae/table1"]
     assert "no See Also sections" in pages["tct_colbert/table2"]
     assert "Craswell et al. 2020" in pages["cpdae/table1"]

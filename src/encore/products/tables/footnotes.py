@@ -27,7 +27,7 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
     return [
         *filter(None, [about_data(table.proxy_data) if run else ""]),
         *_marks(layout, table),
-        *_data(table),
+        *dict.fromkeys(_data(table)),
         *unseen_notes(layout),
         *_untested(layout),
         *_thresholds(layout),
