@@ -19,6 +19,22 @@ def test_planning_imports_no_heavy_library():
     assert json.loads(found.stdout) == []
 
 
+def test_a_training_imports_torchs_compiler_only_to_compile():
+    """Importing it takes seconds, which a short training would pay for nothing, whatever ``compiled`` says."""
+    code = """
+import sys, tempfile
+from pathlib import Path
+from tests.support import small_training
+small_training.NUMERICS["compiled"] = {asked}
+small_training.run(Path(tempfile.mkdtemp()), "mlm", steps=2, min_tokens=8)
+print("torch._dynamo" in sys.modules)
+"""
+    for asked in (False, True):
+        words = [sys.executable, "-c", code.format(asked=asked)]
+        found = subprocess.run(words, capture_output=True, text=True, check=True, cwd=TESTS.parent)
+        assert found.stdout.split()[-1] == "False"
+
+
 def test_no_file_is_a_drawer():
     names = {path.stem for path in SOURCE.rglob("*.py")}
     assert "errors" in names, "the library is not there"

@@ -44,6 +44,11 @@ class Numerics(Strict):
         description="Whether a training on a GPU that is repeated there ends with the same bytes, in more time; on "
         "processors it does anyway.",
     )
+    compiled: bool = Field(
+        False,
+        description="Whether torch compiles a model's layers in trainings of 2,000 steps and more; last bits differ. "
+        "It takes a minute first, and a C compiler on the machine that trains. Its gain is not measured.",
+    )
     threads: Positive = Field(
         1, description="The CPU threads of a process; with one, results have equal bytes on processors of one kind."
     )

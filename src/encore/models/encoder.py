@@ -43,7 +43,8 @@ class Embeddings(nn.Module):
 class SelfAttention(nn.Module):
     """Queries, keys and values of all heads, and their attention."""
 
-    together: tuple[Tensor, Tensor] | None = None  # weight [3H, H] and bias [3H] of all three, where one product does
+    joined: Tensor | None  # weight [3H, H] of all three, where one product does
+    joined_bias: Tensor | None  # [3H]
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -51,17 +52,19 @@ class SelfAttention(nn.Module):
         self.query = nn.Linear(config.hidden, config.hidden)
         self.key = nn.Linear(config.hidden, config.hidden)
         self.value = nn.Linear(config.hidden, config.hidden)
+        for name in ("joined", "joined_bias"):
+            self.register_parameter(name, None)
 
     def forward(self, states: Tensor, hidden: Tensor, visible: Visible) -> Tensor:
         """``states`` [..., H] look at ``hidden`` -> [..., H]; ``visible`` as in ``packing.attend``."""
-        if self.together is None:
+        weight, bias, width = self.joined, self.joined_bias, states.shape[-1]
+        if weight is None or bias is None:
             query, key, value = self.query(states), self.key(hidden), self.value(hidden)
         elif states is hidden:
-            query, key, value = F.linear(states, *self.together).chunk(3, -1)
+            query, key, value = F.linear(states, weight, bias).chunk(3, -1)
         else:
-            width = states.shape[-1]
-            query = F.linear(states, *(part[:width] for part in self.together))
-            key, value = F.linear(hidden, *(part[width:] for part in self.together)).chunk(2, -1)
+            query = F.linear(states, weight[:width], bias[:width])
+            key, value = F.linear(hidden, weight[width:], bias[width:]).chunk(2, -1)
         query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in (query, key, value))
         return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2)
 

@@ -70,6 +70,8 @@ class Packing:
         self.bounds = Bounds(to_device(ends, device), mask.shape[1])
         self.positions = self.places % mask.shape[1]
         self.visible = self.texts = self
+        # Asked for here, since a compiled layer cannot.
+        self.ampere = device.type == "cuda" and torch.cuda.get_device_capability(device) >= AMPERE
 
     @property
     def visible_to_first(self) -> "FirstTokens":
@@ -113,23 +115,22 @@ def _attend(tokens: Packing | FirstTokens, query: Tensor, key: Tensor, value: Te
     the number of keys for 0 in the forward pass, so dropout's random numbers begin elsewhere than in the backward pass,
     and gradients are wrong (pytorch/pytorch#115590).
     """
-    texts, attention = tokens.texts, attention_for(query)
+    texts, attention = tokens.texts, attention_for(query, tokens.texts.ampere)
     if attention is efficient and rate:
         padded = tokens.spread(query), texts.spread(key), texts.spread(value)
         return tokens.take(attend(*padded, texts.mask[:, None, None, :], rate))
     return attention(query, key, value, tokens.bounds, texts.bounds, rate)
 
 
-def attention_for(query: Tensor) -> RaggedAttention:
+def attention_for(query: Tensor, ampere: bool) -> RaggedAttention:
     """The function that computes attention over texts of several lengths for this query [T, heads, D].
 
-    FlashAttention in half precision from A100 on; otherwise, as in single precision, the memory-efficient kernel.
-    Neither takes every width of a head, and a processor has neither.
+    FlashAttention in half precision from A100 on (``ampere``); otherwise, as in single precision, the memory-efficient
+    kernel. Neither takes every width of a head, and a processor has neither.
     """
     half, width = query.dtype in (torch.bfloat16, torch.float16), query.shape[-1]
     if not query.is_cuda or width % (8 if half else 4):
         return one_by_one
-    ampere = torch.cuda.get_device_capability(query.device) >= AMPERE
     return flash if half and ampere and width <= 256 else efficient
 
 

@@ -88,9 +88,9 @@ class Planner:
         return self.made.setdefault(artifact.folder, artifact)
 
     def numerics(self) -> dict[str, Any]:
-        """The numerical settings of this run, as specs have them, but for how vectors are stored."""
+        """The numerical settings of this run, as specs have them, but for those of vectors and of trainings alone."""
         numerics = self.config.numerics
-        left_out = {"vectors"} if numerics.deterministic else {"vectors", "deterministic"}
+        left_out = {"vectors", "compiled"} | ({*()} if numerics.deterministic else {"deterministic"})
         return numerics.model_dump(exclude=left_out)
 
     def chance(self, seed: int) -> Spec:

@@ -4,7 +4,9 @@ import errno
 import os
 import platform
 import resource
+import shutil
 import sys
+import sysconfig
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import metadata
@@ -58,6 +60,15 @@ def cores() -> int | None:
 def memory() -> int:
     """Bytes of main memory that this machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def lacks_to_compile() -> str:
+    """What torch's compiler needs and this machine has not: a C compiler or Python's headers; empty if it has both."""
+    named = [os.environ[name] for name in ("CC", "CXX") if os.environ.get(name)]
+    if not any(map(shutil.which, named or ("cc", "gcc", "g++", "clang"))):
+        return "a C compiler (gcc and g++)"
+    there = Path(sysconfig.get_path("include"), "Python.h").is_file()
+    return "" if there else "Python's headers (Debian: python3-dev)"
 
 
 def peak_memory_mb() -> int:

@@ -8,6 +8,7 @@ precision: in bf16 a gradient of four layers was 1.3 to 2.2 times as far from th
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from encore.models.decoders import PostNormLayer, PreNormLayer
 from encore.models.encoder import Layer, SelfAttention
 from encore.models.heads import Transform
 
+JOINED = ("joined", "joined_bias")  # of self-attention
 BLOCKS = (Layer, Transform, PostNormLayer, PreNormLayer)  # that run under autocast; some heads run without it
 
 
@@ -43,8 +45,11 @@ class Copies:
         for copy, group in zip(self._copies, groups, strict=True):
             copy.requires_grad_(any(weight.requires_grad for weight in group))
         self._groups = groups
+        self._places: list[tuple[dict[str, Any], str, Tensor | None, Tensor]]
         self._places = [(part._parameters, name, weight, of[id(weight)]) for part, name, weight in uses]
-        self._joined = [(part, (of[id(both[0][0])], of[id(both[1][0])])) for part, both in joined if both]
+        for part, both in joined:  # torch's compiler takes the sizes of parameters alone as fixed
+            named = zip(JOINED, both, strict=False)
+            self._places += [(part._parameters, name, None, of[id(group[0])]) for name, group in named]
 
     @torch.no_grad()
     def refresh(self) -> None:
@@ -59,15 +64,11 @@ class Copies:
         """Inside, the model computes with the copies; gives ``give_gradients``."""
         for parameters, name, _, copy in self._places:
             parameters[name] = copy
-        for attention, both in self._joined:
-            attention.together = both
         try:
             yield self.give_gradients
         finally:
             for parameters, name, weight, _ in self._places:
                 parameters[name] = weight
-            for attention, _ in self._joined:
-                attention.together = None
 
     @torch.no_grad()
     def give_gradients(self) -> None:

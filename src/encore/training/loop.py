@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
 from encore.training.checkpoint import Resume
+from encore.training.compiled import STEPS, Compiled
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
 from encore.training.optimiser import AdamW
@@ -82,9 +83,9 @@ def train(
         step: the batch, the learning rate and how long to train.
         seed: of all chance: order, masks, dropout.
         resume: its folder of checkpoints is left for the caller to remove once the result is safe.
-        numerics: ``precision`` (fp32, tf32 or bf16), ``deterministic`` on a GPU, ``threads``, and ``micro_batch``, the
-            examples that go through the models at once (without it, a process's share of the batch); fewer if memory
-            runs out.
+        numerics: ``precision`` (fp32, tf32 or bf16), ``deterministic`` on a GPU, ``compiled``, ``threads``, and
+            ``micro_batch``, the examples that go through the models at once (without it, a process's share of the
+            batch); fewer if memory runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
         train_on: the numbers of the examples to train on, ascending; None for all.
@@ -96,6 +97,7 @@ def train(
     models, optimiser = TrainingModels(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
     count = len(task) if train_on is None else len(train_on)
     total = total_steps(step, count)
+    computing = _computing(model, numerics, total)
     run = digest([type(task).__name__, step.model_dump(), count, seed, numerics])
     done, best = _restore(checkpoint.load_checkpoint(resume.state, run), model, optimiser)
 
@@ -114,7 +116,9 @@ def train(
         coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, resume.workers, device)))
         for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.loss_weights(now / total)
-            terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
+            work = partial(_gradients, models, optimiser, maker, batch, weights)
+            with computing():
+                terms, flops = micro_batch.fit(work, batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             optimiser.step(learning_rate(step, now, total))
             unread.append(Taken(now + 1, batch, flops, terms, norm))
@@ -142,6 +146,16 @@ def train(
         model.load_state_dict(best)
     model.eval()
     return done
+
+
+def _computing(model: nn.Module, numerics: dict[str, Any], steps: int) -> Callable[[], AbstractContextManager[None]]:
+    """A context for a batch's passes, in which layers are compiled if that is asked for and steps are many."""
+    if not numerics.get("compiled"):
+        return nullcontext
+    if steps < STEPS:
+        print(f"layers are not compiled for {steps:,} steps, but for {STEPS:,} and more", flush=True)
+        return nullcontext
+    return Compiled(model, bool(numerics.get("deterministic"))).in_place
 
 
 def _coming(

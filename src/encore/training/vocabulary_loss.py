@@ -63,11 +63,11 @@ class _InBlocks(torch.autograd.Function):
         for first in range(0, len(states), rows):
             block = slice(first, first + rows)
             inputs, places = states[block].to(kind), targets[block, None]
-            log_shares = at_least_float32(F.linear(inputs, weights, offsets)).log_softmax(dim=1)
-            total -= log_shares.gather(1, places).sum()
+            likelihood, gradient = of_logits(F.linear(inputs, weights, offsets), places, learning)
+            total -= likelihood
             if learning:
-                _add(gradients, block, _gradient(log_shares, places, kind), inputs, weights)
-            del log_shares  # before the next block's
+                _add(gradients, block, gradient, inputs, weights)
+            del gradient  # before the next block's
         ctx.save_for_backward(*gradients)
         return total
 
@@ -85,11 +85,18 @@ def _products(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def _gradient(log_shares: Tensor, places: Tensor, kind: torch.dtype) -> Tensor:
-    """Gradient w.r.t. the logits [n, V] in this type, by their log-softmax; ``places`` [n, 1] are the true pieces."""
-    shares = torch.empty_like(log_shares, dtype=kind)
-    torch.exp(log_shares, out=shares)
-    return shares.scatter_(1, places, (log_shares.gather(1, places).exp() - 1).to(kind))
+def of_logits(logits: Tensor, places: Tensor, learning: bool) -> tuple[Tensor, Tensor]:
+    """What the loss needs of logits [n, V], in whose memory it works; ``places`` [n, 1] are the true pieces.
+
+    Returns:
+        The sum of the true pieces' log-likelihoods, and, if ``learning``, the gradient of the loss for the logits.
+    """
+    log_shares = at_least_float32(logits).log_softmax(dim=1)
+    true = log_shares.gather(1, places)
+    if learning:
+        torch.exp(log_shares, out=logits)
+        logits.scatter_(1, places, (true.exp() - 1).to(logits.dtype))
+    return true.sum(), logits
 
 
 def _add(gradients: list[Tensor], block: slice, of_logits: Tensor, inputs: Tensor, weights: Tensor) -> None:

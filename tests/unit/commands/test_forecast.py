@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from encore.commands.preflight import downloads, forecast_text, machines
+from encore.commands.preflight import forecast as preflight
 from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.machines import MACHINES
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -116,6 +117,18 @@ def test_a_machine_that_lacks_the_precision_is_refused_before_a_job_is(
         assert line.startswith(f"numerics.precision: {found[each].machine.device} does not compute in {each}; set ")
         assert "precision: fp32`" in line
         assert found[each].total.gpu_hours == pytest.approx(found["fp32"].total.gpu_hours)
+
+
+def test_what_compiled_layers_need_is_said_before_a_job_is(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine is refused where it trains; of another one nobody knows here."""
+    monkeypatch.setattr(preflight, "lacks_to_compile", lambda: "a C compiler")
+    plan = planned(numerics={"compiled": True})
+    here, there = estimate(plan, "cpu"), estimate(plan, "l4")
+    said = "numerics.compiled: trainings need a C compiler, which this machine has not; install it first"
+    assert said in here.complaints(Limits())
+    assert not any("compiled" in line for line in there.complaints(Limits()))
+    assert there.notes[0].startswith("numerics.compiled: machines that train need a C compiler")
+    assert not any("compiled" in line for line in estimate(planned(), "cpu").complaints(Limits()))
 
 
 def test_vectors_that_are_removed_after_use_take_less_disk(bare: Path) -> None:

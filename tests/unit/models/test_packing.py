@@ -11,6 +11,7 @@ from encore.models import encoder as encoders
 from encore.models import packing
 from encore.models.encoder import Encoder
 from encore.models.packing import Bounds, Packing, Rectangle, attend
+from tests.support.simulated_gpu import simulated_gpu
 from tests.support.small_models import random_batch, random_encoder
 
 LENGTHS = [9, 4, 12, 2]
@@ -146,11 +147,13 @@ def test_a_gpu_has_a_kernel_for_most_widths(
     attention: packing.RaggedAttention,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    query: Any = SimpleNamespace(is_cuda=True, dtype=dtype, device="cuda:0", shape=(9, 12, width))
-    assert packing.attention_for(query) is attention
+    with simulated_gpu():
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        ampere = Packing(torch.tensor([[True, False]]), torch.device("cuda")).ampere
+    query: Any = SimpleNamespace(is_cuda=True, dtype=dtype, shape=(9, 12, width))
+    assert packing.attention_for(query, ampere) is attention
     query.is_cuda = False
-    assert packing.attention_for(query) is packing.one_by_one
+    assert packing.attention_for(query, ampere) is packing.one_by_one
 
 
 @pytest.mark.usefixtures("gpu")

@@ -128,6 +128,13 @@ def test_trainings_in_bf16_and_no_others_carry_the_version_of_its_arithmetic(mak
     assert carry == {"pretrain", "finetune"}
 
 
+def test_compiled_layers_are_part_of_trainings_alone_and_the_default_renames_nothing(make):
+    plain, fast = make(), make({"numerics": NANO["numerics"] | {"compiled": True}})
+    assert all("compiled" not in made.spec.get("numerics", {}) for made in plain.made.values())
+    named = [made for made in fast.made.values() if "compiled" in made.spec.get("numerics", {})]
+    assert {made.stage.partition(".")[0] for made in named} == {"pretrain", "finetune"}
+
+
 def test_a_deterministic_gpu_is_another_model_and_the_default_renames_nothing(make):
     plain, repeated = make(), make({"numerics": NANO["numerics"] | {"deterministic": True}})
     trained = {folder for folder in folders(repeated) if "numerics" in repeated.made[folder].spec}

@@ -80,16 +80,16 @@ def test_weights_are_in_single_precision_outside_of_a_pass_and_copies_follow_the
     attention, dense = layer.attention.self, layer.output.dense
     with models.computing():
         assert dense.weight.dtype == torch.bfloat16
-        assert attention.together[0].shape == (3 * len(attention.query.bias), len(attention.query.bias))
+        assert attention.joined.shape == (3 * len(attention.query.bias), len(attention.query.bias))
     assert isinstance(dense.weight, nn.Parameter)
     assert dense.weight.dtype == torch.float32
-    assert attention.together is None
+    assert attention.joined is attention.joined_bias is None
     with torch.no_grad():
         dense.weight.fill_(2.0)
         attention.key.bias.fill_(3.0)
     with models.computing():
         assert (dense.weight == 2).all()
-        assert (attention.together[1] == 3).sum() == len(attention.key.bias)
+        assert (attention.joined_bias == 3).sum() == len(attention.key.bias)
 
 
 def test_a_weight_that_two_maps_share_has_one_copy_and_one_that_learns_nothing_no_gradient() -> None:

@@ -20,7 +20,7 @@ from encore.plan.published_counts import step_name
 from encore.products.tables.trainings import GAIN
 from encore.products.targets import reads_of_targets, requested_products, requested_targets
 from encore.stages.finetune import Finetune
-from encore.storage.machine import memory
+from encore.storage.machine import lacks_to_compile, memory
 
 HOUR, DAY, GB = 3600.0, 86400.0, 1e9
 CORE = 5e10  # operations of models and exact search in a second on one core; docs/preflight.md has what was measured
@@ -169,6 +169,9 @@ class Forecast:
                 f"numerics.precision: {self.machine.device} does not compute in {self.precision}; set `numerics: "
                 "precision: fp32`, or take a machine with an A100 or later"
             )
+        lacking = lacks_to_compile() if self.sizes.plan.config.numerics.compiled and not self.machine.peak else ""
+        if self.missing and lacking:
+            found.append(f"numerics.compiled: trainings need {lacking}, which this machine has not; install it first")
         if self.peak_disk > self.free:
             found.append(
                 f"disk: {_number(self.peak_disk / GB)} GB is needed, {_number(self.free / GB)} GB is free here"
@@ -209,6 +212,8 @@ class Forecast:
         of = self.sizes.of
         found = [f"{self.sizes.dataset(each)}: {note}" for each in self._collections for note in of(each).notes]
         found += [f"{job.artifact.name}: {note}" for job in self.missing for note in job.needs.notes]
+        if self.sizes.plan.config.numerics.compiled and self.machine.peak:
+            found.insert(0, "numerics.compiled: machines that train need a C compiler and Python's headers")
         return list(dict.fromkeys([*found, *self._training_queries(), *self._short(), *self._coarse()]))
 
     def _training_queries(self) -> Iterator[str]:

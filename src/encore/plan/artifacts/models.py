@@ -90,6 +90,8 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     spec = {"step": fields, **own, **plan.chance(seed)}
     if spec["numerics"]["precision"] == "bf16":
         spec["numerics"]["bf16"] = BF16
+    if plan.config.numerics.compiled:
+        spec["numerics"]["compiled"] = True
     if isinstance(step, FinetuneStep) and step.negatives == "index":
         vectors = shards(plan, lineage.parent, seed, step.collection)
         inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
