@@ -176,6 +176,30 @@ def test_queries_that_are_passages_too_have_their_own_kept_out(bare: Path) -> No
         assert all(spec["ignore_identical_ids"] for spec in specs)
 
 
+def unpacked(place: Path, end: str = "", query: str = "") -> None:
+    """Write a folder's texts without compression, with ``query`` as one more row, and end every file with ``end``."""
+    for name, more in (("corpus", ""), ("queries", query)):
+        packed = place / f"{name}.jsonl.gz"
+        packed.with_suffix("").write_text(f"{gzip.decompress(packed.read_bytes()).decode()}\n{more}{end}")
+        packed.unlink()
+    for path in place.glob("qrels/*"):
+        path.write_text(path.read_text() + end)
+
+
+@pytest.mark.parametrize("flag", ["--beir", "--from"])
+def test_blank_lines_at_the_end_of_every_file_are_read(bare: Path, flag: str) -> None:
+    unpacked(folder({"train": judged(0, 300), "test": judged(300, 400)}), end="\n\n")
+    assert "270 queries to train on, 30 to validate with, 100 to test with" in new("blank", flag, "data/own")
+
+
+@pytest.mark.parametrize(("flag", "end"), [("--beir", ", and its title is not searched"), ("--from", "")])
+def test_a_query_with_a_title_and_no_text_is_refused(bare: Path, flag: str, end: str) -> None:
+    query = json.dumps({"_id": "q400", "title": "lift of a wing", "text": ""})
+    unpacked(folder({"train": judged(0, 300), "test": judged(300, 400)}), query=query)
+    said = refused("titled", flag, "data/own")
+    assert f"queries.jsonl, line 401: 'q400' has no text{end}; give it one or remove the row" in said
+
+
 def test_a_few_training_queries_are_enough_with_a_dev_file(bare: Path) -> None:
     folder({"train": judged(0, 40), "dev": judged(40, 60), "test": judged(300, 330)})
     assert "40 queries to train on, 20 to validate with, 30 to test with" in new("own", "--beir", "data/own")
