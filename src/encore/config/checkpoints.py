@@ -69,7 +69,7 @@ def chosen(names: Collection[str], where: str) -> list[str]:
     """Which of a checkpoint's files are read: its configuration, weights, what makes its vocabulary, and its use."""
     if ADAPTER in names:
         raise EncoreError(
-            f"{where} has {ADAPTER}: it is an adapter (LoRA); merge it into its base, and name that folder"
+            f"{where} has {ADAPTER}, an adapter (LoRA); merge it by PEFT's merge_and_unload, save, and name that folder"
         )
     if moved := [name for name in names if name.endswith(f"_Transformer/{CONFIG}")]:
         raise EncoreError(f"{where}: {moved[0].partition('/')[0]} has the encoder; {MOVE_UP}")
