@@ -188,8 +188,11 @@ def test_judgments_may_be_trecs(tmp_path, end):
     assert build(folder, tmp_path / "out").qrels("test") == {"q2": {"d2": 3, "d1": 0}}
     (folder / "qrels/test.tsv").write_text("q2 0 d2 3\nq2 0 d1\n")
     assert "test.tsv, line 2: 3 fields, 4 separated by blanks" in refusal(folder, tmp_path / "out")
-    (folder / "qrels/test.tsv").write_text("q2 d2 3\n")
-    assert "line 1: the header must be query-id, corpus-id and score" in refusal(folder, tmp_path / "out")
+    for first in ("q2 d2 3", "qid\tpid\trel"):
+        (folder / "qrels/test.tsv").write_text(f"{first}\n")
+        said = refusal(folder, tmp_path / "out")
+        assert "line 1: the header must be query-id, corpus-id and score" in said
+        assert said.endswith("`encore new NAME --from FOLDER` knows other names of columns, too")
 
 
 def test_a_byte_order_mark_is_read_past_in_every_file(tmp_path):

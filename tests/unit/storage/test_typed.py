@@ -42,7 +42,8 @@ def test_a_job_knows_its_run(monkeypatch):
 
 def test_a_finished_run_prints_complete_commands(monkeypatch):
     monkeypatch.chdir(ROOT)
-    last = summary(load_plan(Path("config/nano.yaml")), None, "config/nano.yaml").splitlines()[-1]
+    *_, root, last = summary(load_plan(Path("config/nano.yaml")), "f4ca", "config/nano.yaml").splitlines()
+    assert root.startswith("root f4ca: one digest of all results; keep it, and `encore audit --root` with it tells")
     assert "`encore show table1 --config config/nano.yaml`" in last
     assert "`encore audit --config config/nano.yaml`" in last
 
