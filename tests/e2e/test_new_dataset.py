@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def added(clone: Clone) -> Clone:
     """A clone with the page's file, and a run with its dataset."""
-    (path,) = re.findall(r"The file is `([\w/.]+)`", PAGE)
+    (path,) = re.findall(r"The\s+file\s+is\s+`([\w/.]+)`", PAGE)
     (code,), (entry,) = blocks("python"), blocks("yaml")
     (clone.root / path).write_text(code)
     (clone.root / "data").mkdir(exist_ok=True)

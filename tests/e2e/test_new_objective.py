@@ -33,7 +33,7 @@ def blocks(language: str) -> list[str]:
 
 def add(clone: Clone) -> str:
     """Write the file and the entry where the page says; the file's place."""
-    (path,) = re.findall(r"The file is `([\w/.]+)`", PAGE)
+    (path,) = re.findall(r"The\s+file\s+is\s+`([\w/.]+)`", PAGE)
     (code,), entry = blocks("python"), blocks("yaml")[0]
     (clone.root / path).write_text(code)
     with (clone.root / "config/steps.yaml").open("a") as steps:
@@ -109,7 +109,7 @@ def test_the_printed_command_tests_a_new_objective_and_passes(extended: Clone, n
 
 
 def test_the_page_s_code_passes_the_linter_and_the_formatter(extended: Clone) -> None:
-    path = re.findall(r"The file is `([\w/.]+)`", PAGE)[0]
+    path = re.findall(r"The\s+file\s+is\s+`([\w/.]+)`", PAGE)[0]
     extended.run(sys.executable, "-m", "ruff", "check", "--no-cache", path).succeeded()
     extended.run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", path).succeeded()
 

@@ -14,13 +14,13 @@ STAGE, RULE, PLANNING = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture
 def added(clone: Clone) -> Clone:
     """A clone with the page's file, its rule, and the lines that plan its folder."""
-    (path,) = re.findall(r"The file is `([\w/.]+)`", PAGE)
+    (path,) = re.findall(r"The\s+file\s+is\s+`([\w/.]+)`", PAGE)
     assert not (clone.root / path).exists()
     (clone.root / path).write_text(STAGE)
-    (rules,) = re.findall(r"Append the rule to `([\w/.]+)`", PAGE)
+    (rules,) = re.findall(r"Append\s+the\s+rule\s+to\s+`([\w/.]+)`", PAGE)
     with (clone.root / rules).open("a") as file:
         file.write(f"\n\n{RULE}")
-    (planning,) = re.findall(r"own name in `([\w/.]+)`", PAGE)
+    (planning,) = re.findall(r"own\s+name\s+is\s+planned\s+in\s+`([\w/.]+)`", PAGE)
     function = (clone.root / planning).read_text().partition("def _plan_texts(")[2].partition("\n\n\n")[0]
     clone.replace(planning, function, f"{function}\n{PLANNING.rstrip()}")
     return clone
