@@ -9,6 +9,7 @@ from encore.commands.lineage_table import control_of, lineage_text, unchanged
 from encore.evaluation import scores, significance
 from encore.evaluation.scores import Floats, Scored
 from encore.plan.plan import Plan
+from encore.products.tables import cell_scores
 from encore.products.targets import lineage_targets, reported_splits
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
@@ -43,6 +44,7 @@ def made(plan: Plan, system: str, gain: float) -> Floats:
 
 @pytest.fixture
 def plan(bare: Path) -> Plan:
+    cell_scores._read_scores.cache_clear()  # of another test's folder, where paths are the same
     return planned(seeds=[0, 1])
 
 

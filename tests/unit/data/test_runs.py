@@ -86,7 +86,7 @@ def test_a_search_gives_what_its_rankings_would() -> None:
     order = np.lexsort((-places[rows], -scores), axis=1)
     rows, scores = np.take_along_axis(rows, order, 1), np.take_along_axis(scores, order, 1)
     queries = [f"q{number}" for number in range(12)]
-    found = RunMatrices.chosen(queries, collection, places, rows, scores)
+    found = RunMatrices.chosen(queries, collection, rows, scores)
     plain = {query: rank(collection.take(its), of) for query, its, of in zip(queries, rows, scores, strict=True)}
     same(found, plain)
     again = RunMatrices.of(plain)

@@ -130,6 +130,8 @@ def test_trainings_in_bf16_and_no_others_carry_the_version_of_its_arithmetic(mak
 
 def test_compiled_layers_are_part_of_trainings_alone_and_the_default_renames_nothing(make):
     plain, fast = make(), make({"numerics": NANO["numerics"] | {"compiled": True}})
+    for plan in (plain, fast):
+        plan.model(plan.resolve.lineage(ICT), 0)
     assert all("compiled" not in made.spec.get("numerics", {}) for made in plain.made.values())
     named = [made for made in fast.made.values() if "compiled" in made.spec.get("numerics", {})]
     assert {made.stage.partition(".")[0] for made in named} == {"pretrain", "finetune"}

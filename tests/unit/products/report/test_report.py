@@ -253,7 +253,7 @@ def test_a_table_shows_what_its_data_say(made: dict[str, Any]) -> None:
 def test_the_first_screen_says_on_what_data_and_how_many_claims_came_out_how(made: dict[str, Any]) -> None:
     text = page(made)
     first = words(text[text.index('id="summary"') : text.index('id="claims"')])
-    assert "not the papers’ data" in first
+    assert "Not the papers’ data" in first
     assert "Searched small , 1,234 passages Queries 40 and 8 with judgments" in first
     assert "Models 2 layers of 8 Seeds 2 seeds: 0, 1" in first, "models of one size are told once"
     assert "2 claims on our runs 1 holds here 1 fails here" in first
