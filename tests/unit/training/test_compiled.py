@@ -195,8 +195,8 @@ def test_compiled_trainings_end_with_equal_bytes_resumed_or_not(
     assert equal(whole, trained(tmp_path / "twice", monkeypatch, steps=8)[1])
     interrupt_after(3, monkeypatch)
     with pytest.raises(InterruptionError):
-        trained(tmp_path / "parted", monkeypatch, steps=8, seconds=0.0)
-    assert equal(whole, trained(tmp_path / "parted", monkeypatch, steps=8, seconds=0.0)[1])
+        trained(tmp_path / "resumed", monkeypatch, steps=8, seconds=0.0)
+    assert equal(whole, trained(tmp_path / "resumed", monkeypatch, steps=8, seconds=0.0)[1])
 
 
 @pytest.mark.slow
