@@ -118,14 +118,16 @@ def _grouped(cells: list[Address]) -> list[tuple[str, str, str, list[str]]]:
 def _trials(plan: Plan) -> dict[str, dict[str, int]]:
     """How many values were tried for the one that each step of a run has, by field, as the records of tuning say.
 
-    Other runs tried values for the same steps, from other starts and with other data: a record counts for a step where
-    the run's value is among those that it tried.
+    Other runs tried values for the same steps, from other starts and with other data: a trial counts where its start is
+    one of the run's backbones, and for a step whose value in this run is among those that were tried.
     """
+    starts = {str(name) for name in plan.config.scale.backbones.values()}
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(TUNING.glob("*.csv")):
         tried: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for line in read_rows(path, "step", "field", "value"):
-            tried[line["step"], line["field"]].add(line["value"])
+        for line in read_rows(path, "step", "field", "value", "lineage"):
+            if line["lineage"].split("+")[0] in starts:
+                tried[line["step"], line["field"]].add(line["value"])
         for (name, field), found in tried.items():
             step = plan.resolve.step(StepName(name))
             if "+".join(spelled(getattr(step, each, "")) for each in field.split("+")) in found:
