@@ -64,13 +64,9 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
         ],
     ),
     "real-zero-shot": ("config/real-dev.yaml", ["tables/real/zero-shot.csv"]),
-    "real": (
-        "config/real-dev.yaml",
-        [
-            "claims.csv",
-            *(f"tables/real/{name}.csv" for name in ("reqa", "transfer")),
-            "figures/real/reqa.png",
-        ],
+    "labels": (
+        "config/labels.yaml",
+        ["claims.csv", *(f"tables/real/{name}.csv" for name in ("labels", "labels-cls")), "figures/real/labels.png"],
     ),
     "real-two-tower": (
         "config/real-two-tower.yaml",

@@ -178,7 +178,7 @@ def test_a_model_with_two_words_is_named_where_the_smaller_family_gives_the_bett
     assert "the larger family of tests counts" in headline
 
 
-REAL_TABLES = [("real", "real/reqa"), ("real", "real/transfer"), ("real-zero-shot", "real/zero-shot")]
+REAL_TABLES = [("real-zero-shot", "real/zero-shot")]
 
 
 @pytest.mark.usefixtures("at_the_root")
@@ -218,12 +218,3 @@ def test_published_models_are_told_as_they_were_tested_against_bm25():
     }
     assert len(cells) == 6
     assert not ((cells.delta_bm25 > 0) & (cells.p_holm_bm25 < 0.05)).any()
-
-
-@pytest.mark.usefixtures("at_the_root")
-def test_the_page_says_what_the_common_start_of_real_text_learned():
-    losses = pd.read_csv(ROOT / "docs/recorded/real-start.tsv", sep="\t").set_index("step").loss
-    steps = load_plan(Path("config/real-dev.yaml")).config.scale.steps["mlm-start"]["steps"]
-    assert losses.index[-1] == steps
-    page = (ROOT / "docs/results-real-text.md").read_text()
-    assert f"its loss on held-out texts went from {losses[0]:.2f} to {losses[steps]:.2f}" in page

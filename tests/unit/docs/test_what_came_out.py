@@ -1,4 +1,4 @@
-"""What the README says of the league, and what the page says is wrong with the record of real text."""
+"""What the README says of the league, and what pages say of claims that fail."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from encore.config.validation import read_yaml
 from encore.products.catalogue import load_plan
 from tests.support.results_pages import PROGRAM
 
 ROOT = Path(__file__).parents[3]
 RECORDS = PROGRAM.records()
-REAL, TWO_TOWER, LEAGUE = (RECORDS[name] for name in ("real", "real-two-tower", "league"))
+TWO_TOWER, LEAGUE = (RECORDS[name] for name in ("real-two-tower", "league"))
 ROWS = list(PROGRAM.README_ROWS)
 
 
@@ -117,76 +116,6 @@ def test_the_rows_of_the_league_fine_tune_at_one_rate():
     assert {row for row, rate in rates.items() if rate != rates["control"]} == {"random"}
 
 
-@pytest.fixture(scope="module")
-def head():
-    """What is above the first table of the record of real text."""
-    return " ".join(section("docs/results-real-text.md", "## Real text, from").partition("\n|")[0].split())
-
-
-@pytest.mark.usefixtures("at_the_root")
-def test_the_page_has_the_rates_and_steps_that_spoil_the_record_of_real_text(head):
-    plan = load_plan(Path(REAL.run["config"]))
-    rows = {row.id: row for row in plan.catalogue.tables["real/reqa"].rows if row.id != "bm25"}
-    objectives = {name for name, row in rows.items() if row.role == "objective"}
-    assert set(rows) - objectives == {"none", "control"}
-    steps = {name: last_step(plan, row.system.format(share=80, longer=540)) for name, row in rows.items()}
-    assert {steps[name].learning_rate for name in objectives} == {5e-4}
-    assert "No further pre-training fine-tunes at 1.5e-3, the control at 2.9e-4, and every objective at 5e-4" in head
-    assert (steps["none"].learning_rate, steps["control"].learning_rate) == (1.5e-3, 2.9e-4)
-
-    fields = plan.catalogue.datasets["squad-reqa"]
-    (questions,) = re.findall(r"of ([\d,]+) queries repeat", REAL.table("real/reqa", notes=True))
-    learned = {share: round(int(questions.replace(",", "")) * share / 100) for share in fields.ratios}
-    held = {share: round(count * fields.valid_share / 100) for share, count in learned.items()}
-    assert held[1] == 10, "Ten questions validate"
-    assert {steps[name].steps for name in rows if name != "control"} == {160}
-    epochs = {name: step.steps * step.batch / (learned[80] - held[80]) for name, step in steps.items()}
-    told = re.search(r"for 160 steps, ([\d.]+) of an epoch, and the control for 540, ([\d.]+) epochs", head).groups()
-    assert told == (f"{epochs['none']:.2f}", f"{epochs['control']:.1f}")
-
-    before = {name: plan.resolve.lineage(rows[name].system.format(share=1)).steps[0] for name in objectives}
-    counts = {name: plan.resolve.step(step).steps for name, step in before.items()}
-    assert f"{min(counts.values())} to {max(counts.values())} steps, further MLM {counts['mlm']}," in head
-
-
-def test_the_page_compares_the_rerun_with_what_the_record_has(head):
-    cells = REAL.data("tables/real/reqa").set_index(["row", "column"])
-    few, many = (f"{cells.delta_none['mlm', column]:+.3f}" for column in ("r10-1", "r10-80"))
-    assert f"the record has {few}, and +0.005 with 80 % (seed 1), where it has {many}." in head
-
-
-def test_models_after_short_pre_trainings_are_nearly_one_model():
-    """Under every seed but the last further MLM, BoW prediction and COSTA are within .004."""
-    each = REAL.data("per_seed").query("table == 'reqa' and column == 'r10-80' and row in ['mlm', 'bow', 'costa']")
-    ranges = each.groupby("seed").value.agg(lambda values: values.max() - values.min())
-    assert len(ranges) == 5
-    assert (ranges < 0.004).sum() == 4
-
-
-def test_the_page_names_the_claims_that_compare_with_the_rows_of_other_rates(head):
-    """All tests that read ``none`` or ``control``, but for those that compare them with BM25 alone (C137, C143)."""
-    named = re.search(r"say nothing about pre-training: ([^.]*)\.", head)[1]
-    found = set()
-    for first, _, last in re.findall(r"C(\d+)( to C(\d+))?", named):
-        found |= {f"C{number}" for number in range(int(first), int(last or first) + 1)}
-    resting = {
-        name
-        for name, entry in read_yaml(ROOT / "config/papers/real/claims.yaml").items()
-        for test in entry["tests"]
-        if not test["table"].startswith("real/labels")  # of another experiment
-        if {"none", "control"} & {*test.get("rows", []), *_listed(test.get("than"))} and not _of_bm25(test)
-    }
-    assert found == resting
-
-
-def _listed(names):
-    return [names] if isinstance(names, str) else names or []
-
-
-def _of_bm25(test):
-    return ["bm25"] in (test.get("rows"), test.get("than"))
-
-
 @pytest.mark.usefixtures("at_the_root")
 def test_the_two_tower_papers_rows_fine_tune_at_one_rate():
     plan = load_plan(Path(TWO_TOWER.run["config"]))
@@ -201,9 +130,7 @@ def test_the_two_tower_papers_rows_fine_tune_at_one_rate():
     assert "All rows fine-tune at one rate, 5e-4" in section("docs/results-two-tower.md", "## Real text, the two-tower")
 
 
-@pytest.mark.parametrize(
-    ("record", "heading"), [(REAL, "## Real text, claims from"), (TWO_TOWER, "## Real text, claims of")]
-)
+@pytest.mark.parametrize(("record", "heading"), [(TWO_TOWER, "## Real text, claims of")])
 def test_the_page_explains_claims_that_fail_on_real_text(record, heading):
     judged = PROGRAM.claims_of(record)[0].set_index("id").verdict
     failed = set(judged[judged == "fails here"].index)
