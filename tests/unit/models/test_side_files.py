@@ -131,10 +131,7 @@ OTHERWISE |= {("modernbert", "frame of the class"): "does not put a text between
 
 def rows() -> Iterator[Any]:
     """Kinds and changes; those of a large vocabulary, and most conflicts of kinds that are read alike, are slow."""
-    tried = [*CHANGES, *list(CONFLICTS)[:4]]  # of a large vocabulary
     for kind, name in product(KINDS, {**CHANGES, **CONFLICTS}):
-        if kind == "xlm-roberta" and name not in tried:
-            continue
         slow = kind == "xlm-roberta" or (name in CONFLICTS and kind not in ("bert", "roberta"))
         yield pytest.param(kind, name, marks=pytest.mark.slow if slow else ())
 
