@@ -133,7 +133,6 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, library
 
 
 def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, library: Callable[..., Source]) -> None:
-    """Unless training queries are a large download: those of msmarco-qna are 1.1 GB."""
     encoder()
     for name, words in (("first", ("--zero-shot",)), ("second", ("--rows", "none"))):
         said = new(name, "--ir-datasets", "beir/scifact", "--checkpoint", "models/theirs", *words)
@@ -142,7 +141,7 @@ def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, library: Ca
     assert first.made.keys() < second.made.keys(), "the model as it is, its vectors, runs and scores"
     assert [each.stage for each in first.made.values()].count("encode") == 1
     trained, tested = (library("msmarco-qna", zero_shot=zero_shot).given for zero_shot in (False, True))
-    assert "train" in trained.keys() - tested.keys()
+    assert trained == tested, "what trains is downloaded for the passages anyway"
 
 
 @pytest.mark.usefixtures("bare")

@@ -19,6 +19,7 @@ IDS = {
     },
     "dpr-w100": {"docs": 1, "nq-train": 2, "nq-dev": 4, "tqa-train": 8},
     "beir": {"fever": 1, "climate-fever": 2, "webis-touche2020": 4, "webis-touche2020/v2": 8, "cqadupstack": 16},
+    "msmarco-qna": {"train": 32, "dev": 64, "eval": 128},
 }
 
 
@@ -31,6 +32,7 @@ IDS = {
         (["beir/fever", "beir/fever/test"], 1),
         (["beir/webis-touche2020/v2"], 8),
         (["beir/cqadupstack/android"], 16),
+        (["msmarco-qna", "msmarco-qna/dev"], 227),
         (["made-up"], 0),
     ],
 )

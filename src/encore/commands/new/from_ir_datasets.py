@@ -15,10 +15,9 @@ from encore.commands.new.source import (
     named_splits,
     with_validation,
 )
-from encore.commands.preflight.downloads import wanted
 from encore.config.languages import ENGLISH, NOT_LATIN, language_code
 from encore.config.validation import nearest
-from encore.datasets.download.ir_datasets import listed, offline
+from encore.datasets.download.ir_datasets import offline
 from encore.errors import EncoreError
 
 # The least relevant grade of sets whose publishers say another than 1: Hashemi et al. 2020; TREC's deep learning track,
@@ -27,7 +26,6 @@ RELEVANT_FROM = {"antique": 3, "msmarco-passage/trec-dl": 2, "msmarco-passage-v2
 TURNED = {"cranfield": {-1: -1, 1: 4, 2: 3, 3: 2, 4: 1}}  # grades whose definitions at ir_datasets are of the new ones
 SCORED = ("/small", "/judged")  # ends of names of the part of a split that is usually scored, or is judged (MS MARCO)
 IDEOGRAPHS = {"ja": 4000, "ko": 3000, "yue": 5000, "zh": 5000}  # characters of a collection that is not there yet
-SMALL = 64 * 2**20  # bytes of a download of training queries that a run may leave unused
 Load = Callable[[str], Any]
 TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
 
@@ -36,26 +34,17 @@ def ir_datasets_source(name: str, data_root: Path, language: str | None = None, 
     """What ir_datasets knows of a dataset, without downloading anything.
 
     As of a folder (``beir_source``), judgments that could train are a part of the collection where nothing trains, too:
-    texts are then encoded once. Where they are a download of their own, of more than ``SMALL`` bytes, they are not.
+    texts are then encoded once.
     """
     load = offline(data_root)
-    if not zero_shot or not _trains_cheaply(load, name):
-        return _source(load, name, language, only_test=zero_shot)
     try:
         source = _source(load, name, language, only_test=False)
-    except EncoreError:  # too few train
+    except EncoreError:  # nothing trains, or too little
+        if not zero_shot:
+            raise
         return _source(load, name, language, only_test=True)
-    source.zero_shot = True
+    source.zero_shot = zero_shot
     return source
-
-
-def _trains_cheaply(load: Load, name: str) -> bool:
-    """True where there are training judgments, and their files are small or needed anyway."""
-    own, known = _judged_id(load, f"{name}/{TRAIN}", SCORED), listed("downloads")
-    if own is None:
-        return False
-    needed = wanted([name], known)
-    return sum(each.get("size_hint") or 0 for key, each in wanted([own], known).items() if key not in needed) <= SMALL
 
 
 def _source(load: Load, name: str, language: str | None, *, only_test: bool) -> Source:

@@ -16,6 +16,8 @@ from encore.stages.fetch_ir_datasets import FetchIrDatasets
 
 WHOLE = ("collectionandqueries", "docs", "documents", "main", "passages", "queries", "source")  # of any part
 PARTS = ("queries", "qrels")  # of a split
+# Whose passages are made of the files of all splits, and numbered as two other collections' are.
+QNA = ("msmarco-qna/train", "msmarco-qna/dev", "msmarco-qna/eval", "msmarco-passage", "msmarco-document")
 SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # names of DPR's files
 Entries = dict[tuple[str, str], dict[str, Any]]  # of ir_datasets' list of files, by collection and file
 
@@ -96,7 +98,7 @@ def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
 def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> Entries:
     """The entries that datasets need, by collection and file, each once."""
     found: Entries = {}
-    for each in ids:
+    for each in [*ids, *(QNA if any(each.startswith("msmarco-qna") for each in ids) else ())]:
         top, *rest = each.split("/")
         entries = known.get(top, {})
         beginnings = ["/".join(rest[:count]) for count in range(len(rest), 0, -1)]
