@@ -8,6 +8,7 @@ from pathlib import Path
 
 import ir_measures
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import pytrec_eval
@@ -124,6 +125,41 @@ def test_trec_eval_ranks_as_we_do(path: Path) -> None:
         evaluator = pytrec_eval.RelevanceEvaluator({"q": {ours[place]: 1}}, {"recip_rank"})
         run = pytrec_eval.parse_run(text_of(path).splitlines())
         assert evaluator.evaluate(run)["q"]["recip_rank"] == pytest.approx(1 / (place + 1))
+
+
+def of_pyterrier(path: Path) -> None:
+    """As ``pt.io.write_results`` does, whose ranks begin at 0."""
+    rows = pd.DataFrame([("q1", "d10", 0, 12.0625), ("q1", "d2", 1, 1e-07), ("q2", "d2", 0, -3.5)])
+    rows.insert(1, "Q0", "Q0")
+    rows.insert(5, "run_name", "pyterrier")
+    rows.to_csv(path, sep=" ", mode="w", header=False, index=False)
+
+
+def of_ranx(path: Path) -> None:
+    """As ``Run.save(kind="trec")`` does: the tag of a run without a name is None, and the last line has no end."""
+    path.write_text("q1 Q0 d10 1 12.0625 None\nq1 Q0 d2 2 1e-07 None\nq2 Q0 d2 1 -3.5 None")
+
+
+def of_pyserini(path: Path) -> None:
+    """As its ``TrecWriter`` does, with six decimals, by which d2 and d3 are equal, and packed afterwards."""
+    lines = "q1 Q0 d10 1 12.062500 Anserini\nq1 Q0 d3 2 0.000000 Anserini\nq1 Q0 d2 3 0.000000 Anserini\n"
+    path.write_bytes(gzip.compress(f"{lines}q2 Q0 d2 1 -3.500000 Anserini\n".encode()))
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "first"),
+    [
+        (of_pyterrier, "run.res", ["d10", "d2"]),
+        (of_pyterrier, "run.res.gz", ["d10", "d2"]),
+        (of_ranx, "run.trec", ["d10", "d2"]),
+        (of_pyserini, "run.trec.gz", ["d10", "d3", "d2"]),
+    ],
+)
+def test_reads_what_the_writers_of_other_programs_write(tmp_path: Path, written, name: str, first: list[str]) -> None:
+    written(tmp_path / name)
+    run = read_trec(tmp_path / name)
+    assert (list(run), run["q1"].documents, run["q2"].documents) == (["q1", "q2"], first, ["d2"])
+    assert (run["q1"].scores[0], run["q2"].scores[0]) == (12.0625, -3.5)
 
 
 def test_reads_other_programs_runs(tmp_path: Path) -> None:

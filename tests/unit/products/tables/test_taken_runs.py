@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from encore.commands.audit import audit
 from encore.config.run import RunConfig
 from encore.data.runs import read_run
 from encore.errors import EncoreError
@@ -151,8 +152,9 @@ def ranked(quality: int, queries: range) -> str:
     return "\n".join([*lines, "q999 Q0 d1 1 1 my-tag", ""])
 
 
-def test_the_row_is_judged_tested_against_and_shown_with_its_source(catalogue: Catalogue) -> None:
-    """Two made-up runs of another program over a collection of the user's; the numbers follow from ``ranked``."""
+@pytest.fixture
+def planned(catalogue: Catalogue) -> Callable[[], Plan]:
+    """A plan with two made-up runs of another program over a collection of the user's."""
     own_folder.folder({"train": own_folder.judged(0, 200), "test": own_folder.judged(300, 400)})
     Path("good.gz").write_bytes(gzip.compress(ranked(2, range(300, 400)).encode()))
     Path("poor.trec").write_text(ranked(10, range(300, 390)))
@@ -170,7 +172,12 @@ def test_the_row_is_judged_tested_against_and_shown_with_its_source(catalogue: C
         | {"tables": {"table1": [f"BM25 negatives: {name}" for name in systems]}, "figures": [], "systems": systems}
         | {"scale": run_file("nano")["scale"] | {"datasets": dict.fromkeys(DATASETS, "own")}}
     )
-    plan = Plan(config, with_entries_of(config, catalogue))
+    return lambda: Plan(config, with_entries_of(config, catalogue))
+
+
+def test_the_row_is_judged_tested_against_and_shown_with_its_source(planned: Callable[[], Plan]) -> None:
+    """The numbers follow from ``ranked``."""
+    plan = planned()
     table = made(plan)
     rows = {row.id: row.cells["rr10"] for row in table.rows}
     assert (rows["good"].ours.answered, rows["poor"].ours.answered, rows["poor"].ours.judged) == (100, 90, 100)
@@ -191,6 +198,27 @@ def test_the_row_is_judged_tested_against_and_shown_with_its_source(catalogue: C
     facts = json.loads(Path(taken.manifest).read_text())["results"]
     assert facts == {"queries": 100, "answered": 100, "unknown_documents": 1}
     assert read_run(Path(taken.folder))["q301"].documents == ["d39", "d7", "d3"]
+
+
+@pytest.mark.parametrize("change", ["another file", "gone", "what was taken"])
+def test_an_audit_says_whose_file_is_another_than_the_tables(planned: Callable[[], Plan], change: str) -> None:
+    plan = planned()
+    made(plan)
+    assert audit.audit(plan, only=["table1"]).findings == []
+    (taken,) = (
+        each.folder for each in plan.made.values() if each.owner.startswith("poor") and each.stage == "take_run"
+    )
+    if change == "what was taken":
+        Path(taken, "run.trec.gz").write_bytes(gzip.compress(ranked(9, range(300, 390)).encode()))
+    elif change == "gone":
+        Path("poor.trec").unlink()
+    else:
+        Path("poor.trec").write_text(ranked(9, range(300, 390)))
+    found = audit.audit(planned(), only=["table1"]).findings
+    says = "run.trec.gz has" if change == "what was taken" else "has another plan than the configuration"
+    assert any(says in str(each) for each in found)
+    assert {cell for each in found for cell in each.cells} >= {"table1: poor [BM25 negatives]"}
+    assert not any("good" in cell for each in found for cell in each.cells)
 
 
 def _rr(query: int, quality: int) -> float:
