@@ -17,6 +17,7 @@ from encore.plan.scale import refuse_unknown_names, with_single_names
 
 EPOCHS = "epochs", "steps_per_epoch"  # what a number of steps leaves without effect
 RELEASED = "-released"  # how backbones are called whose training was others' work (config/backbones.yaml)
+PARENT = "parent"  # among a step's teachers: the lineage without the step
 
 
 class Resolver:
@@ -53,10 +54,15 @@ class Resolver:
         """Reason why the backbone that a system starts from is unavailable at this scale, or None."""
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
-        parts, starts = naming.split_index(system)[0].split("+"), self.config.scale.replace_prefix
-        beginnings = ("+".join(parts[:count]) for count in range(len(parts), 0, -1))  # of a template of a lineage too
-        own = next((starts[each] for each in beginnings if each in starts), parts[0])
+        replaced = self.replaced_beginning(system)
+        own = self.config.scale.replace_prefix[replaced] if replaced else naming.split_index(system)[0]
         return self.config.scale.absent.get(own.partition("+")[0])
+
+    def replaced_beginning(self, system: str) -> str | None:
+        """The longest beginning of a lineage, or of a template of one, that ``scale.replace_prefix`` replaces."""
+        parts = naming.split_index(system)[0].split("+")
+        beginnings = ("+".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((each for each in beginnings if each in self.config.scale.replace_prefix), None)
 
     def starts_released(self, system: str) -> bool:
         """True if a system, or a part of it, starts from weights that others have released; by the backbone's name."""
@@ -95,13 +101,12 @@ class Resolver:
         return lineage
 
     def _started(self, read: Lineage) -> Lineage:
-        """The lineage with the beginning that replaces its own, the longest that ``scale.replace_prefix`` names."""
-        for count in range(len(read.steps), -1, -1):
-            beginning = str(Lineage(read.backbone, read.steps[:count]))
-            if beginning in self.config.scale.replace_prefix:
-                start = naming.parse(self.config.scale.replace_prefix[beginning])
-                return Lineage(start.backbone, (*start.steps, *read.steps[count:]))
-        return read
+        """The lineage with the beginning that replaces its own at this scale."""
+        beginning = self.replaced_beginning(str(read))
+        if beginning is None:
+            return read
+        start = naming.parse(self.config.scale.replace_prefix[beginning])
+        return Lineage(start.backbone, (*start.steps, *read.steps[beginning.count("+") :]))
 
     def _no_lineage(self, text: str, read: Lineage) -> str:
         """What is wrong with a name that starts from no backbone."""
@@ -187,6 +192,39 @@ class Resolver:
         if system not in self.catalogue.systems:
             return [self.lineage(naming.split_index(system)[0])]
         return [each for part in self.system(system).parts for each in self.lineages_of(part)]
+
+    def learned_from(self, lineage: Lineage) -> list[Lineage]:
+        """A lineage, its steps' teachers, whose run they took negatives from, and what these have learned from."""
+        found: dict[str, Lineage] = {}
+        waiting = [lineage]
+        while waiting:
+            known = waiting.pop()
+            if str(known) in found:
+                continue
+            found[str(known)] = known
+            for count, named in enumerate(known.steps, 1):
+                if isinstance(step := self.step(named), FinetuneStep):
+                    own = Lineage(known.backbone, known.steps[:count])
+                    taught = () if step.loss == "residual" else (*step.teachers, *step.batch_teachers)
+                    waiting += [self.teacher_of(own, teacher) for teacher in taught]
+                    with explained(f"step {named.name!r}, mined_by"):
+                        waiting += self.lineages_of(step.mined_by) if step.mined_by else []
+        return list(found.values())
+
+    def teacher_of(self, lineage: Lineage, name: str) -> Lineage:
+        """The lineage that a teacher of a lineage's last step is."""
+        place = f"step {lineage.steps[-1].name!r}, teachers"
+        with explained(place):
+            teacher = lineage.parent if name == PARENT else self.lineage(name)
+        if f"{teacher}+".startswith(f"{lineage}+"):
+            raise EncoreError(f"{place}: {teacher} is made from {lineage}, which it would teach; name another lineage")
+        return teacher
+
+    def meaning(self, system: str) -> str:
+        """A lineage with fields in place of its steps' names, and its index: the same for equal models."""
+        name, index = naming.split_index(system)
+        lineage = self.lineage(name)
+        return f"{lineage.backbone} {[self.step(step).model_dump() for step in lineage.steps]} {index}"
 
     def canonical(self, system: str) -> str:
         """A system's name as this scale has it: a lineage with the backbone that replaces the named one."""

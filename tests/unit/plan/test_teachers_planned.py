@@ -8,7 +8,6 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.artifacts import teachers
 from encore.plan.plan import Plan
 from tests.support.shipped import plan_with
 
@@ -94,11 +93,11 @@ def test_an_ensemble_is_a_folder_for_each_teacher(make: Make) -> None:
 
 def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make: Make) -> None:
     plan = make()
-    behind = teachers.learned_from(plan, plan.resolve.lineage(f"{TCT}+tct-hn-plus"))
+    behind = plan.resolve.learned_from(plan.resolve.lineage(f"{TCT}+tct-hn-plus"))
     names = [f"{TCT}+tct-hn-plus", TCT, COLBERT, f"{COLBERT}+colbert-hn"]
     assert {str(lineage) for lineage in behind} == {str(plan.resolve.lineage(name)) for name in names}
     circle = make(colbert_hn={"mined_by": f"{TCT}+tct-hn-plus"})
-    assert len(teachers.learned_from(circle, circle.resolve.lineage(f"{TCT}+tct-hn-plus"))) == 3, (
+    assert len(circle.resolve.learned_from(circle.resolve.lineage(f"{TCT}+tct-hn-plus"))) == 3, (
         "a circle comes to an end"
     )
 

@@ -11,7 +11,6 @@ from encore.plan.lineage import Lineage
 from encore.plan.planner import Planner
 from encore.storage.files import remembered_contents
 
-PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # the model's name in folders, where scores come from files
 
 
@@ -32,35 +31,6 @@ def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artif
     found = [_published(plan, lineage, step)] if step.teacher_scores else []
     found += [_scored(plan, lineage, seed, negatives, *each) for each in wanted]
     return {f"teacher{number}": made for number, made in enumerate(found)}
-
-
-def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
-    """The lineage that a step's teacher is."""
-    place = f"step {lineage.steps[-1].name!r}, teachers"
-    with explained(place):
-        teacher = lineage.parent if name == PARENT else plan.resolve.lineage(name)
-    if f"{teacher}+".startswith(f"{lineage}+"):
-        raise EncoreError(f"{place}: {teacher} is made from {lineage}, which it would teach; name another lineage")
-    return teacher
-
-
-def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
-    """A lineage, its steps' teachers, whose run they took negatives from, and what these in turn have learned from."""
-    found: dict[str, Lineage] = {}
-    waiting = [lineage]
-    while waiting:
-        known = waiting.pop()
-        if str(known) in found:
-            continue
-        found[str(known)] = known
-        for count, named in enumerate(known.steps, 1):
-            if isinstance(step := plan.resolve.step(named), FinetuneStep):
-                own = Lineage(known.backbone, known.steps[:count])
-                taught = () if step.loss == "residual" else (*step.teachers, *step.batch_teachers)
-                waiting += [teacher_of(plan, own, teacher) for teacher in taught]
-                with explained(f"step {named.name!r}, mined_by"):
-                    waiting += plan.resolve.lineages_of(step.mined_by) if step.mined_by else []
-    return list(found.values())
 
 
 def _scored(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None, name: str, form: str) -> Artifact:
@@ -95,7 +65,7 @@ def _scored(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | No
 
 def _model(plan: Planner, lineage: Lineage, name: str, seed: int, form: str, place: str) -> Artifact:
     """The model of a teacher, which reads the student's tokens."""
-    teacher = teacher_of(plan, lineage, name)
+    teacher = plan.resolve.teacher_of(lineage, name)
     if tokenizer(plan, plan.resolve.backbone(teacher)) is not tokenizer(plan, plan.resolve.backbone(lineage)):
         raise EncoreError(
             f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"

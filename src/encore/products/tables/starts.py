@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from encore.config.finetuning import FinetuneStep
 from encore.config.systems import Rerank
-from encore.plan.artifacts.teachers import learned_from
-from encore.plan.lineage import Lineage, split_index
+from encore.plan.lineage import Lineage
 from encore.plan.plan import Plan
 from encore.products.tables.notes import published_name
 from encore.products.tables.planned import PlannedCell
@@ -21,7 +20,7 @@ def start_notes(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
     yield from _starts(plan, run, models)
     yield from _replaced(plan, run)
     yield from _untaught(plan, run, models)
-    yield from _equal(plan, run, models)
+    yield from _equal(plan, run)
     yield from _reranked(plan, run)
     yield from _beginnings(plan, run, models)
 
@@ -51,12 +50,10 @@ def _start(plan: Plan, backbone: str) -> str:
 
 def _replaced(plan: Plan, run: Sequence[PlannedCell]) -> Iterator[str]:
     """Which rows have another beginning than the table names."""
-    found, known = dict[str, str](), plan.config.scale.replace_prefix
+    found = dict[str, str]()
     for cell in run:
-        lineage = split_index(cell.request.system)[0]
-        if names := [name for name in known if f"{lineage}+".startswith(f"{name}+")]:
-            taken = max(names, key=len)
-            found[cell.row.label] = f"{known[taken]} for {taken}"
+        if taken := plan.resolve.replaced_beginning(cell.request.system):
+            found[cell.row.label] = f"{plan.config.scale.replace_prefix[taken]} for {taken}"
     if found:
         yield f"In place of what the table names (`replace_prefix`): {grouped(found)}."
 
@@ -68,7 +65,7 @@ def _untaught(plan: Plan, run: Sequence[PlannedCell], models: Models) -> Iterato
         (dataset, step.collection)
         for dataset, system in searched
         for lineage in models[system]
-        for each in learned_from(plan, lineage)
+        for each in plan.resolve.learned_from(lineage)
         for step in map(plan.resolve.step, each.steps)
         if isinstance(step, FinetuneStep)
     }
@@ -83,14 +80,12 @@ def _may_share(plan: Plan, searched: str, learned: str) -> bool:
     return one.questions == two.questions or one.may_share_queries(two)
 
 
-def _equal(plan: Plan, run: Sequence[PlannedCell], models: Models) -> Iterator[str]:
+def _equal(plan: Plan, run: Sequence[PlannedCell]) -> Iterator[str]:
     """Objectives of a setting that are one model by different names."""
     made: dict[tuple[str, str], dict[str, None]] = {}
     for cell in (cell for cell in run if cell.row.role == "objective"):
         if cell.request.system not in plan.catalogue.systems:
-            (lineage,), index = models[cell.request.system], split_index(cell.request.system)[1]
-            steps = [plan.resolve.step(step).model_dump() for step in lineage.steps]
-            made.setdefault((cell.row.setting, cell.row.label), {})[f"{lineage.backbone} {steps} {index}"] = None
+            made.setdefault((cell.row.setting, cell.row.label), {})[plan.resolve.meaning(cell.request.system)] = None
     rows: dict[tuple[str, ...], list[str]] = {}
     for (setting, label), own in made.items():
         rows.setdefault((setting, *own), []).append(label)
