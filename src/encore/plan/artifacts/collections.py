@@ -146,7 +146,7 @@ def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
     spec: Spec = {"collection": texts.name}
     prompts = {"queries": backbone.query_marker, "passages": backbone.passage_marker}
     if backbone.architecture == "transformers" and any(prompts.values()):  # whose tokens may reach over their ends
-        spec["prompts"] = prompts
+        spec |= {"prompts": prompts}
     if parts := plan.resolve.own(name).fields.made_from.parts:
         stores = {f"part_token.{number}": _named_tokens(plan, part, backbone) for number, part in enumerate(parts)}
         inputs = {**texts.inputs, **stores, "tokenizer": vocabulary}

@@ -10,7 +10,7 @@ from encore.config.systems import Rerank
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.objectives.parts.attention import AttendedTexts
-from encore.plan.artifact import Artifact, required
+from encore.plan.artifact import Artifact, Spec, required
 from encore.plan.artifacts import negatives, teachers
 from encore.plan.artifacts.collections import backbone_files, collection, no_negatives, tokenizer, tokens
 from encore.plan.artifacts.systems import shards
@@ -87,17 +87,20 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     standing = {name for name in ADDED & known.keys() if getattr(step, name) == known[name].get_default()}
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE | standing)
     own = no_negatives(plan, step.collection) if isinstance(step, FinetuneStep) else {}
-    spec = {"step": fields, **own, **plan.chance(seed)}
-    if spec["numerics"]["precision"] == "bf16":
-        spec["numerics"]["bf16"] = BF16
-    if plan.config.numerics.compiled:
-        spec["numerics"]["compiled"] = True
+    spec = {"step": fields, **own, "seed": seed, "numerics": _numerics(plan)}
     if isinstance(step, FinetuneStep) and step.negatives == "index":
         vectors = shards(plan, lineage.parent, seed, step.collection)
         inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
-        spec["index"] = vectors[0].owner
+        spec |= {"index": vectors[0].owner}
     stage = "pretrain" if isinstance(step, PretrainStep) else "finetune"
     return plan.make(stage, f"models/{lineage}-s{seed}", spec, inputs)
+
+
+def _numerics(plan: Planner) -> Spec:
+    """The numerical settings of a training, with those that are of trainings alone."""
+    own = plan.config.numerics
+    in_bf16 = {"bf16": BF16} if own.precision == "bf16" else {}
+    return plan.numerics() | in_bf16 | ({"compiled": True} if own.compiled else {})
 
 
 def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:

@@ -65,14 +65,12 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     if step.positives == "answers" or step.exclude_answers:  # how retrieved passages that contain an answer are used
         recipe["answers"] = "positives" if step.positives == "answers" else "left out"
     recipe |= no_negatives(plan, step.collection)
-    spec = {"split": topics.split, **recipe}
-    if step.negatives_below:
-        spec["negatives_below"] = step.negatives_below
+    recipe |= {"negatives_below": step.negatives_below} if step.negatives_below else {}
     if step.kept == "first":
-        spec["kept"] = step.kept
+        recipe |= {"kept": step.kept}
         inputs |= {role: first for role, first in run.inputs.items() if role == "first"}  # the order before reranking
     folder = f"negatives/{run.owner}/{plan.resolve.dataset(step.collection).name}.{topics}"
-    return plan.make("negatives", folder, spec, inputs)
+    return plan.make("negatives", folder, {"split": topics.split, **recipe}, inputs)
 
 
 def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:

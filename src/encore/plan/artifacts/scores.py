@@ -43,7 +43,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
     spec |= identical_ids(plan, dataset)
     if any("windows" in each.spec for each in upstream([inputs["collection"]])):  # also of a part of such a one
-        spec["scored_by_passages"] = True
+        spec |= {"scored_by_passages": True}
     return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
 
 
