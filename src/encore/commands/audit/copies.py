@@ -1,11 +1,12 @@
 """The audit of results from elsewhere: by what they say of themselves, by this checkout, and by nothing else.
 
 What a copy says decides nothing of what is compared: its folders are named by the digests of their specs, printed
-numbers are this checkout's, and what its tables call a score is compared with the score's folder.
+numbers are this checkout's, and what its tables call a score is compared with the score's folder. Only a paper of a
+study's own, which this checkout does not have, is as the copy prints it, and the audit says so.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +26,13 @@ from encore.commands.audit.recompute import remake_page, remake_products
 from encore.commands.crate import METADATA
 from encore.errors import EncoreError, quoted
 from encore.products.kinds import kind_of_record
+from encore.products.slices import paper_of
 from encore.products.tables.layout import Layout
 from encore.stages.evaluate import Evaluate
 from encore.storage import program_files
 from encore.storage.files import readable_object, sha256
 from encore.storage.manifest import read_manifest
-from encore.storage.program_files import CATALOGUE
+from encore.storage.program_files import CATALOGUE, PAPERS
 from encore.storage.root import RESULTS, compare_root, manifests_behind, product_manifests
 
 EMBEDDED = "{embedded}"  # begins the path of the texts that come with Encore, which are nobody's paper's
@@ -40,7 +42,20 @@ OF_CRATE = "; of its run's file, workflow and metadata only that they agree: no 
 
 def known_of(folder: Path) -> str:
     """What a copy was compared with, in words."""
-    return KNOWN + OF_CRATE * (folder / METADATA).is_file()
+    own = ", ".join(sorted(own_papers(folder)))
+    return KNOWN + (f", and {own}'s are the copy's own" if own else "") + OF_CRATE * (folder / METADATA).is_file()
+
+
+def own_papers(folder: Path) -> dict[str, Path]:
+    """The folders of the papers that a copied study has and this checkout does not, by name."""
+    found = {each.name: each.resolve() for each in sorted(folder.glob("config/papers/*")) if each.is_dir()}
+    inside = folder.resolve()
+    return {name: each for name, each in found.items() if each.is_relative_to(inside) and name not in _our_papers()}
+
+
+def _our_papers() -> dict[str, Path]:
+    """The folders of the program's papers, and of a study's in which the audit is called, by name."""
+    return {each.name: each.resolve() for papers in (PAPERS, Path("config/papers")) for each in papers.glob("*")}
 
 
 def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -> tuple[AuditReport, str | None, str]:
@@ -59,7 +74,8 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
     report = AuditReport()
     if (folder / METADATA).is_file():
         report.findings += [Finding(METADATA, reason) for reason in explained(METADATA, _of_crate(folder))]
-    with _inside(folder):
+    ours, own = _our_papers(), own_papers(folder)
+    with _inside(folder, ours | own):
         refuse_endless_records()
         products = product_manifests()
         if not products:
@@ -77,7 +93,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         for place in products:
             content = readable_object(place).get("spec")
             check_product(content, place, report)  # which says if it has none
-            said = explained(str(place), _of_product(content, place))
+            said = explained(str(place), _of_product(content, place, ours, own))
             report.findings += [Finding(str(place), reason) for reason in said]
         check_product(None, REPORT, report)
         report.findings += added_files(report)
@@ -91,24 +107,35 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
 
 
 @contextmanager
-def _inside(folder: Path) -> Iterator[None]:
+def _inside(folder: Path, papers: Mapping[str, Path]) -> Iterator[None]:
     """Work in a folder whose ``results`` is that one, as manifests name their inputs, and whose ``config`` is ours."""
     own = folder / "results"
+    targets = {f"{CATALOGUE.name}/{each.name}": each for each in CATALOGUE.glob("*") if each.name != PAPERS.name}
+    targets |= {f"{CATALOGUE.name}/{PAPERS.name}/{name}": each for name, each in papers.items()}
+    targets |= {"results": own if own.is_dir() else folder}
     with TemporaryDirectory() as place:
-        for name, target in {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}.items():
-            (Path(place) / name).symlink_to(target.resolve())
+        Path(place, CATALOGUE.name, PAPERS.name).mkdir(parents=True)
+        for name, target in targets.items():
+            Path(place, name).symlink_to(target.resolve())
         with chdir(place):
             yield
 
 
-def _of_product(content: Any, place: Path) -> Iterator[str]:
-    """What a product says that is not so: numbers that are printed nowhere, labels of other scores, other data."""
-    for key, file in _named_files(content):
-        path = program_files.found(file).resolve()
-        allowed = CATALOGUE / "papers" if key == "reported" else CATALOGUE.parent
-        if not path.is_relative_to(allowed.resolve()) or path.is_relative_to(RESULTS.resolve()):
-            yield f"{place} takes numbers from {quoted(file)}, which is no file of this checkout"
+def _of_product(content: Any, place: Path, ours: Mapping[str, Path], own: Mapping[str, Path]) -> Iterator[str]:
+    """What a product says that is not so: numbers that are printed nowhere, labels of other scores, other data.
+
+    Args:
+        ours: the folders of this checkout's papers, by name.
+        own: those of the copy's own papers, each of which has the printed numbers of its tables alone.
+    """
     found = kind_of_record(place, content)
+    for key, file, said in _named_files(content):
+        path, paper = program_files.found(file).resolve(), paper_of(found[1]) if found and found[0].wildcard else said
+        papers = [*ours.values(), *(own[name] for name in own if name == paper)]
+        allowed = papers if key == "reported" else [CATALOGUE.parent.resolve()]
+        if not any(map(path.is_relative_to, allowed)) or path.is_relative_to(RESULTS.resolve()):
+            where = "which is no file of this checkout or of the table's own paper"
+            yield f"{place} takes numbers from {quoted(file)}, {where}"
     if isinstance(content, dict) and content.get("proxy_data") is False:
         for each in manifests_behind([place]):
             if EMBEDDED in str(readable_object(Path(each)).get("spec", {}).get("path")):
@@ -117,15 +144,15 @@ def _of_product(content: Any, place: Path) -> Iterator[str]:
         yield from _labels(Layout.model_validate(content), place)
 
 
-def _named_files(content: Any) -> Iterator[tuple[str, str]]:
-    """Each file of numbers that a slice of the plan names, with its key."""
+def _named_files(content: Any) -> Iterator[tuple[str, str, str]]:
+    """Each file of numbers that a slice of the plan names: its key, the file, and the table's paper."""
     if isinstance(content, list):
         for each in content:
             yield from _named_files(each)
     if isinstance(content, dict):
         for key, value in content.items():
             if key in ("reported", "record") and isinstance(value, str) and value:
-                yield key, value
+                yield key, value, str(content.get("paper"))
             else:
                 yield from _named_files(value)
 
