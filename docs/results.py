@@ -31,7 +31,7 @@ from encore.plan.plan import Plan
 from encore.products import known_numbers
 from encore.products.catalogue import DEFAULT_RUN, load_plan
 from encore.products.claims import run_claims
-from encore.products.claims.entries import REAL, number_tests, read_claims
+from encore.products.claims.entries import number_tests, read_claims, read_papers
 from encore.products.claims.verdict import AGREE, HOLDS_HERE, REPRODUCED
 from encore.products.figures import coverage, curves, forest, heat, learning, words
 from encore.products.figures import map as neighbours
@@ -178,7 +178,8 @@ def claims_of(one: Record) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     found = found.assign(tests=found.id.map(one.run["tests"]))
     current = found.tests == found.id.map(tests_of_claims())
     judged = found[current].assign(claim=found.id.map({name: claim.says for name, (_, claim) in known.items()}))
-    of_papers = [name for name, (paper, _) in known.items() if paper != REAL]
+    all_runs = {paper for paper, fields in read_papers().items() if fields.claims == "all"}
+    of_papers = [name for name, (paper, _) in known.items() if paper in all_runs]
     return judged, found[~current], [name for name in of_papers if name not in set(found.id)]
 
 

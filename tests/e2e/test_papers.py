@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from encore.evaluation.families import UNTESTED
-from encore.products.claims.entries import REAL, read_claims
+from encore.products.claims.entries import read_claims
 from encore.products.kinds import BY_RULE
 from encore.products.tables.comparisons import TOO_FEW
 from tests.support.clones import Clone, jobs
@@ -109,7 +109,7 @@ def test_pages_say_what_stands_in_and_what_is_not_there(papers: Clone) -> None:
 def test_claims_are_judged_as_those_of_stand_ins_with_one_seed(papers: Clone) -> None:
     """Every claim has a line; one with all of its cells has too few seeds, and the others say what they lack."""
     every = read_claims(papers.root / "config/papers")
-    claims = {name for name, (paper, _) in every.items() if paper != REAL}  # which only runs have that name them
+    claims = {name for name, (paper, _) in every.items() if paper != "real"}  # which only runs have that name them
     found = {line["id"]: line for line in lines(papers.root / "results/claims.csv")}
     assert set(found) == claims
     words = {name: line["verdict"] for name, line in found.items()}

@@ -258,8 +258,9 @@ class RunConfig(Strict):
     )
     claims: Literal["all"] | list[str] = Field(
         "all",
-        description="The claims that `results/claims.csv` judges on runs: all but those of `config/papers/real`, or "
-        "those with these ids, for which only the cells and points are made that they are about.",
+        description="The claims that `results/claims.csv` judges on runs: all but those of a paper whose "
+        "`paper.yaml` says `claims: named`, or those with these ids, for which only the cells and points are made "
+        "that they are about.",
     )
     numerics: Numerics = Numerics()
     execution: Execution = Execution()

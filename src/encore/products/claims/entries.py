@@ -20,9 +20,15 @@ from encore.storage.program_files import PAPERS, of_papers
 
 CLAIMS = "claims"  # the product
 FILE = "claims.yaml"
-REAL = "real"  # the folder whose claims are about small real collections: runs that name them judge them, no others
 SPREAD = "encore/spread.yaml"
 Names = Annotated[list[str], Field(min_length=1)]
+
+
+class Paper(Strict):
+    """A paper's name on the page, and whether runs with all claims judge its own, or only those that name them."""
+
+    name: str
+    claims: Literal["all", "named"] = "all"
 
 
 class ClaimTest(Strict):
@@ -320,6 +326,11 @@ class Claim(Strict):
         description="Tests on our own tables against more fine-tuning for the same operations, with a "
         "verdict of their own.",
     )
+
+
+def read_papers() -> dict[str, Paper]:
+    """Every ``papers/<paper>/paper.yaml`` by its folder; a paper without one is called as its folder."""
+    return {key: checked(Paper, read_yaml(path), str(path)) for key, path in of_papers("paper.yaml").items()}
 
 
 def read_claims(papers: Path = PAPERS) -> dict[str, tuple[str, Claim]]:

@@ -193,7 +193,8 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, entries.Claim]]) -
     """Those that the run judges, in their own order."""
     wanted = plan.config.claims
     if wanted == "all":
-        return {name: each for name, each in claims.items() if each[0] != entries.REAL}
+        named = {paper for paper, fields in entries.read_papers().items() if fields.claims == "named"}
+        return {name: each for name, each in claims.items() if each[0] not in named}
     for name in wanted:
         if name not in claims:
             raise EncoreError(plan.config.at(f"claims: there is no claim {name!r}{nearest(name, claims)}"))

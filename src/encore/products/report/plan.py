@@ -7,12 +7,11 @@ configuration makes them; it never requests another table.
 from collections import defaultdict
 from pathlib import Path
 
-from encore.config.validation import Strict, checked, read_yaml
 from encore.plan.lineage import StepName, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address
-from encore.products.claims.entries import CLAIMS, products_of, read_claims
+from encore.products.claims.entries import CLAIMS, products_of, read_claims, read_papers
 from encore.products.claims.plan import all_shapes, cells_of, chosen_claims, claims_plan
 from encore.products.declared import declared_figures, wanted_tables
 from encore.products.report.slice import ReportSlice, StatedClaim
@@ -24,16 +23,9 @@ from encore.products.tables.plan import table_plan
 from encore.products.tables.reported import reported_file
 from encore.storage.csv_rows import read_rows
 from encore.storage.files import full_digest, sha256
-from encore.storage.program_files import of_papers
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
-
-
-class Paper(Strict):
-    """What a paper is called: ``papers/<paper>/paper.yaml``, without which it is called as its folder."""
-
-    name: str
 
 
 def report_plan(plan: Plan) -> ReportSlice:
@@ -70,7 +62,7 @@ def report_plan(plan: Plan) -> ReportSlice:
         },
         datasets={name: note for name in plan.resolve.datasets if (note := plan.resolve.dataset(name).fields.note)},
         trials=_trials(plan),
-        papers={key: checked(Paper, read_yaml(path), str(path)).name for key, path in of_papers("paper.yaml").items()},
+        papers={key: paper.name for key, paper in read_papers().items()},
     )
 
 

@@ -9,15 +9,17 @@ import yaml
 
 from encore.commands.__main__ import main
 from encore.products.claims.contrasts import copied_from
-from encore.products.claims.entries import KINDS, REAL, Claim, read_claims
-from encore.products.claims.plan import all_shapes, cells_of
+from encore.products.claims.entries import KINDS, Claim, read_claims, read_papers
+from encore.products.claims.plan import all_shapes, cells_of, chosen_claims
 from encore.products.claims.verdict import Evidence, of_inequalities
+from tests.support.shipped import plan_with
 from tests.support.simulated_verdicts import every, rates, within
 
 ROOT = Path(__file__).parents[4]
 PAPERS = Path("config/papers")
 PAGE = (ROOT / "docs/claims.md").read_text()
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
+ON_REAL_TEXT = [paper for paper, fields in read_papers().items() if fields.claims == "named"]
 
 
 def test_the_example_is_a_claim_on_tables_that_there_are(catalogue):
@@ -36,9 +38,18 @@ def test_every_kind_of_test_is_explained():
 
 
 def test_the_page_counts_the_claims():
-    of_real_text = [name for name, (paper, _) in read_claims(PAPERS).items() if paper == REAL]
+    of_real_text = [name for name, (paper, _) in read_claims(PAPERS).items() if paper in ON_REAL_TEXT]
     assert f"There are {len(read_claims(PAPERS)) - len(of_real_text)}." in PAGE
     assert f"{of_real_text[0]} to {of_real_text[-1]} repeat" in PAGE
+
+
+def test_a_run_with_all_claims_judges_none_that_a_run_has_to_name(catalogue):
+    """Those are of collections that most runs do not have."""
+    asked_for = {name for name, (paper, _) in read_claims().items() if paper in ON_REAL_TEXT}
+    assert ON_REAL_TEXT == ["real"]
+    assert chosen_claims(plan_with(catalogue, "nano"), read_claims()).keys() == read_claims().keys() - asked_for
+    named = min(asked_for)
+    assert list(chosen_claims(plan_with(catalogue, "nano", {"claims": [named]}), read_claims())) == [named]
 
 
 def test_every_claim_of_a_control_is_about_the_control():
@@ -53,7 +64,7 @@ def test_claims_about_rows_that_are_printed_only_are_those_that_the_page_names(c
     copied = [
         name
         for name, (paper, claim) in read_claims(PAPERS).items()
-        if paper != REAL and any(copied_from(cell, shapes) for cell in cells_of(name, claim, shapes))
+        if paper not in ON_REAL_TEXT and any(copied_from(cell, shapes) for cell in cells_of(name, claim, shapes))
     ]
     told = re.search(r"Comparisons with such rows, .*? are in (.*?)\.\n", PAGE, re.DOTALL)
     assert re.findall(r"C\d+", told[1]) == copied
