@@ -22,6 +22,7 @@ from encore.products.figures.base import (
     measured,
 )
 from encore.products.figures.curves import CurveLine, CurvePanel, CurvePoint
+from encore.products.tables.budgets import models_behind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Page
@@ -114,10 +115,7 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: Line
             about |= {"collection": plan.collection(step.collection).folder}
             for seed in plan.config.seeds:
                 scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure.dataset, panel))
-                models, model = [], scores.inputs["run"].inputs.get("model")
-                while model is not None:
-                    models += [model.folder] if model.stage == "finetune" else []
-                    model = model.inputs.get("weights")
+                models = models_behind(scores)["finetune"]
                 points.append(CurvePoint(**about, seed=seed, scores=scores.folder, models=models))
                 reads += [scores.folder, about["collection"], *models]
     return CurveLine(**line.model_dump(), points=points, reads=list(dict.fromkeys(reads)))
