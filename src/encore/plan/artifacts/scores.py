@@ -4,7 +4,6 @@ from encore.config.finetuning import FinetuneStep
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, upstream
 from encore.plan.artifacts.collections import collection, identical_ids
-from encore.plan.lineage import split_index
 from encore.plan.planner import Planner
 
 # What a measurement reads of a system whose runs the stage makes, by role; and shards if there are any.
@@ -49,9 +48,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
 
 def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
     """True if a system may answer a split: no step before it has learned from queries that another draw tests."""
-    if system in plan.catalogue.systems:
-        return all(tested_fairly(plan, part, dataset, split) for part in plan.resolve.system(system).parts)
-    lineages = plan.resolve.learned_from(plan.resolve.lineage(split_index(system)[0]))
+    lineages = (each for own in plan.resolve.lineages_of(system) for each in plan.resolve.learned_from(own))
     steps = (plan.resolve.step(named) for lineage in lineages for named in lineage.steps)
     tuned = [step for step in steps if isinstance(step, FinetuneStep)]
     tested, learned = plan.resolve.dataset(dataset), [(plan.resolve.dataset(step.collection), step) for step in tuned]

@@ -15,7 +15,6 @@ from pydantic import Field
 
 from encore.config.validation import Strict, nearest
 from encore.errors import EncoreError
-from encore.plan.lineage import split_index
 from encore.plan.plan import Plan
 from encore.products.figures import style
 from encore.products.slices import Product, SlicePart, about_data
@@ -86,7 +85,7 @@ class FigureContent:
 
 def available(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[str]]:
     """The systems that this run can have, by label, and a sentence about each of the others."""
-    reasons = {label: plan.resolve.missing_start(split_index(system)[0]) for label, system in systems.items()}
+    reasons = {label: plan.resolve.missing_start(system) for label, system in systems.items()}
     found = {label: system for label, system in systems.items() if not reasons[label]}
     return found, [f"{label} is not testable here: {reason}." for label, reason in reasons.items() if reason]
 

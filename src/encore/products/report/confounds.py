@@ -74,9 +74,9 @@ def _operations(made: RowOrigin, kind: str) -> str:
     return f"{spent:.1e}" if spent else NONE
 
 
-def _steps(made: RowOrigin, kind: str, field: str) -> str:
-    """A field of every training step of a kind, in the order of the folders."""
-    found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
+def _finetunings(made: RowOrigin, field: str) -> str:
+    """A field of every fine-tuning step, in the order of the folders."""
+    found = [str(value) for each in made.of("finetune") if (value := each.spec.get("step", {}).get(field)) is not None]
     return ", ".join(dict.fromkeys(found))
 
 
@@ -121,9 +121,9 @@ FACTS: dict[str, Callable[[RowOrigin], str]] = {  # all but the last are about m
     "Operations of pre-training": lambda made: _operations(made, "pretrain"),
     "Texts of fine-tuning": lambda made: _texts(made, "finetune"),
     "Operations of fine-tuning": lambda made: _operations(made, "finetune"),
-    "Batch of fine-tuning": lambda made: _steps(made, "finetune", "batch"),
-    "Training queries": lambda made: _steps(made, "finetune", "queries"),
-    "Negatives": lambda made: _steps(made, "finetune", "negatives"),
+    "Batch of fine-tuning": lambda made: _finetunings(made, "batch"),
+    "Training queries": lambda made: _finetunings(made, "queries"),
+    "Negatives": lambda made: _finetunings(made, "negatives"),
     "Trials of a step": _trials,
     SEARCHED: lambda made: _listed(
         each.inputs.get("collection", "").rsplit("/", 1)[-1] for each in made.of("evaluate")
