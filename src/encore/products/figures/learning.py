@@ -45,8 +45,7 @@ class LossTerm:
     @property
     def mean(self) -> np.ndarray:
         """Over seeds [points]."""
-        mean: np.ndarray = self.values.mean(axis=0)
-        return mean
+        return np.mean(self.values, axis=0)
 
     def starts_above_zero(self) -> bool:
         """Whether its changes can be given as shares of the start."""
@@ -70,11 +69,6 @@ class LossCurves:
         return parts or [term for term in self.terms if term.name == "loss"]
 
 
-def read_loss_curves(steps: StepsSlice) -> list[LossCurves]:
-    """The curves of every step."""
-    return [_curves(step) for step in steps.rows]
-
-
 def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
     """All numbers as data: one line a value, in the order of the steps, seeds, training steps and terms."""
     rows = [
@@ -87,7 +81,8 @@ def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
     write_rows(path, COLUMNS, rows)
 
 
-def _curves(step: StepModels) -> LossCurves:
+def read_loss_curves(step: StepModels) -> LossCurves:
+    """The curves of a step under all its seeds, whose models must have recorded the same terms at the same steps."""
     paths = [Path(seed.model) / HELD_OUT for seed in step.seeds]
     tables = [read_loss_table(path) for path in paths]
     names, first = tables[0]
@@ -101,7 +96,7 @@ def _curves(step: StepModels) -> LossCurves:
 
 def draw_learning(folder: Path, steps: StepsSlice, _: Path) -> str:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes."""
-    curves = read_loss_curves(steps)
+    curves = [read_loss_curves(step) for step in steps.rows]
     write_loss_curves(folder / f"{steps.name}.csv", curves)
     with style.style():
         style.save(_figure(steps, curves), folder, steps.name)

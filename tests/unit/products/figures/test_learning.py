@@ -167,11 +167,11 @@ def caption_of(figure):
 
 def drawn(steps):
     """The figure itself, to be asked what it says."""
-    return learning._figure(steps, learning.read_loss_curves(steps))
+    return learning._figure(steps, [learning.read_loss_curves(step) for step in steps.rows])
 
 
 def test_curves_hold_what_the_files_say(tmp_path):
-    (one,) = learning.read_loss_curves(steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2))
+    (one,) = map(learning.read_loss_curves, steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2).rows)
     assert one.at.tolist() == [0, 5, 10]
     assert [term.name for term in one.terms] == ["loss", "mlm", "rec", "contrast"]
     assert [term.name for term in one.drawn()] == ["mlm", "rec", "contrast"]
