@@ -29,7 +29,7 @@ from tools.tune import Grid
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
 RUNS = {"real-two-tower": "config/real-two-tower.yaml"}  # others are the default's
-RUNS |= {f"labels-{each}": "config/labels.yaml" for each in ("1", "1-first", "10", "cls-1", "cls-10")}
+RUNS |= {f"labels-{each}": "config/labels.yaml" for each in ("1", "10", "cls-1", "cls-10")}
 NAMES = sorted(path.stem for path in Path("config/tuning").resolve().glob("*.yaml"))
 RECORDED = [name for name in NAMES if Path("config/tuning", f"{name}.csv").is_file()]  # others were not run yet
 VALUES = "{0.0011,0.002}"  # not nano's own, 0.001
