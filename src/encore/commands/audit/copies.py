@@ -49,8 +49,8 @@ def known_of(folder: Path) -> str:
 def own_papers(folder: Path) -> dict[str, Path]:
     """The folders of the papers that a copied study has and this checkout does not, by name."""
     found = {each.name: each.resolve() for each in sorted(folder.glob("config/papers/*")) if each.is_dir()}
-    inside = folder.resolve()
-    return {name: each for name, each in found.items() if each.is_relative_to(inside) and name not in _our_papers()}
+    inside, ours = folder.resolve(), _our_papers()
+    return {name: each for name, each in found.items() if each.is_relative_to(inside) and name not in ours}
 
 
 def _our_papers() -> dict[str, Path]:
@@ -130,7 +130,8 @@ def _of_product(content: Any, place: Path, ours: Mapping[str, Path], own: Mappin
     """
     found = kind_of_record(place, content)
     for key, file, said in _named_files(content):
-        path, paper = program_files.found(file).resolve(), paper_of(found[1]) if found and found[0].wildcard else said
+        path = program_files.found(file).resolve()
+        paper = paper_of(found[1]) if found and found[0].wildcard else said
         papers = [*ours.values(), *(own[name] for name in own if name == paper)]
         allowed = papers if key == "reported" else [CATALOGUE.parent.resolve()]
         if not any(map(path.is_relative_to, allowed)) or path.is_relative_to(RESULTS.resolve()):

@@ -7,7 +7,7 @@ configuration makes them; it never requests another table.
 from collections import defaultdict
 from pathlib import Path
 
-from encore.plan.lineage import StepName, spelled
+from encore.plan.lineage import StepName, parse, spelled
 from encore.plan.plan import Plan
 from encore.plan.tuning import TUNING
 from encore.products.claims.contrasts import Address
@@ -113,12 +113,12 @@ def _trials(plan: Plan) -> dict[str, dict[str, int]]:
     Other runs tried values for the same steps, from other starts and with other data: a trial counts where its start is
     one of the run's backbones, and for a step whose value in this run is among those that were tried.
     """
-    starts = {str(name) for name in plan.config.scale.backbones.values()}
+    starts = {*plan.config.scale.backbones.values()}
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(TUNING.glob("*.csv")):
         tried: dict[tuple[str, str], set[str]] = defaultdict(set)
         for line in read_rows(path, "step", "field", "value", "lineage"):
-            if line["lineage"].split("+")[0] in starts:
+            if parse(line["lineage"]).backbone in starts:
                 tried[line["step"], line["field"]].add(line["value"])
         for (name, field), found in tried.items():
             step = plan.resolve.step(StepName(name))
