@@ -11,8 +11,10 @@ SHOWN = {".png", ".svg", ".html"}  # of what is recorded, the site has these
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """The page as the site shows it: the front page begins with the repository's README."""
+    """The page as the site shows it: the front page begins with the repository's README, wide tables have its width."""
     place = Path("docs", page.file.src_uri)
+    if place.name.startswith("results-"):
+        page.meta["hide"] = ["toc"]
     if page.file.src_uri != FRONT:
         return led(markdown, place, config)
     _, _, pages = markdown.partition("\n## ")
