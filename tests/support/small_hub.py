@@ -13,10 +13,11 @@ LARGE = ("model.safetensors", "pytorch_model.bin")  # what the hub publishes sha
 
 
 class Hub:
-    """Serves the folder of one model under any id that is asked for, and breaks as it is told."""
+    """Serves the folder of one model under any id that is asked for but those of others; breaks as it is told."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.commit = folder, COMMIT
+        self.others: dict[str, Path] = {}  # the folders of further models, by id
         self.breaks: list[int] = []  # after how many bytes each of the next files ends, though it promised more
         self.requests: list[str] = []
         self.agents: set[str] = set()  # what programs said of themselves
@@ -47,22 +48,26 @@ class Hub:
             if self.refuses or not known:
                 request.send_error(self.refuses or 404)
                 return
-            self._give(request, json.dumps(self.listing()).encode())
+            self._give(request, json.dumps(self.listing(self._folder_of(path))).encode())
             return
         _, commit, name = path.rsplit("/", 2)
-        if commit != self.commit or not (self.folder / name).is_file():
+        file = self._folder_of(path) / name
+        if commit != self.commit or not file.is_file():
             request.send_error(404)
             return
-        body = (self.folder / name).read_bytes()
+        body = file.read_bytes()
         self._give(request, bytes(len(body)) if self.damaged and name in LARGE else body, name in LARGE)
 
-    def listing(self) -> dict[str, Any]:
-        files = [{"rfilename": path.name, **self._said(path)} for path in sorted(self.folder.iterdir())]
+    def listing(self, folder: Path) -> dict[str, Any]:
+        files = [{"rfilename": path.name, **self._said(path)} for path in sorted(folder.iterdir())]
         return {"id": "someone/bert", "sha": self.commit, "siblings": files, "tags": ["pytorch", "license:apache-2.0"]}
 
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
+
+    def _folder_of(self, path: str) -> Path:
+        return next((folder for name, folder in self.others.items() if f"/{name}/" in path), self.folder)
 
     def _said(self, path: Path) -> dict[str, Any]:
         body = path.read_bytes()

@@ -4,10 +4,12 @@ Only fetching touches the network (``datasets/download/checkpoint.py``); everyth
 """
 
 import re
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from encore.config.adapters import ADAPTER, BESIDE, LORA, MERGE, read_adapter
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents, sha256
 
@@ -26,7 +28,6 @@ TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json", "added
 # How a text becomes a vector, as sentence-transformers keeps it, and the folders of its modules.
 MODULES, USE, PROMPTS = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 MOVE_UP = f'move its files one folder up and write "path": "" for it in {MODULES}'
-ADAPTER = "adapter_config.json"  # PEFT's
 # The names of USE, of which sentence-transformers reads the first that is there and says anything.
 OLDER = ("roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 USES = (USE, *(f"sentence_{kind}_config.json" for kind in OLDER))
@@ -34,13 +35,6 @@ USES = (USE, *(f"sentence_{kind}_config.json" for kind in OLDER))
 NO_HEAD, RANDOM_HEAD = "no_vocabulary_head", "random_vocabulary_head"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _MODULE = re.compile(r"\d+_\w+/(config\.json|model\.safetensors|pytorch_model\.bin)")
-READ = re.compile(  # every file that may be read, below the checkpoint's folder
-    "|".join(
-        [_SHARD.pattern, _MODULE.pattern]
-        + [re.escape(name) for name in (CONFIG, *WEIGHTS, *VOCABULARY, *OTHER_VOCABULARY, *TOKENIZER_SETTINGS)]
-        + [re.escape(name) for name in (MODULES, *USES, PROMPTS)]
-    )
-)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
@@ -61,38 +55,63 @@ def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
 
 def names_in(folder: Path) -> list[str]:
     """The names of a folder's own files, and of those in the folders of its modules; none if it is missing."""
-    found = [*folder.glob("*"), *folder.glob("[0-9]*_*/*")]
+    found = [*folder.glob("*"), *folder.glob("[0-9]*_*/*"), *folder.glob(f"{BESIDE}/*")]
     return sorted(path.relative_to(folder).as_posix() for path in found if path.is_file())
 
 
 def chosen(names: Collection[str], where: str) -> list[str]:
     """Which of a checkpoint's files are read: its configuration, weights, what makes its vocabulary, and its use."""
-    if ADAPTER in names:
-        raise EncoreError(
-            f"{where} has {ADAPTER}, an adapter (LoRA); merge it by PEFT's merge_and_unload, save, and name that folder"
-        )
-    if moved := [name for name in names if name.endswith(f"_Transformer/{CONFIG}")]:
+    if moved := [name for name in names if name.endswith((f"_Transformer/{CONFIG}", f"_Transformer/{ADAPTER}"))]:
         raise EncoreError(f"{where}: {moved[0].partition('/')[0]} has the encoder; {MOVE_UP}")
     weights = next((name for name in WEIGHTS if name in names), None)
     shards = [name for name in sorted(names) if weights == SHARDS and _SHARD.fullmatch(name)]
     vocabulary = [name for name in VOCABULARY if name in names]
     others = [name for name in OTHER_VOCABULARY if name in names and VOCABULARY[0] not in names]
-    if CONFIG not in names or weights is None or not (vocabulary or others):
+    adapts = ADAPTER in names
+    if adapts and (CONFIG in names or weights or LORA not in names):
+        raise EncoreError(f"{where} has {ADAPTER}, an adapter (LoRA), but not {LORA} alone; {MERGE}")
+    if not adapts and (CONFIG not in names or weights is None or not (vocabulary or others)):
         raise EncoreError(
             f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS[::2])}, and "
             f"{' or '.join(VOCABULARY)}"
         )
     described = [name for name in (*TOKENIZER_SETTINGS, MODULES, *USES, PROMPTS) if name in names]
     modules = [name for name in sorted(names) if MODULES in names and _MODULE.fullmatch(name)]
-    return [CONFIG, weights, *shards, *vocabulary, *others, *described, *modules]
+    whole = [ADAPTER, LORA] if adapts else [CONFIG, str(weights), *shards]
+    kept = [f"{BESIDE}/{name}" for name in (ADAPTER, LORA) if f"{BESIDE}/{name}" in names]
+    return [*whole, *vocabulary, *others, *described, *modules, *kept]
+
+
+def joined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of an adapter's base and its own by name: a tokenizer and modules of its own replace the base's."""
+    if ADAPTER in base or f"{BESIDE}/{ADAPTER}" in base:
+        raise EncoreError(f"the adapter's base is an adapter (LoRA) too; {MERGE}")
+    tokenizer = {*VOCABULARY, *OTHER_VOCABULARY}
+    replaced = {*tokenizer, *TOKENIZER_SETTINGS} if tokenizer & own.keys() else set()
+    replaced |= {MODULES, *USES, PROMPTS, *filter(_MODULE.fullmatch, base)} if MODULES in own else set()
+    found = {name: each for name, each in base.items() if name not in replaced}
+    return found | {f"{BESIDE}/{name}" if name in (ADAPTER, LORA) else name: own[name] for name in own}
+
+
+def with_base(adapter: Path, base: Path, place: Path) -> Path:
+    """A new folder at ``place``, of links to the files of an adapter and its base."""
+    files = joined(*({name: each / name for name in chosen(names_in(each), str(each))} for each in (base, adapter)))
+    shutil.rmtree(place, ignore_errors=True)
+    for name, path in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).symlink_to(path.resolve())
+    return place
 
 
 def content(folder: Path) -> dict[str, str]:
-    """The identity of a user's folder: the digests of what is read of it; of one that is not there yet, its name."""
+    """The identity of a user's folder: digests of what is read of it and of its base's; the name of a missing one."""
     if not folder.is_dir():
         return {"absent": folder.name}
     names = chosen(names_in(folder), str(folder))
-    return remembered_contents({name: folder / name for name in names})
+    found = remembered_contents({name: folder / name for name in names})
+    if ADAPTER in names and is_folder(base := read_adapter(folder).base):
+        found |= {f"base/{name}": digest for name, digest in content(Path(base)).items()}
+    return found
 
 
 def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:
@@ -111,15 +130,17 @@ def refuse_changed(folder: Path, pinned: Mapping[str, str]) -> None:
             )
 
 
-def given(spec: dict[str, Any], fetched: Path | None, own: Path | None) -> Path | None:
-    """The folder of a checkpoint that a job was given: fetched, or the user's own; None if there is neither."""
+def given(spec: dict[str, Any], fetched: Path | None, own: Path | None, place: Path) -> Path | None:
+    """The folder of a checkpoint: fetched, the user's own, or an adapter's and its base's at ``place``; or None."""
     if own is not None and content(own) != spec.get("content"):
         raise EncoreError(
             f"{own} is not what was planned with: it has changed since, or is missing; run snakemake again"
         )
-    if fetched is None:
-        return own
-    refuse_changed(found := inside(fetched), spec.get("sha256", {}))
+    found = own if fetched is None else inside(fetched)
+    if own is not None and (own / ADAPTER).is_file():
+        found = with_base(own, inside(fetched) if fetched else Path(read_adapter(own).base), place)
+    if found is not None:
+        refuse_changed(found, spec.get("sha256", {}))
     return found
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from encore.config.checkpoints import CONFIG, PADDING, WEIGHTS, is_seed_encoder
 from encore.config.published import read_json
 from encore.errors import EncoreError
+from encore.models.adapters import merged
 from encore.models.checkpoint import OUR_NAME, USUAL_NAME, read_tensors
 
 WORDS = "embeddings.word_embeddings.weight"
@@ -61,6 +62,7 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
         stored = in_berts_terms(stored, stored_config.get("pad_token_id", SEED_PADDING))
     prefix = _prefix(stored, folder)
     found = {_our_name(name, prefix): tensor for name, tensor in stored.items()}
+    found |= merged(found, folder)
     if DECODER + "bias" in found:
         found.setdefault("cls.predictions.bias", found[DECODER + "bias"])
     untied = found.get(DECODER + "weight")

@@ -18,6 +18,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import bert_checkpoint, lsa, towers
 from encore.models import checkpoint as folder
+from encore.models.adapters import merged
 from encore.models.config import EncoderConfig, read_shape
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
@@ -107,7 +108,8 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     if backbone.architecture == "transformers":
         torch.manual_seed(seed)
         encoder: Encoder = open_published(source, shape)
-        folder.fill_weights(encoder, encoder.state_dict() | behind, source)
+        weights = encoder.state_dict()
+        folder.fill_weights(encoder, weights | behind | merged(weights, source), source)
         return encoder, {}
     shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
     encoder = initial_encoder(shape, seed)

@@ -49,7 +49,7 @@ class Start(Stage[Spec, Inputs]):
 
         backbone, given = Backbone.model_validate(self.spec.backbone), self.inputs
         torch.set_num_threads(int(self.spec.numerics.get("threads", 1)))
-        checkpoint = checkpoints.given(self.spec.dumped(), given.checkpoint, job.source)
+        checkpoint = checkpoints.given(self.spec.dumped(), given.checkpoint, job.source, job.state / "checkpoint")
         encoder, heads = start_model(
             backbone, self.spec.seed, given.tokenizer, given.tokens, checkpoint, given.pretrained
         )

@@ -38,7 +38,7 @@ class Tokenizer(Stage[Spec, Inputs]):
         from encore.data.article_texts import VocabularyTexts
         from encore.data.collection import Collection
 
-        checkpoint = checkpoints.given(self.spec.dumped(), self.inputs.checkpoint, job.source)
+        checkpoint = checkpoints.given(self.spec.dumped(), self.inputs.checkpoint, job.source, job.state / "checkpoint")
         if checkpoint:
             tokenizer = checkpoint_vocabulary.save_checkpoint_tokenizer(checkpoint, job.output)
         else:

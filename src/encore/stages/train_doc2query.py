@@ -47,7 +47,7 @@ class TrainDoc2Query(Stage[Spec, Inputs]):
         from encore.retrieval.doc2query.training import train
 
         spec, given = self.spec, self.inputs
-        begun = checkpoints.given(spec.dumped(), given.checkpoint, job.source)
+        begun = checkpoints.given(spec.dumped(), given.checkpoint, job.source, job.state / "checkpoint")
         start = {"backbone": given.tokenizer.name} if given.tokenizer else {"checkpoint": str(begun)}
         entry = spec.expansion | {"kind": "t5", "collection": given.collection.name, "seed": spec.seed} | start
         expansion = checked(T5, entry, "expansion")

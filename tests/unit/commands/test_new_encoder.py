@@ -15,6 +15,7 @@ from encore.products.tables.plan import table_plan
 from encore.storage.files import sha256
 from tests.support import inside
 from tests.support.own_folder import encoder, folder, judged, new, planned, refused
+from tests.support.small_adapters import adapter
 from tests.support.small_hub import COMMIT, Hub
 from tests.support.small_published import of_sentence_transformers
 
@@ -121,6 +122,33 @@ def test_a_commit_of_the_hub_is_pinned_and_its_files_come_once(
     inside.made(fetched.stage, fetched.spec, {}, fetched.folder)
     assert len(hub.requests) == asked
     hub.close()
+
+
+@pytest.mark.parametrize("fetched", [False, True])
+def test_an_adapter_is_a_row_with_its_base_and_both_are_pinned(
+    fetched: bool, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's own, of a base that is a folder too or that is fetched."""
+    folder({"test": judged(0, 100)})
+    place = encoder("models/base")
+    hub = Hub(Path("theirs"))
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    Path("theirs").mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        shutil.copy(place / name, "theirs")
+    adapter(Path("models/own"), "someone/base" if fetched else "models/base", {"query": (16, 16)})
+    new("own", "--beir", "data/own", "--zero-shot", "--checkpoint", "models/own")
+    hub.close()
+    fields = yaml.safe_load(Path("config/own.yaml").read_text())["backbones"]["own-encoder"]
+    assert (fields["checkpoint"], fields["hidden"]) == ("./models/own", 16)
+    assert fields.get("pooling") == (None if fetched else "mean"), "which modules.json says"
+    weights = {"model.safetensors": place, "encore-adapter/adapter_model.safetensors": Path("models/own")}
+    digests = {name: sha256(each / Path(name).name) for name, each in weights.items()}
+    assert digests.items() <= fields["sha256"].items()
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["fetch_checkpoint"] == fetched
+    (note,) = (note for note in table_plan(plan, "published").notes if note.startswith("The encoder is own"))
+    assert all(digest in note for digest in digests.values())
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,6 @@ def test_what_is_no_file_of_weights_is_refused_when_planned(tmp_path: Path) -> N
     (place / "artifact.metadata").write_text('{"dim": 4}')
     with pytest.raises(EncoreError, match="a vector for each token"):
         completed(backbone(place))
-    with pytest.raises(EncoreError, match=r"an adapter \(LoRA\); merge it by PEFT's merge_and_unload, save"):
-        checkpoints.chosen(["adapter_config.json", "adapter_model.safetensors", "tokenizer.json"], "here")
 
 
 def test_an_encoder_of_sentence_transformers_may_have_been_saved_with_a_head(tmp_path: Path) -> None:

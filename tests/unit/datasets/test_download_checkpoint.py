@@ -19,6 +19,7 @@ from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.release import HOME, __version__
 from tests.support import inside
+from tests.support.small_adapters import adapter
 from tests.support.small_checkpoints import bert
 from tests.support.small_hub import COMMIT, Hub
 from tests.support.small_models import tokenizer_folder
@@ -134,6 +135,25 @@ def test_files_that_a_user_put_there_need_no_network(hub: Hub, published: Path, 
     found = fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
     assert (found["commit"], names(tmp_path / "made")) == (None, READ)
     assert names(place) == names(published), "nothing is added to a user's folder"
+
+
+def test_an_adapter_comes_with_its_base_and_both_are_recorded(
+    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    adapter(tmp_path / "adapter", "someone/bert", {"encoder.layer.0.output.dense": (8, 16)}, revision=COMMIT)
+    (tmp_path / "adapter/vocab.txt").write_text("of its own")
+    hub.others = {"someone/adapter": tmp_path / "adapter"}
+    found = fetch("someone/adapter", None, tmp_path / "data", tmp_path / "made")
+    assert names(tmp_path / "made" / "encore-adapter") == ["adapter_config.json", "adapter_model.safetensors"]
+    assert names(tmp_path / "made") == ["config.json", "encore-adapter", "model.safetensors", "vocab.txt"]
+    assert (tmp_path / "made/vocab.txt").read_text() == "of its own"
+    assert (found["commit"], found["base"]) == (COMMIT, {"id": "someone/bert", "commit": COMMIT})
+    for name, each in found["files"].items():
+        assert each["digest"] == f"sha256:{sha256(tmp_path / 'made' / name)}"
+    assert (tmp_path / "data" / "checkpoints" / f"someone--bert@{COMMIT}").is_dir()
+    assert capsys.readouterr().out.count("licence: apache-2.0") == 2, "each has its own"
+    hub.close()
+    assert fetch("someone/adapter", None, tmp_path / "data", tmp_path / "again") == found
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from encore.products.catalogue import load_plan
 from encore.products.targets import everything_declared
 from encore.storage.files import sha256
 from tests.support.shipped import run_file
+from tests.support.small_adapters import adapter
 from tests.support.small_published import of_sentence_transformers
 
 ROOT = Path(__file__).parents[3]
@@ -151,6 +152,28 @@ def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, t
     (first / "tokenizer.json").unlink()
     with pytest.raises(EncoreError, match="first lacks a vocabulary"):
         begun(plan_of(catalogue, one={"checkpoint": str(first)}), "one")
+
+
+def test_an_adapter_counts_by_its_own_content_and_its_bases(catalogue: Catalogue, tmp_path: Path) -> None:
+    base, own, both = tmp_path / "base", tmp_path / "own", {"adapter_config.json", "adapter_model.safetensors"}
+    base.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (base / name).write_text(f'{{"file": "{name}"}}')
+
+    def start(of: str) -> Artifact:
+        adapter(own, of, {"query": (8, 8)})
+        return begun(plan_of(catalogue, own={"checkpoint": str(own), "sha256": {"config.json": "0" * 64}}), "own")
+
+    first = start(str(base))
+    assert (first.source, "checkpoint" in first.inputs) == (str(own), False)
+    assert {*both, "base/model.safetensors"} < first.spec["content"].keys()
+    assert first.spec["sha256"] == {"config.json": "0" * 64}, "of the base: compared in the job"
+    (base / "model.safetensors").write_text("other weights")
+    assert start(str(base)).name != first.name
+    fetched = start("someone/base")
+    assert (fetched.source, fetched.spec["content"].keys()) == (str(own), both)
+    assert fetched.inputs["checkpoint"].spec["id"] == "someone/base"
+    assert fetched.inputs["tokenizer"].inputs["checkpoint"] is fetched.inputs["checkpoint"]
 
 
 def test_a_folder_that_is_not_there_yet_is_planned_by_its_name(catalogue: Catalogue, tmp_path: Path) -> None:

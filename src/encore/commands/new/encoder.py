@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from encore.config import checkpoints
+from encore.config.adapters import ADAPTER, read_adapter
 from encore.config.entries import Backbone
 from encore.config.published import SHAPE, UNNAMED, Said, said_by
 from encore.config.run import RunConfig
@@ -92,7 +93,10 @@ def published_encoder(run: str, checkpoint: str, pinned: str | None, data_root: 
     with TemporaryDirectory() as place:
         if path.is_dir():
             written = checkpoint if path.is_absolute() else f"./{path}"
-            return _of_folder(name, written, path, pinned)
+            if not (path / ADAPTER).is_file():
+                return _of_folder(name, written, path, pinned)
+            found = _of_folder(name, written, _with_base(path, Path(place), data_root), pinned)
+            return PublishedEncoder(name, {**found.backbone, **found.said}, found.said, found.files)
         if path.is_file():
             return _of_archive(name, path, pinned, Path(place) / "unpacked")
         if checkpoints.is_folder(checkpoint):
@@ -116,6 +120,15 @@ def _of_folder(name: str, written: str, folder: Path, pinned: str | None) -> Pub
         raise EncoreError(f"{written}: the sha256 of its weights is {', '.join(sorted(weights))}, not {pinned}")
     entry = {"start": "checkpoint", "checkpoint": written, "sha256": digests}
     return PublishedEncoder(name, entry, *_whole(folder))
+
+
+def _with_base(adapter: Path, place: Path, data_root: Path) -> Path:
+    """A user's adapter together with its base, which may have to be fetched."""
+    base, revision, *_ = read_adapter(adapter)
+    if not checkpoints.is_folder(base):
+        hub.fetch(base, revision, data_root, place / "base")
+    there = Path(base) if checkpoints.is_folder(base) else place / "base"
+    return checkpoints.with_base(adapter, there, place / "joined")
 
 
 def _of_archive(name: str, archive: Path, pinned: str | None, place: Path) -> PublishedEncoder:

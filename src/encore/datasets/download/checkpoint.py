@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.config import checkpoints
+from encore.config.adapters import ADAPTER, read_adapter
 from encore.config.sources import Remote
 from encore.datasets.download.download import AGENT
 from encore.datasets.download.source import obtain, print_terms, trust
@@ -25,12 +26,26 @@ SECONDS = 60.0  # for the hub to list a checkpoint's files
 def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
     """Fill ``folder`` with the files of a checkpoint; returns its commit, and digest and bytes of each file.
 
-    Files that are in ``data_root/checkpoints/`` already are used without any question to the hub. The hub publishes the
-    digests of weights; of the other files the first download counts.
+    An adapter comes with its base. Files that are in ``data_root/checkpoints/`` already are used without any question
+    to the hub. The hub publishes the digests of weights; of the other files the first download counts.
 
     Args:
         revision: the commit; without it, the newest one when the first byte came.
     """
+    paths, results = _obtained(checkpoint, revision, data_root)
+    if ADAPTER in paths:
+        base = read_adapter(paths[ADAPTER].parent)
+        others, its = _obtained(base.base, base.revision, data_root)
+        paths, files = checkpoints.joined(others, paths), checkpoints.joined(its["files"], results["files"])
+        results |= {"files": files, "base": {"id": base.base, "commit": its["commit"]}}
+    shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
+    for name, path in paths.items():
+        same(path, folder / name)
+    return results
+
+
+def _obtained(checkpoint: str, revision: str | None, data_root: Path) -> tuple[dict[str, Path], dict[str, Any]]:
+    """The files of a checkpoint by name, and what is recorded of it."""
     place = checkpoints.folder_of(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     commit, terms = published["commit"], {"licence": published["licence"], "terms": f"{HUB}/{checkpoint}"}
@@ -48,10 +63,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
         found[name] = obtain(remote, place / name, data_root)
         if remote.digest is None:
             trust(place / name, found[name]["digest"], data_root)
-    shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
-    for name in found:
-        same(place / name, folder / name)
-    return {"commit": commit, "files": found}
+    return {name: place / name for name in found}, {"commit": commit, "files": found}
 
 
 def keep_pinned(checkpoint: str, commit: str, data_root: Path) -> None:

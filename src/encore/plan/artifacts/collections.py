@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from encore.config import checkpoints
+from encore.config.adapters import ADAPTER, read_adapter
 from encore.config.entries import Backbone
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -66,9 +67,15 @@ def checkpoint_files(
     if name in plan.catalogue.sources:
         inputs = {"checkpoint": fetched_source(plan, name)}
     elif checkpoints.is_folder(name):
-        if Path(name).is_dir():
-            checkpoints.refuse_changed(Path(name), pinned)
-        return Given({"content": checkpoints.content(Path(name))}, {}, str(Path(name)))  # as Snakemake wants paths
+        own = Path(name)  # whose text is as Snakemake wants paths
+        spec: Spec = {"content": checkpoints.content(own)}
+        if (own / ADAPTER).is_file():  # its pinned files come together in the job
+            base = read_adapter(own)
+            needed = checkpoint_files(plan, base.base, base.revision).inputs
+            return Given(spec | {"sha256": dict(pinned)}, needed, str(own))
+        if own.is_dir():
+            checkpoints.refuse_changed(own, pinned)
+        return Given(spec, {}, str(own))
     else:
         spec = {"id": name, "revision": revision}
         folder = f"checkpoints/{checkpoints.called(name).lower()}"

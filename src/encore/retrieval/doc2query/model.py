@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encore.config import checkpoints
+from encore.config.adapters import BESIDE, MERGE
 from encore.config.systems import T5
 from encore.data import vocabulary
 from encore.errors import EncoreError
@@ -84,7 +85,10 @@ def create(expansion: T5, tokenizer: Path | None, begun: Path | None = None) -> 
         begun: folder of the checkpoint.
     """
     if begun is not None:
-        return load_model(checkpoints.inside(begun))
+        folder = checkpoints.inside(begun)
+        if (folder / BESIDE).is_dir():
+            raise EncoreError(f"{begun} is an adapter (LoRA) of a T5; {MERGE}")
+        return load_model(folder)
     if tokenizer is None:
         raise EncoreError("a T5 without a checkpoint needs a vocabulary; give --tokenizer")
     from transformers import T5Config, T5ForConditionalGeneration
