@@ -37,6 +37,5 @@ def merged(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Tensor]:
                 found[own] = weight + adapter.scale * (up @ down)
                 left -= {layer + DOWN, layer + UP}
     if left or not found:
-        named = min(left, default="no tensors")
-        raise EncoreError(f"{path} has {named}, and {adapter.base} no linear layer for it; {MERGE}")
+        raise EncoreError(f"{path} has {min(left, default='nothing')}, and {adapter.base} no layer for it; {MERGE}")
     return found

@@ -108,8 +108,7 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     if backbone.architecture == "transformers":
         torch.manual_seed(seed)
         encoder: Encoder = open_published(source, shape)
-        weights = encoder.state_dict()
-        folder.fill_weights(encoder, weights | behind | merged(weights, source), source)
+        folder.fill_weights(encoder, encoder.state_dict() | behind | merged(encoder.state_dict(), source), source)
         return encoder, {}
     shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
     encoder = initial_encoder(shape, seed)

@@ -86,30 +86,29 @@ def test_an_adapter_is_merged_as_in_double_precision(kind: str, by_root: bool, f
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        ({"peft_type": "IA3"}, "peft_type 'IA3'"),
-        ({"peft_type": None}, "peft_type None"),
-        ({"task_type": "SEQ_CLS"}, "task_type 'SEQ_CLS'"),
-        ({"bias": "all"}, "bias 'all'"),
-        ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
-        ({"use_rslora": "yes"}, "use_rslora 'yes'"),
-        ({"use_dora": True}, "use_dora True"),
-        ({"fan_in_fan_out": True}, "fan_in_fan_out True"),
-        ({"modules_to_save": ["pooler"]}, r"modules_to_save \['pooler'\]"),
-        ({"rank_pattern": {"query": 2}}, r"rank_pattern \{'query': 2\}"),
-        ({"alpha_pattern": {"query": 2}}, r"alpha_pattern \{'query': 2\}"),
-        ({"trainable_token_indices": [1]}, r"trainable_token_indices \[1\]"),
-        ({"layer_replication": [[0, 1]]}, r"layer_replication \[\[0, 1\]\]"),
-        ({"not_known_yet": 0.5}, r"not_known_yet 0\.5"),
-        ({"r": 0}, "r, but none that is known"),
-        ({"lora_alpha": "16"}, "lora_alpha, but none"),
-        ({"base_model_name_or_path": None}, "base_model_name_or_path, but none"),
+        ({"peft_type": "IA3"}, "peft_type: 'IA3'"),
+        ({"peft_type": None}, "peft_type: None"),
+        ({"task_type": "SEQ_CLS"}, "task_type: 'SEQ_CLS'"),
+        ({"bias": "all"}, "bias: 'all'"),
+        ({"init_lora_weights": "pissa"}, "init_lora_weights: 'pissa'"),
+        ({"use_dora": True}, "use_dora: True"),
+        ({"fan_in_fan_out": True}, "fan_in_fan_out: True"),
+        ({"modules_to_save": ["pooler"]}, r"modules_to_save: \['pooler'\]"),
+        ({"rank_pattern": {"query": 2}}, r"rank_pattern: \{'query': 2\}"),
+        ({"alpha_pattern": {"query": 2}}, r"alpha_pattern: \{'query': 2\}"),
+        ({"trainable_token_indices": [1]}, r"trainable_token_indices: \[1\]"),
+        ({"layer_replication": [[0, 1]]}, r"layer_replication: \[\[0, 1\]\]"),
+        ({"not_known_yet": 0.5}, r"not_known_yet: 0\.5"),
+        ({"r": 0}, "r: 0"),
+        ({"lora_alpha": "16"}, "lora_alpha: '16'"),
+        ({"base_model_name_or_path": None}, "base_model_name_or_path: None"),
     ],
 )
 def test_what_is_more_than_a_plain_lora_is_refused_by_its_field(
     changes: dict[str, Any], names: str, tmp_path: Path
 ) -> None:
     adapter(tmp_path, "someone/base", QUERY, **changes)
-    with pytest.raises(EncoreError, match=rf"an adapter \(LoRA\), has {names}.*; merge it by PEFT's merge_and_unload"):
+    with pytest.raises(EncoreError, match=rf"an adapter \(LoRA\), has {names}; merge it by PEFT's merge_and_unload"):
         read_adapter(tmp_path)
 
 
@@ -155,7 +154,7 @@ def test_an_adapter_of_anything_but_its_bases_linear_layers_is_refused(
     base(tmp_path / "base")
     adapter(own := tmp_path / "own", str(tmp_path / "base"), QUERY)
     save_file({name: torch.ones(shape) for name, shape in tensors.items()}, own / "adapter_model.safetensors")
-    with pytest.raises(EncoreError, match=r"adapter_model\.safetensors has .* no linear layer for it; merge it by"):
+    with pytest.raises(EncoreError, match=r"adapter_model\.safetensors has .* no layer for it; merge it by"):
         started(own, tmp_path)
 
 

@@ -10,6 +10,7 @@ from encore.config import checkpoints
 from encore.storage import manifest
 from encore.storage.files import sha256
 from tests.support import inside
+from tests.support.small_adapters import adapter
 from tests.support.small_checkpoints import bert
 from tests.support.small_models import tokenizer_folder
 
@@ -66,3 +67,28 @@ def test_fetched_files_with_another_digest_than_the_pinned_are_refused(own: Path
     assert f"and the backbone pins {'0' * 64}; restore that file" in said
     del pinned["tokenizer.json"]
     assert started("model", *given, sha256=pinned)[1]
+
+
+@pytest.mark.parametrize("fetched", [False, True])
+def test_an_adapter_is_joined_to_its_base_and_both_are_held_to_their_digests(fetched: bool, own: Path) -> None:
+    """Of a base that is a folder, or that is fetched."""
+    adapter(Path("small"), "someone/bert" if fetched else "own", {"bert.encoder.layer.0.output.dense": (8, 16)})
+    if fetched:
+        with manifest.record(own, stage="fetch_checkpoint", spec={}, inputs=[]):
+            pass
+    inputs = {"checkpoint": "own"} if fetched else {}
+    given = {"start": "checkpoint", "checkpoint": "./small"}, inputs, "small"
+    content = checkpoints.content(Path("small"))
+    pins = {"model.safetensors": sha256(own / "model.safetensors")}
+    said, results = started("model", *given, content=content, sha256=pins)
+    assert "checkpoint/config.json: hidden: 8" in said
+    assert results.keys() == {"parameters"}
+    names = {name: load_file(place / "model.safetensors") for name, place in (("was", own), ("is", Path("model")))}
+    theirs = {name.removeprefix("bert."): each for name, each in names["was"].items()}
+    changed = [name for name, each in names["is"].items() if not theirs[name][: len(each)].equal(each)]
+    assert changed == ["encoder.layer.0.output.dense.weight"]
+    said, _ = started("model", *given, content=content, sha256={"config.json": "0" * 64})
+    assert f"and the backbone pins {'0' * 64}; restore that file" in said
+    if not fetched:
+        (own / "vocab.txt").write_text("other pieces")
+        assert "small is not what was planned with" in started("model", *given, content=content)[0]

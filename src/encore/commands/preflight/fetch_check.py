@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -11,7 +12,8 @@ from encore import stages
 from encore.commands.preflight.downloads import wanted
 from encore.commands.preflight.forecast_text import size
 from encore.commands.show_config import aligned
-from encore.config.checkpoints import CONFIG
+from encore.config.adapters import ADAPTER
+from encore.config.checkpoints import CONFIG, folder_of
 from encore.datasets.download.checkpoint import endpoint
 from encore.datasets.download.download import ask
 from encore.datasets.download.ir_datasets import addresses, listed
@@ -108,7 +110,9 @@ def _addresses(plan: Plan, made: Artifact) -> Iterator[Address]:
                 yield Address(f"{name}/{remote.file}", url, held_to, remote.bytes, remote.headers)
     elif made.stage == "fetch_checkpoint":
         wants = made.typed(FetchCheckpoint)
-        url = f"{endpoint()}/{wants.id}/resolve/{wants.revision or 'main'}/{CONFIG}"
+        known = folder_of(wants.id, wants.revision, Path(plan.config.execution.data_root)) / ADAPTER
+        file = ADAPTER if known.is_file() else CONFIG
+        url = f"{endpoint()}/{wants.id}/resolve/{wants.revision or 'main'}/{file}"
         yield Address(wants.id, url, f"commit {wants.revision}" if wants.revision else "the first: no commit is pinned")
     else:
         for (top, file), entry in wanted(made.typed(FetchIrDatasets).ids, listed("downloads")).items():

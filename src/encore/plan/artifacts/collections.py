@@ -70,8 +70,7 @@ def checkpoint_files(
         own = Path(name)  # whose text is as Snakemake wants paths
         spec: Spec = {"content": checkpoints.content(own)}
         if (own / ADAPTER).is_file():  # its pinned files come together in the job
-            base = read_adapter(own)
-            needed = checkpoint_files(plan, base.base, base.revision).inputs
+            needed = checkpoint_files(plan, *read_adapter(own)[:2]).inputs
             return Given(spec | {"sha256": dict(pinned)}, needed, str(own))
         if own.is_dir():
             checkpoints.refuse_changed(own, pinned)

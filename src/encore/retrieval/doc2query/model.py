@@ -85,10 +85,9 @@ def create(expansion: T5, tokenizer: Path | None, begun: Path | None = None) -> 
         begun: folder of the checkpoint.
     """
     if begun is not None:
-        folder = checkpoints.inside(begun)
-        if (folder / BESIDE).is_dir():
+        if (begun / BESIDE).is_dir():
             raise EncoreError(f"{begun} is an adapter (LoRA) of a T5; {MERGE}")
-        return load_model(folder)
+        return load_model(checkpoints.inside(begun))
     if tokenizer is None:
         raise EncoreError("a T5 without a checkpoint needs a vocabulary; give --tokenizer")
     from transformers import T5Config, T5ForConditionalGeneration
