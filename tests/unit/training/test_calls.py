@@ -1,5 +1,7 @@
 """What a full-size step calls a GPU for stays within its budget, so that no cast comes back unseen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from encore.training.batches import BatchPart
 from encore.training.distributed import ALONE
 from encore.training.gradients import TrainingModels
 from encore.training.vocabulary_loss import summed_cross_entropy
-from tests.support import small_store
+from tests.support import counted_kernels, small_store
 from tests.support.counted_calls import Calls, gpu_without_numbers
 from tests.support.small_training import STEP
 
@@ -21,7 +23,7 @@ BASE = EncoderConfig(vocabulary=30522, layers=12, hidden=768, heads=12, intermed
 TEXTS, LENGTH = 64, 512
 
 
-def counted(name: str) -> Calls:
+def counted(name: str, config: EncoderConfig = BASE) -> Calls:
     """The calls of the forward and the backward pass of an objective in bf16, on texts of almost 32,768 tokens."""
     task = objectives.load(name)(objectives.fields({**STEP, "objective": name}), small_store.random_store(8))
     mask = np.ones((TEXTS, LENGTH), dtype=bool)
@@ -30,7 +32,7 @@ def counted(name: str) -> Calls:
     arrays = {"ids": mask.astype(np.int64), "mask": mask, "masked": chosen, "labels": chosen % BASE.vocabulary}
     with gpu_without_numbers():
         with torch.device("meta"):
-            encoder = Encoder(BASE)
+            encoder = Encoder(config)
             heads = task.heads(encoder)
         device = torch.device("cuda")
         nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device)
@@ -56,6 +58,16 @@ def test_a_step_casts_no_more_than_its_budget(mlm: Calls) -> None:
 def test_a_step_moves_no_more_bytes_than_its_budget(mlm: Calls) -> None:
     """Without products and attention: 30 of 90 ms on an H100."""
     assert mlm.bytes <= 73.5e9
+
+
+@pytest.mark.slow
+def test_a_step_of_compiled_layers_has_no_more_calls_than_its_budget(mlm: Calls) -> None:
+    """All but the layers is as without a compiler; of it the head and the vocabulary's loss have fewer with one."""
+    one, two = (counted("mlm", replace(BASE, layers=layers)).names.total() for layers in (1, 2))
+    forward, backward = counted_kernels.of_layer(replace(BASE, layers=1, vocabulary=100))
+    assert forward <= 10
+    assert backward <= 22
+    assert mlm.names.total() - BASE.layers * (two - one - forward - backward) <= 501
 
 
 @pytest.mark.parametrize(("learning", "budget"), [(True, 29.5), (False, 15)])
