@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import re
+import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -20,6 +24,7 @@ import torch
 from harness import gpu_training, machine, ours, record, steps, texts, timing
 from harness.figures import BASE, SPEEDS, rounded
 from harness.gpu_training import VOCABULARY, Facts, precision
+from harness.parts import DONE, run_part
 from harness.setting import Setting, device
 from torch import Tensor, nn
 from torch.autograd import DeviceType
@@ -31,13 +36,18 @@ from encore.models.start import initial_encoder
 from encore.training import loop
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
 from encore.training.checkpoint import Resume
+from encore.training.compiled import Compiled
 from encore.training.gradients import TrainingModels
 from encore.training.record import Trained
 from encore.training.task import Task
 
 HERE = Path(__file__).parent
-SECONDS = 480.0  # of all, after which nothing more is begun
+SECONDS, QUICK_SECONDS = 480.0, 50.0  # of all, after which nothing more is begun
+OF_WORK = 600.0  # most seconds of one with ``--everything``
 BEFORE, PROCESS, COPIES, NOW = "before", "batches by a process", "and weights copied once a step", "now"
+COMPILED, WORKERS = "now, compiled", "now, four workers"
+EVERY = (BEFORE, PROCESS, COPIES, NOW, COMPILED, WORKERS)
+PROCESSES = {WORKERS: 4}  # that make batches
 TURNS = 2
 SAME, POINT = 0.02, 6  # that a loss may be from that of now; digits that are recorded of one
 FULL: Facts = {
@@ -90,7 +100,7 @@ def by_thread(
 @contextmanager
 def arm(name: str) -> Iterator[None]:
     """Inside, trainings run as they did before the changes that come after the arm of this name."""
-    without = [BEFORE, PROCESS, COPIES, NOW].index(name)
+    without = EVERY.index(name)
     with ExitStack() as patches:
         if without < 1 and device().type == "cuda":
             patches.enter_context(mock.patch.object(loop, "_coming", by_thread))
@@ -99,7 +109,16 @@ def arm(name: str) -> Iterator[None]:
             patches.enter_context(mock.patch.object(TrainingModels, "computing", return_value=casting))
         if without < 3:
             patches.enter_context(mock.patch.object(loop, "AHEAD", {"cpu": 0, "cuda": 0}))
+        if name == COMPILED:  # a processor traces layers alone: it would compile for minutes
+            backend = "inductor" if device().type == "cuda" else "aot_eager"
+            patches.enter_context(mock.patch.object(loop, "Compiled", partial(Compiled, backend=backend)))
+            patches.enter_context(mock.patch.object(loop, "STEPS", 1))
         yield
+
+
+def numerics(work: Work, each: str) -> Facts:
+    """Those of a work in an arm."""
+    return work.numerics | ({"compiled": True} if each == COMPILED else {})
 
 
 def pretraining(
@@ -144,18 +163,24 @@ MADE: dict[str, Make] = {  # what matters most first
         for label, name in DECODERS.items()
     },
 }
-EVERY = (BEFORE, PROCESS, COPIES, NOW)
-ARMS = {name: (NOW,) if name == BASE_512 or name in DECODERS else EVERY for name in MADE}  # of the others the last
+ARMS = {name: (NOW, COMPILED) if name == BASE_512 or name in DECODERS else EVERY for name in MADE}
 PROFILED, COMPARED = (MLM, PACKED), PACKED
-# What is measured in the arm ``now``, and at least how much of it is wanted; utilisation of this run's best product.
-GOALS = {
-    (MLM, "utilisation"): 0.38,
-    (MLM_SHORT, "utilisation"): 0.30,
-    (PACKED, "utilisation"): 0.27,
-    (MANY, "utilisation"): 0.36,
-    (FINETUNING, "utilisation"): 0.52,
-    (FINETUNING, "steps_per_second"): 8,
-    **{(label, "speed_of_mlm"): SPEEDS[name] for label, name in DECODERS.items()},
+SHOWN = (BEFORE, NOW, COMPILED)  # whose kernels are
+NEAR, REPEATED = (BEFORE, PROCESS, COPIES, COMPILED), (NOW, COMPILED)  # whose losses are compared with those of now
+# What is measured of a work in an arm, and how much of it is wanted, at least or at most; utilisation is of this run's
+# best product.
+GOALS: dict[tuple[str, str, str], tuple[str, float]] = {
+    (PACKED, PROCESS, "speed_of_before"): ("least", 1.3),
+    (PACKED, WORKERS, "wait_percent"): ("most", 2),
+    (MLM, COMPILED, "speed_of_before"): ("least", 1.3),
+    (MLM, COMPILED, "utilisation"): ("least", 0.38),
+    (MLM_SHORT, COMPILED, "utilisation"): ("least", 0.30),
+    (PACKED, COMPILED, "utilisation"): ("least", 0.27),
+    (MANY, COMPILED, "utilisation"): ("least", 0.36),
+    (MANY, COMPILED, "launch_percent"): ("most", 60),  # with more, graphs of CUDA's would spare the host
+    (FINETUNING, COMPILED, "utilisation"): ("least", 0.52),
+    (FINETUNING, COMPILED, "steps_per_second"): ("least", 8),
+    **{(label, COMPILED, "speed_of_mlm"): ("least", SPEEDS[name]) for label, name in DECODERS.items()},
 }
 
 
@@ -163,15 +188,33 @@ class Report:
     """The record, which is written again with each row, so that what is there stays if time runs out."""
 
     def __init__(self, output: Path, sizes: Facts, seconds: float) -> None:
-        self.output, self.before, self.until = output, machine.load(), time.monotonic() + seconds
+        self.output, self.name = output, f"before-after-{machine.name()}"
+        self.before, self.until = machine.load(), time.monotonic() + seconds
         self.contents: Facts = {"sizes": sizes, "rows": [], "profile": [], "losses": [], "left_out": []}
 
-    def has_time(self, what: str) -> bool:
-        """Whether another part may begin; notes where not."""
-        if time.monotonic() < self.until:
-            return True
-        self.contents["left_out"].append(f"{what}: out of time")
-        return False
+    @property
+    def path(self) -> Path:
+        return self.output / f"{self.name}.json"
+
+    def read(self) -> None:
+        """Add to what other processes have written."""
+        if self.path.is_file():
+            self.contents = json.loads(self.path.read_text())
+
+    def attempt(self, what: str, work: Callable[[], object]) -> None:
+        """Do a part that stops no other: that there was no time for it, or what failed, is noted."""
+        reason = ""
+        if time.monotonic() >= self.until:
+            reason = "out of time"
+        else:
+            try:
+                work()
+            except Exception as error:
+                traceback.print_exc()
+                reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        if reason:
+            self.contents["left_out"].append(f"{what}: {reason}")
+            self.write()
 
     def add(self, part: str, row: Facts) -> None:
         """Put a row in place of an earlier one of the same work and arm, and write all."""
@@ -182,70 +225,87 @@ class Report:
         self.write()
 
     def write(self) -> None:
+        before = {row["work"]: row["samples_per_second"] for row in self.contents["rows"] if row["arm"] == BEFORE}
+        for row in self.contents["rows"]:
+            if row["work"] in before:
+                row["speed_of_before"] = rounded(row["samples_per_second"] / before[row["work"]])
         self.contents["goals"] = judged(self.contents)
-        record.write(self.output, f"before-after-{machine.name()}", self.contents, self.before)
+        record.write(self.output, self.name, self.contents, self.before)
 
 
-def measure(report: Report, sizes: Facts, names: list[str]) -> None:
+def measure(report: Report, sizes: Facts, names: list[str], arms: dict[str, tuple[str, ...]] = ARMS) -> None:
     """Time the arms of each work in turns, the second time in the other order, and look into two works."""
-    report.contents["peak_tflops"] = rounded((best := timing.peak("wall", precision())) / 1e12)
+    best = timing.peak("wall", precision())
+    report.contents["peak_tflops"] = rounded(best / 1e12)
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:
-            if not report.has_time(name):
-                continue
-            work, readings = MADE[name](sizes, Path(folder)), dict[str, steps.Steps]()
-            for turn in range(TURNS):
-                for each in ARMS[name][:: -1 if turn else 1]:
-                    if report.has_time(f"{name}, {each}, turn {turn + 1}"):
-                        _time(report, sizes, name, work, each, readings, best)
-            for each in (BEFORE, NOW) if name in PROFILED else ():
-                if report.has_time(f"profile of {name}, {each}"):
-                    report.add("profile", {"work": name, "arm": each, **profiled(work, each, sizes["profiled"])})
-            if name == COMPARED:
-                compare(report, work, sizes["losses"])
+        report.attempt(name, partial(_measure, report, sizes, name, arms[name], best))
     report.write()
+
+
+def _measure(report: Report, sizes: Facts, name: str, arms: tuple[str, ...], best: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        work, readings = MADE[name](sizes, Path(folder)), dict[str, steps.Steps]()
+        for turn in range(TURNS):
+            for each in arms[:: -1 if turn else 1]:
+                what = f"{name}, {each}, turn {turn + 1}"
+                report.attempt(what, partial(_time, report, sizes, name, work, each, readings, best))
+        for each in SHOWN if name in PROFILED else ():
+            report.attempt(f"profile of {name}, {each}", partial(_profile, report, sizes, name, work, each))
+        if name == COMPARED:
+            compare(report, work, sizes["losses"])
+
+
+def _profile(report: Report, sizes: Facts, name: str, work: Work, each: str) -> None:
+    report.add("profile", {"work": name, "arm": each, **profiled(work, each, sizes["profiled"])})
 
 
 def _time(
     report: Report, sizes: Facts, name: str, work: Work, each: str, readings: dict[str, steps.Steps], best: float
 ) -> None:
     """Another turn of an arm; its row is that of the better one."""
+    begun, processes = time.monotonic(), PROCESSES.get(each, 0)
     with arm(each), redirect_stdout(None):
-        found = steps.measured(*work.copied(), work.numerics, sizes["warm"], sizes["steps"])
+        found = steps.measured(*work.copied(), numerics(work, each), sizes["warm"], sizes["steps"], processes)
+    print(f"{name}, {each}: {time.monotonic() - begun:.1f} s", flush=True)  # the first time layers are compiled
     readings[each] = min(found, readings.get(each, found), key=lambda its: its.seconds.wall)
     its = readings[each]
     row = {"work": name, "arm": each, "steps_per_second": rounded(1 / its.seconds.wall), **its.row(work.batch, best)}
-    if BEFORE in readings:
-        row["speed_of_before"] = rounded(readings[BEFORE].seconds.wall / its.seconds.wall)
     report.add("rows", row)
 
 
-def trained(work: Work, each: str, count: int, numerics: Facts) -> tuple[Trained, list[Tensor]]:
+def trained(work: Work, each: str, count: int, changed: Facts) -> tuple[Trained, list[Tensor]]:
     """So many steps of an arm: their record, and the weights at the end."""
     task, encoder, heads, step = work.copied()
     with tempfile.TemporaryDirectory() as state, arm(each), redirect_stdout(None):
         step = step.model_copy(update={"steps": count})
-        done = loop.train(task, encoder, heads, step, 0, Resume(Path(state)), work.numerics | numerics)
+        done = loop.train(task, encoder, heads, step, 0, Resume(Path(state)), numerics(work, each) | changed)
     return done, [weight.detach().cpu() for module in (encoder, heads) for weight in module.parameters()]
 
 
 def compare(report: Report, work: Work, count: int) -> None:
-    """The losses of each arm from one start on the same batches; and whether two trainings of now are the same bytes.
+    """The losses of each arm from one start on the same batches; and whether trainings that are repeated are equal.
 
-    A step has the same chance in all arms, so what differs is rounding.
+    A step has the same chance in all arms, so what differs is rounding. What is compiled draws as what is not here.
     """
-    if not report.has_time("losses"):
-        return
     reference, _ = trained(work, NOW, count, {})
-    for each in EVERY[:-1]:
-        if report.has_time(f"losses, {each}"):
+
+    def losses(each: str) -> None:
+        from torch._inductor import config
+
+        with config.patch(fallback_random=True) if each == COMPILED else nullcontext():
             found, _ = trained(work, each, count, {})
-            report.add("losses", {"work": COMPARED, "arm": each, **_apart(found, reference)})
-    if report.has_time("losses, now twice"):
-        pair = [trained(work, NOW, count, {"deterministic": True}) for _ in range(2)]
+        report.add("losses", {"work": COMPARED, "arm": each, **_apart(found, reference)})
+
+    def twice(each: str) -> None:
+        pair = [trained(work, each, count, {"deterministic": True}) for _ in range(2)]
         equal = all(torch.equal(one, other) for one, other in zip(pair[0][1], pair[1][1], strict=True))
-        row = {"work": COMPARED, "arm": f"{NOW}, twice", **_apart(pair[0][0], pair[1][0]), "same_bytes": equal}
+        row = {"work": COMPARED, "arm": f"{each}, twice", **_apart(pair[0][0], pair[1][0]), "same_bytes": equal}
         report.add("losses", row)
+
+    for each in NEAR:
+        report.attempt(f"losses, {each}", partial(losses, each))
+    for each in REPEATED:
+        report.attempt(f"losses, {each}, twice", partial(twice, each))
 
 
 def _apart(found: Trained, reference: Trained) -> Facts:
@@ -273,42 +333,75 @@ def profiled(work: Work, each: str, count: int) -> Facts:
 
 
 def judged(contents: Facts) -> list[Facts]:
-    """A line for each goal, with the number of the arm ``now`` or that it was not measured."""
-    now = {row["work"]: row for row in contents["rows"] if row["arm"] == NOW}
+    """A line for each goal, with the number of its arm or that it was not measured."""
+    rows = {(row["work"], row["arm"]): row for row in contents["rows"]}
     found = []
-    for (work, key), aim in GOALS.items():
-        value = now.get(work, {}).get(key)
-        if key == "speed_of_mlm" and work in now and BASE_512 in now:
-            value = rounded(now[work]["samples_per_second"] / now[BASE_512]["samples_per_second"])
+    for (work, each, key), (bound, aim) in GOALS.items():
+        row, base = rows.get((work, each), {}), rows.get((BASE_512, each))
+        value = row.get(key)
+        if key == "speed_of_mlm" and row and base:
+            value = rounded(row["samples_per_second"] / base["samples_per_second"])
         label = key.replace("_", " ").replace("utilisation", "share of the GPU's best product")
-        found.append(_goal(f"{work}, {label.replace('of mlm', f'relative to {BASE}')}", f"least {aim}", value, aim))
-    apart = [row["apart"] for row in contents["losses"] if row["arm"] in EVERY]
-    largest = max(apart, default=None)
-    of_losses = _goal("losses, largest difference of an arm from now", f"most {SAME}", largest, SAME, most=True)
-    same = next((row["same_bytes"] for row in contents["losses"] if "same_bytes" in row), None)
-    return [*found, of_losses, _goal("now twice, same bytes", "least 1", None if same is None else float(same), 1)]
+        label = label.replace("speed of", "speed relative to").replace("to mlm", f"to {BASE}")
+        found.append(_goal(f"{work}, {each}, {label}", bound, value, aim))
+    losses = {row["arm"]: row for row in contents["losses"]}
+    for each in NEAR:
+        found.append(_goal(f"losses, {each}, difference from now", "most", losses.get(each, {}).get("apart"), SAME))
+    for each in REPEATED:
+        same = losses.get(f"{each}, twice", {}).get("same_bytes")
+        found.append(_goal(f"{each} twice, same bytes", "least", None if same is None else float(same), 1))
+    return found
 
 
-def _goal(label: str, said: str, value: float | None, aim: float, most: bool = False) -> Facts:
-    met = value is not None and (value <= aim if most else value >= aim)
-    return {"goal": label, "aim": said, "measured": "not measured" if value is None else value, "met": met}
+def _goal(label: str, bound: str, value: float | None, aim: float) -> Facts:
+    met = value is not None and (value <= aim if bound == "most" else value >= aim)
+    shown = "not measured" if value is None else value
+    return {"goal": label, "aim": f"{bound} {aim}", "measured": shown, "met": met}
 
 
-def main() -> None:
+def everything(output: Path, quick: bool) -> int:
+    """All arms of all works, each work in a process of its own, into one record; 1 where anything is missing."""
+    output.mkdir(parents=True, exist_ok=True)
+    report = Report(output, QUICK if quick else FULL, OF_WORK)
+    report.path.unlink(missing_ok=True)
+    command = [sys.executable, __file__, "--output", str(output), *(["--quick"] if quick else [])]
+    logs = {name: output / f"before-after-{number}.log" for number, name in enumerate(MADE)}
+    parts = [run_part(name, [*command, "--part", name], OF_WORK, log) for name, log in logs.items()]
+    report.read()
+    report.contents["parts"] = parts
+    report.write()
+    print("\n".join(["", *record.table(parts), "", *report.contents["left_out"]]))
+    print("\n".join(["", *record.table(report.contents["goals"])]))
+    return 0 if all(part["ended"] == DONE for part in parts) and not report.contents["left_out"] else 1
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs; also on a CPU")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, to see that all runs; begins nothing after a minute"
+    )
     parser.add_argument("--only", nargs="*", choices=MADE, metavar="WORK", help="these works; without: all")
+    parser.add_argument("--everything", action="store_true", help="all arms of all works, each work by itself")
+    parser.add_argument("--part", choices=MADE, help=argparse.SUPPRESS)  # what a work's own process is told
     parser.add_argument("--output", type=Path, help="of the record; without: results/gpu, or results/gpu-quick")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="after which nothing more is begun")
+    parser.add_argument("--seconds", type=float, help=f"after which nothing more is begun; without: {SECONDS:.0f}")
     options = parser.parse_args()
     torch.set_num_threads(1)
     output = options.output or HERE / "results" / ("gpu-quick" if options.quick else "gpu")
+    if options.everything:
+        return everything(output, options.quick)
     sizes = QUICK if options.quick else FULL
-    report = Report(output, sizes, options.seconds)
+    if options.part:
+        report = Report(output, sizes, OF_WORK)
+        report.read()
+        measure(report, sizes, [options.part], dict.fromkeys(MADE, EVERY))
+        return 0
+    report = Report(output, sizes, options.seconds or (QUICK_SECONDS if options.quick else SECONDS))
     measure(report, sizes, [name for name in MADE if name in (options.only or MADE)])
     print("\n".join(["", *record.table(report.contents["goals"])]))
     if options.quick:
         print("\nThese are the numbers of tiny sizes: they only show that everything runs.")
+    return 0
 
 
 if __name__ == "__main__":
