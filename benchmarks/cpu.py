@@ -38,7 +38,7 @@ PARTS: dict[str, tuple[int, list[str], list[str]]] = {
     "encoding": (240, [], ["--model", "nano", "--count", "64", "--turns", "1"]),
     "distillation": (150, ["--model", "mini", *ONE_THREAD, "--repetitions", "2"], ["--quick"]),
     "pretraining": (420, [*ONE_THREAD, "--repetitions", "3"], ["--quick", "--only", "bow"]),
-    "finetuning": (360, [], ["--seeds", "0", "1"]),
+    "finetuning": (360, [], ["--seeds", "0", "1", "--model", "nano"]),
 }
 OF_DATA = 120  # seconds, before fine-tuning
 

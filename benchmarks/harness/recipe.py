@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,14 +21,16 @@ from encore.evaluation import EvaluationProtocol, judging
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Example, judged_queries
-from encore.models import embed
+from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
+from encore.models.start import initial_encoder
 from encore.plan.catalogue import read_step
 from encore.products.catalogue import load_plan
 from encore.retrieval.dense import Searcher, Shard
 from encore.retrieval.encode import CollectionShard, encode
 from encore.training.batches import BatchMaker
 from encore.training.schedule import total_steps
+from harness.setting import SHAPES
 
 DEPTH = 100  # ranks that are searched; the measure looks at ten
 MEASURE = "RR@10"
@@ -69,6 +71,12 @@ class Recipe:
     @cached_property
     def _passages(self) -> dict[str, str]:
         return {row["_id"]: f"{row.get('title') or ''} {row['text']}".strip() for row in self.collection.corpus()}
+
+    def of_shape(self, model: str, steps: int, folder: Path) -> Recipe:
+        """So many steps from a start of another shape, drawn at random and written to ``folder``."""
+        config = replace(embed.load_for_tokens(self.start, self.store).config, **SHAPES[model])
+        checkpoint.save_model(initial_encoder(config, 0), {}, folder, self.store.tokenizer_folder)
+        return replace(self, step=self.step.model_copy(update={"steps": steps}), start=folder)
 
     def score(self, encoder: Encoder) -> float:
         """RR@10 of a trained encoder: all queries of the validation role, exact search in the whole collection."""

@@ -152,3 +152,15 @@ def test_both_sides_train_and_a_record_is_written(recipe: Recipe, tmp_path: Path
     same = contents["arms"][1]["values"]
     assert same == pytest.approx(contents["arms"][0]["values"], abs=0.2)
     assert written["versions"]["sentence-transformers"]
+
+
+@pytest.mark.slow
+@needs_peer
+@pytest.mark.skipif(find_spec("accelerate") is None, reason="the peer's trainer needs accelerate")
+def test_a_model_of_another_shape_is_timed_on_both_sides(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    import finetuning
+
+    monkeypatch.setattr(finetuning, "STEPS", 2)
+    shape = finetuning.of_shape(recipe, "nano")
+    assert all(len(times) == finetuning.TURNS and min(times) > 0 for times in shape["cpu_seconds"].values())
+    assert shape["ratio"]["low"] > 0
