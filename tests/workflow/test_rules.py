@@ -183,7 +183,7 @@ def test_one_line_says_how_slurm_is_asked_for_gpus(line: str, flags: list[str]) 
     asked = profile("slurm", gpu=line, gpu_partition="a-gpu", partition="cpus")["set-resources"]
     known = {
         "threads": 2,
-        "input": SimpleNamespace(model=[], doc2query_model=[]),
+        "input": SimpleNamespace(model=[], doc2query_model=[], shards=["index"]),
         "wildcards": SimpleNamespace(teacher="x", indexed="y"),
     }
     found = {name: {key: eval(str(value), dict(known)) for key, value in asked[name].items()} for name in asked}

@@ -48,10 +48,33 @@ rule take_run:
         f"{MAKE} take_run" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
 
 
-rule search:
-    """Rank passages by the inner product with the query's vector, exactly, over all shards."""
+rule search_shard:
+    """Find the best passages of one shard, where each is searched by a job of its own."""
     input:
-        manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "subset"),
+        manifests("hits/{model}/{topics}/{shard}", "model", "tokens", "collection", "shard*", "subset"),
+        large_files("hits/{model}/{topics}/{shard}", model="model.safetensors", shard="index"),
+    output:
+        hits="results/hits/{model}/{topics}/{shard}/hits.npy",
+        manifest="results/hits/{model}/{topics}/{shard}/manifest.json",
+    log:
+        "results/logs/search_shard/{model}/{topics}/{shard}.log",
+    priority: 1  # before further vectors are made
+    conda:
+        "../../envs/environment.yaml"
+    threads: threads_of("search_shard")
+    resources:
+        **at_least("hits/{model}/{topics}/{shard}", mem_mb=4_000, runtime=2 * 60),
+        about=about_of("hits/{model}/{topics}/{shard}"),
+    params:
+        spec=spec_of("hits/{model}/{topics}/{shard}"),
+    shell:
+        f"{MAKE} search_shard" " --planned {params.spec:q} --output {output.manifest:q} > {log:q} 2>&1"
+
+
+rule search:
+    """Rank passages by the inner product with the query's vector, exactly, over all shards, or merge the hits in each."""
+    input:
+        manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "hit*", "subset"),
         large_files("runs/{model}/{topics}", model="model.safetensors", shard="index"),
     output:
         run="results/runs/{model}/{topics}/run.npz",

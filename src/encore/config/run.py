@@ -126,6 +126,11 @@ class Execution(Strict):
         description="The number of shards that a collection is encoded in: one number for all, or by "
         "dataset, with one shard for the others.",
     )
+    search_by_shard: bool = Field(
+        False,
+        description="Whether an exact search of several shards is a job for each of them and one that merges what they "
+        "found, to the same bytes; otherwise one job reads all shards.",
+    )
     processes: Positive = Field(
         1,
         description="The most processes of a training, one per GPU, started by torchrun; also of a job that predicts "

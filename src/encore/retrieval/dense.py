@@ -6,10 +6,10 @@ found at the last rank; ``best`` takes more until the tie at ``depth`` is comple
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import faiss
 import numpy as np
@@ -29,6 +29,7 @@ from encore.training import machine
 
 SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
 MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
+T = TypeVar("T")
 CPU = torch.device("cpu")
 USUAL = {"cpu": 50.0, "cuda": 10_000.0}  # GFLOP/s in fp32 of a thread with AVX2, or of a data centre's GPU
 LONG = 10**11  # operations of a search whose rate is not that of its start
@@ -67,12 +68,17 @@ def answer_exactly(
     names, queries = embedded(given, encoder, store, collection)
     searcher = Searcher(shards, next(encoder.parameters()).device, members)
     run = searcher.search(names, queries, depth)
-    method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
-    header = describe(given.system, collection=collection.name, split=given.asked.split, retrieval=[method])
-    write_run(output, run, header)
+    write_answers(given, run, encoder.config.similarity, collection, output)
     print(f"{len(names)} queries answered from {searcher.passages} passages", flush=True)
     print(speed_line(searcher.speed(), searcher.operations), flush=True)
     return {"queries": len(names), "passages": searcher.passages}, searcher.speed()
+
+
+def write_answers(given: Queries, run: RunMatrices, similarity: str, collection: Path, output: Path) -> None:
+    """Write the run of an exact search with its header."""
+    method = {"name": "exact search", "method": "dense", "similarity": similarity, "depth": given.depth}
+    header = describe(given.system, collection=collection.name, split=given.asked.split, retrieval=[method])
+    write_run(output, run, header)
 
 
 def speed_line(speed: dict[str, Any], operations: int) -> str:
@@ -195,14 +201,10 @@ class Searcher:
             names: query ids.
             vectors: float32 [queries, dimension], in the order of ``names``.
         """
-        started = time.monotonic()
         if not names:
             return RunMatrices.of({})
         scores, rows = self.best(vectors, depth)
-        run = RunMatrices.chosen(names, self.documents, rows, scores)
-        self.operations += 2 * len(self.documents) * vectors.size
-        self.seconds += time.monotonic() - started
-        return run
+        return RunMatrices.chosen(names, self.documents, rows, scores)
 
     def speed(self) -> dict[str, Any]:
         """Speed, for ``run.json``: ``way``, ``threads`` of a CPU, and ``gflops`` (10^9 operations a second)."""
@@ -211,25 +213,47 @@ class Searcher:
         return {"way": f"torch on {self.device.type}", **threads, "gflops": float(f"{rate:.3g}")}
 
     def best(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension].
+        """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension]."""
+        found = self.by_batch(vectors, depth, lambda scores, rows: ordered(scores, rows, depth, self.documents))
+        best, rows = (np.concatenate(part) for part in zip(*found, strict=True))
+        return best, rows
+
+    def by_batch(self, vectors: np.ndarray, depth: int, keep: Callable[[np.ndarray, np.ndarray], T]) -> list[T]:
+        """What is kept of the hits of each batch of queries.
 
         Batches of queries with a tie that is cut are searched again, whole, since rounding may depend on their number.
+
+        Args:
+            vectors: float32 [queries, dimension].
+            keep: of the scores and rows of a batch's hits [queries, hits], best first, in any order where they tie.
         """
-        size, passages, wanted = BATCH[self.device.type], self.passages, depth + SPARE
+        started = time.monotonic()
+        size, passages = BATCH[self.device.type], self.passages
         batches = np.split(vectors, range(size, len(vectors), size))
-        found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        found: dict[int, T] = {}
         pending = list(range(len(batches)))
-        while pending:
+        for wanted in widths(depth):
+            if not pending:
+                break
             queries = torch.from_numpy(np.concatenate([batches[number] for number in pending])).to(self.device)
             most, cut = min(wanted, passages), []
             hits = self.ranking.by_batch(queries, most, self.kept)
             for number, (scores, rows) in zip(pending, hits, strict=True):
-                found[number] = ordered(scores, rows, depth, self.documents)
-                if most < passages and (found[number][0][:, -1] == scores[:, -1]).any():
+                if most < passages and (scores[:, depth - 1] == scores[:, -1]).any():
                     cut.append(number)
-            pending, wanted = cut if wanted <= MOST * depth else [], 4 * wanted
-        best, rows = (np.concatenate(part) for part in zip(*map(found.__getitem__, range(len(batches))), strict=True))
-        return best, rows
+                found[number] = keep(scores, rows)
+            pending = cut
+        self.operations += 2 * len(self.documents) * vectors.size
+        self.seconds += time.monotonic() - started
+        return [found[number] for number in range(len(batches))]
+
+
+def widths(depth: int) -> list[int]:
+    """How many hits of a query are asked for, one after the other, until the tie at ``depth`` is complete."""
+    found = [depth + SPARE]
+    while found[-1] <= MOST * depth:
+        found.append(4 * found[-1])
+    return found
 
 
 def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, documents: DocIds) -> tuple[np.ndarray, np.ndarray]:

@@ -50,6 +50,18 @@ class CollectionShard:
         return range(first * BLOCK, min(last * BLOCK, passages))
 
 
+def division(folders: Sequence[Path]) -> list[tuple[CollectionShard, Path]]:
+    """Folders that are named after all shards of a collection, in the collection's order."""
+    parts = sorted(
+        ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
+    )
+    if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
+        raise EncoreError(
+            f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
+        )
+    return parts
+
+
 def encode(
     encoder: Encoder, passages: Sequences, part: CollectionShard, length: int, first: int = 0
 ) -> Iterator[np.ndarray]:

@@ -29,7 +29,7 @@ from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.retrieval.dense import MOST, SPARE, Queries, Shard, embedded, faiss_speed, open_shard, open_shards, opened
-from encore.retrieval.encode import CollectionShard, write_index
+from encore.retrieval.encode import division, write_index
 from encore.storage import gpu_leases, machine
 from encore.storage.document_ids import DocIds
 from encore.storage.progress import Progress
@@ -62,14 +62,7 @@ def make_index(fields: IndexType, shards: Sequence[Path], output: Path) -> tuple
 
 def gather(folders: Sequence[Path]) -> list[Shard]:
     """Open all shards of a collection, in the collection's order."""
-    parts = sorted(
-        ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
-    )
-    if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
-        raise EncoreError(
-            f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
-        )
-    return [open_shard(folder) for _, folder in parts]
+    return [open_shard(folder) for _, folder in division(folders)]
 
 
 def build_index(fields: IndexType, parts: Sequence[np.ndarray]) -> tuple[faiss.Index, str]:

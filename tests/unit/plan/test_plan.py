@@ -108,6 +108,51 @@ def test_shards_are_in_no_digest(make):
     assert {f for f in folders(one) if "/indexes/" not in f} == {f for f in folders(two) if "/indexes/" not in f}
 
 
+def test_a_search_by_shard_is_in_no_digest_and_takes_a_job_for_each_of_several_shards(make, tmp_path, monkeypatch):
+    """Not by default. It adds the hits, and leaves every other folder with its name and its spec."""
+    monkeypatch.chdir(tmp_path)
+    whole, apart = (make({"execution": {"shards": 3, "search_by_shard": asked}}) for asked in (False, True))
+    before, after = folders(whole), folders(apart)
+    hits = after - before
+    assert before == folders(make({"execution": {"shards": 3}}))
+    assert before < after
+    assert {folder.split("/")[1] for folder in hits} == {"hits"}
+    assert {apart.made[folder].stage for folder in hits} == {"search_shard"}
+    assert all(whole.made[folder].spec == apart.made[folder].spec for folder in before)
+    runs = [apart.made[folder] for folder in before if apart.made[folder].stage == "search"]
+    assert len(hits) == 3 * len(runs)
+    for run in runs:
+        assert run.inputs.keys() == {"model", "tokens", "collection", "hit0", "hit1", "hit2"}
+        parts = [run.inputs[f"hit{number}"] for number in range(3)]
+        assert [each.inputs["shard0"].name for each in parts] == ["000-of-003", "001-of-003", "002-of-003"]
+        assert [each.name for each in parts] == ["000-of-003", "001-of-003", "002-of-003"]
+        read = [whole.made[run.folder].inputs[f"shard{number}"].folder for number in range(3)]
+        assert [each.inputs["shard0"].folder for each in parts] == read
+    latencies = [plan.latency(ICT, 0, "msmarco-passage", "test") for plan in (whole, apart)]
+    assert len({json.dumps({role: made.folder for role, made in each.inputs.items()}) for each in latencies}) == 1
+    assert folders(make({"execution": {"search_by_shard": True}})) == folders(make()), (
+        "one shard is searched by one job"
+    )
+
+
+def test_finished_runs_and_hits_serve_however_searches_are_configured(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def made_from(asked):
+        plan = make({"execution": {"shards": 2, "search_by_shard": asked}})
+        run = plan.scores("bert-base+marco-bm25", 0, "msmarco-passage", "test").inputs["run"]
+        return run, {made.folder for role, made in run.inputs.items() if role.startswith(("hit", "shard"))}
+
+    (run, shards), (_, hits) = made_from(False), made_from(True)
+    Path(run.folder).mkdir(parents=True)
+    Path(run.manifest).touch()
+    assert made_from(True)[1] == made_from(False)[1] == shards
+    for folder in hits:
+        Path(folder).mkdir(parents=True)
+        Path(folder, "manifest.json").touch()
+    assert made_from(True)[1] == made_from(False)[1] == hits
+
+
 def test_how_vectors_are_stored_renames_them_and_what_is_searched(make):
     """A model that learns from no mined negatives stays, and so do BM25's runs."""
     full, half = make(), make({"numerics": NANO["numerics"] | {"vectors": "fp16"}})

@@ -16,6 +16,7 @@ A, B, C = (Path(name) for name in "abc")
     [
         ("search", {"shard0": A, "shard1": B, "subset": C}, {"shards": [A, B], "subset": C}),
         ("search", {"shard10": B, "shard9": A}, {"shards": [A, B], "subset": None}),  # as JSON sorts them
+        ("search", {"hit0": A, "hit1": B}, {"hits": [A, B], "shards": [], "subset": None}),
         ("finetune", {"teacher0": A, "teacher1": B, "weights": C}, {"teachers": [A, B], "weights": C, "shards": []}),
         ("collection", {"source.wikipedia": A, "source.squad-1.1": B}, {"sources": {"wikipedia": A, "squad-1.1": B}}),
         ("collection", {"collection": C, "part.10": B, "part.2": A}, {"collection": C, "parts": [A, B]}),

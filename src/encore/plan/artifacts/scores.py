@@ -4,6 +4,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, upstream
 from encore.plan.artifacts.collections import collection, identical_ids
+from encore.plan.artifacts.systems import shards_of
 from encore.plan.planner import Planner
 
 # What a measurement reads of a system whose runs the stage makes, by role; and shards if there are any.
@@ -64,7 +65,7 @@ def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: s
     if run.stage not in READS or not {*PARTS.get(run.stage, ())} <= run.inputs.keys():
         return None
     inputs = {role: run.inputs[role] for role in READS[run.stage] if role in run.inputs}
-    inputs |= {role: shard for role, shard in run.inputs.items() if role.startswith("shard")}
+    inputs |= shards_of(run.inputs)
     inputs.setdefault("collection", collection(plan, dataset))
     for number, role in enumerate(PARTS.get(run.stage, ())):
         measured = latency(plan, getattr(plan.resolve.system(system), role), seed, dataset, split)

@@ -159,7 +159,45 @@ def _dense(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Top
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     spec = {**topics._asdict(), **how, "index": vectors[0].owner, "system": model.name}
-    return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
+    return search(plan, f"{model.name}/{plan.resolve.dataset(dataset).name}.{topics}", spec, inputs)
+
+
+def search(plan: Planner, stem: str, fields: Spec, inputs: dict[str, Artifact]) -> Artifact:
+    """The run of an exact search.
+
+    Args:
+        stem: the system, and the name of the run without its digest.
+        inputs: with all shards.
+    """
+    if len(shards_of(inputs)) > 1:
+        inputs = _by_shard(plan, stem, fields, inputs)
+    return plan.make("search", f"runs/{stem}", fields, inputs)
+
+
+def _by_shard(plan: Planner, stem: str, fields: Spec, inputs: dict[str, Artifact]) -> dict[str, Artifact]:
+    """The inputs of a run, with the hits in each shard for the shard where ``execution`` has them searched apart.
+
+    Which it was is in no digest: as with shards, finished hits, or a finished run, are used as they are.
+    """
+    others = {role: made for role, made in inputs.items() if not role.startswith("shard")}
+    stage, spec = stages.load("search_shard").planned(fields, names(others))  # the spec of the run
+    name, hits = f"{stem}-{digest(spec)}", {}
+    for role, shard in shards_of(inputs).items():
+        folder = f"results/hits/{name}/{shard.name}"
+        hits[role.replace("shard", "hit")] = Artifact(stage, folder, spec, others | {"shard0": shard})
+    asked = plan.config.execution.search_by_shard and not Path(f"results/runs/{name}/{MANIFEST}").is_file()
+    if not asked and not all(Path(each.manifest).is_file() for each in hits.values()):
+        return inputs
+    return others | {role: plan.keep(each) for role, each in hits.items()}
+
+
+def shards_of(inputs: dict[str, Artifact]) -> dict[str, Artifact]:
+    """The shards that an exact search reads, by role, itself or by a job for each."""
+    found = {role: made for role, made in inputs.items() if role.startswith("shard")}
+    for role, made in inputs.items():
+        if made.stage == "search_shard":
+            found[role.replace("hit", "shard")] = made.inputs["shard0"]
+    return found
 
 
 def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from encore.config.validation import Positive
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics
+from encore.plan.artifacts.systems import search, shards_of
 from encore.plan.lineage import split_index
 from encore.plan.plan import Plan
 from encore.products.figures import curves
@@ -106,9 +107,10 @@ def _points(
     for size in ("start", *figure.sizes, "all"):
         called, run = f"{100 * size:g}pct" if isinstance(size, float) else str(size), whole
         if size != "all":
-            stem = f"runs/{whole.owner}/{dataset}.{asked}.{called}"
             part = {**whole.typed(Search).dumped(), "size": size}
-            run = plan.make("search", stem, part, {**whole.inputs, "subset": subset})
+            read = {role: whole.inputs[role] for role in ("model", "tokens", "collection")}
+            read |= {**shards_of(whole.inputs), "subset": subset}
+            run = search(plan, f"{whole.owner}/{dataset}.{asked}.{called}", part, read)
         # The measures of the split alone: others that share its queries have relevant passages of their own.
         scored = {"run": run, "collection": collection}
         fields = {"splits": {split: splits[split].measures}, "queries": figure.queries, "sample": figure.sample}
