@@ -22,6 +22,7 @@ from unittest import mock
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -182,6 +183,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
     gpu = SimulatedGpu()
     autocast, swaps = torch.autocast, torch.__future__.get_swap_module_params_on_conversion()
     is_autocast_enabled, get_autocast_dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    _device_constructors()  # a list that torch keeps from its first use on, and that is to have torch's own functions
     with contextlib.ExitStack() as patches:
         for name, answer in ANSWERS.items():
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))

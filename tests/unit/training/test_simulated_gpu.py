@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._device import _device_constructors
 
 from encore.models import packing
 from encore.models.packing import Bounds, RaggedAttention
@@ -127,6 +129,14 @@ def test_gradients_under_its_dropout_are_those_of_finite_differences(tokens: Bou
         assert float(((ends[0] - ends[1]) / 2 * upstream).sum()) == pytest.approx(
             float((gradient * step).sum()), rel=1e-6
         )
+
+
+def test_a_default_device_is_obeyed_on_it_and_afterwards() -> None:
+    """Torch lists once what obeys it; models of Transformers that were opened afterwards had uninitialised numbers."""
+    _device_constructors.cache_clear()
+    for place in (simulated_gpu(), nullcontext()):
+        with place, torch.device("meta"):
+            assert torch.tensor(1).is_meta
 
 
 MODEL_TESTS = [  # from texts to rankings, through every kind of model
