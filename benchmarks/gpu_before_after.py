@@ -11,7 +11,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -163,7 +163,9 @@ MADE: dict[str, Make] = {  # what matters most first
         for label, name in DECODERS.items()
     },
 }
-ARMS = {name: (NOW, COMPILED) if name == BASE_512 or name in DECODERS else EVERY for name in MADE}
+ARMS: Mapping[str, tuple[str, ...]] = {
+    name: (NOW, COMPILED) if name == BASE_512 or name in DECODERS else EVERY for name in MADE
+}
 PROFILED, COMPARED = (MLM, PACKED), PACKED
 SHOWN = (BEFORE, NOW, COMPILED)  # whose kernels are
 NEAR, REPEATED = (BEFORE, PROCESS, COPIES, COMPILED), (NOW, COMPILED)  # whose losses are compared with those of now
@@ -233,7 +235,7 @@ class Report:
         record.write(self.output, self.name, self.contents, self.before)
 
 
-def measure(report: Report, sizes: Facts, names: list[str], arms: dict[str, tuple[str, ...]] = ARMS) -> None:
+def measure(report: Report, sizes: Facts, names: list[str], arms: Mapping[str, tuple[str, ...]] = ARMS) -> None:
     """Time the arms of each work in turns, the second time in the other order, and look into two works."""
     best = timing.peak("wall", precision())
     report.contents["peak_tflops"] = rounded(best / 1e12)
