@@ -192,7 +192,7 @@ class TableAgain:
         """The verdict on an objective; a paper's table without a control is about none alone."""
         rows = self.roles[at[0]]
         if rows[at[1]] != "objective":
-            return ""
+            return UNTESTED if line["verdict"] == UNTESTED and at not in self.by_seed else ""
         if at not in self.by_seed:
             return UNTESTED
         controls = line["paper"] == "encore" or "control" in {

@@ -71,6 +71,14 @@ def read_trials(path: Path) -> list[Trial]:
     return found
 
 
+def recorded() -> list[list[Trial]]:
+    """The trials of each grid; those of ``NAME-edges.csv`` are further ones of ``NAME.csv``."""
+    found: dict[str, list[Trial]] = {}
+    for path in sorted(TUNING.glob("*.csv")):
+        found.setdefault(path.stem.removesuffix("-edges"), []).extend(read_trials(path))
+    return list(found.values())
+
+
 def is_shared(trials: Sequence[Trial]) -> bool:
     """True if rows chose one recipe together, which the row without pre-training tried by itself."""
     return any(trial.recipe.startswith(f"{trial.step}~") for trial in trials)

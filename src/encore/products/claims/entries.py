@@ -326,6 +326,9 @@ class Claim(Strict):
         description="Tests on our own tables against more fine-tuning for the same operations, with a "
         "verdict of their own.",
     )
+    of_these_data: bool = Field(
+        False, description="Whether it is about the run's own data, so that an amount is tested on proxy data too."
+    )
 
 
 def read_papers() -> dict[str, Paper]:

@@ -104,7 +104,8 @@ def judge_on_runs(claim: entries.Claim, runs: RunValues) -> Judgement:
         return Judgement(UNTESTED, why="only a picture shows it")
     if stated := next((test for test in claim.tests if isinstance(test, entries.StatedTest)), None):
         return Judgement(UNTESTED, why=f"the paper prints no number of it, and nothing here measures {stated.needs}")
-    if runs.proxy_data and any(test.is_amount for test in entries.number_tests(claim.tests)):
+    amounts = () if claim.of_these_data else entries.number_tests(claim.tests)
+    if runs.proxy_data and any(test.is_amount for test in amounts):
         return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)

@@ -7,7 +7,7 @@ from encore.config.datasets import parse_measure
 from encore.plan import lineage as naming
 from encore.plan import tuning
 from encore.plan.plan import Plan
-from encore.plan.tuning import TUNING, Trial, at_an_edge
+from encore.plan.tuning import Trial, at_an_edge
 from encore.products.tables.entries import RowEntry
 from encore.products.tables.planned import FROM_RELEASED, PlannedCell, origin
 from encore.products.tables.sources.base import lineage_of
@@ -110,7 +110,7 @@ def _beyond_runs(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
 
 def _at_an_edge(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
     """Which rows were trained with a value that is best at the edge of what was tried for it, from the same start."""
-    edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(tuning.read_trials(path))]
+    edges = [trial for trials in tuning.recorded() for trial in at_an_edge(trials)]
     found: dict[str, None] = {}
     for cell in cells if edges else ():
         if cell.request.reads and cell.request.system:

@@ -143,13 +143,14 @@ TABLE = Table.model_validate(
 )
 
 
-def verdict(tests, truths, *, premise=(), proxy_data=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
+def verdict(tests, truths, *, premise=(), proxy_data=False, seeds=(0, 1, 2, 3, 4), printed=no_number, ours=False):
     cells = {
         (row, column): values(truth, seeds=seeds, salt=salt)
         for salt, (row, truth) in enumerate(truths.items())
         for column in COLUMNS
     }
     judged = claim(*tests, premise=[{"table": "p/t", **test} for test in premise])
+    judged = judged.model_copy(update={"of_these_data": ours})
     return judge_on_runs(judged, RunValues({"p/t": TABLE}, given(cells), printed, proxy_data))
 
 
@@ -233,11 +234,12 @@ def test_what_a_paper_only_states_is_not_testable_here():
     assert (found.verdict, "nothing here measures a scale" in found.why) == ("not testable here", True)
 
 
-def test_amounts_are_not_testable_on_other_data():
+def test_amounts_are_not_testable_on_other_data_unless_the_claim_is_of_these():
     close = {"kind": "close", "rows": ["a"], "to": ["b"], "within": 0.1}
     assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"
     assert verdict([close], {"a": 0.7, "b": 0.5}).verdict == "contradicted"
     assert verdict([close], {"a": 0.5, "b": 0.5}, proxy_data=True).verdict == "not testable here"
+    assert verdict([close], {"a": 0.5, "b": 0.5}, proxy_data=True, ours=True).verdict == "holds here"
 
 
 def test_a_printed_value_is_reproduced_within_its_margin_and_too_good_fails_too():
