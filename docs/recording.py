@@ -66,8 +66,9 @@ RECORDINGS = {  # the records of the pages: the configuration of each, and what 
     "real-zero-shot": ("config/real-dev.yaml", ["tables/real/zero-shot.csv"]),
     "labels": (
         "config/labels.yaml",
-        ["claims.csv", *(f"tables/real/{name}.csv" for name in ("labels", "labels-cls")), "figures/real/labels.png"],
+        ["claims.csv", "tables/real/labels.csv", "figures/real/labels.png", "figures/pretraining.png"],
     ),
+    "labels-cls": ("config/labels-cls.yaml", ["claims.csv", "tables/real/labels-cls.csv"]),
     "real-two-tower": (
         "config/real-two-tower.yaml",
         ["claims.csv", *(f"tables/two_tower/table{number}.csv" for number in (3, 4, 5, 6))],

@@ -29,7 +29,8 @@ from tools.tune import Grid
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
 RUNS = {"real-two-tower": "config/real-two-tower.yaml"}  # others are the default's
-RUNS |= {f"labels-{each}": "config/labels.yaml" for each in ("1", "10", "cls-1", "cls-10")}
+RUNS |= {f"labels-{each}": "config/labels.yaml" for each in ("1", "1-edges", "10")}
+RUNS |= {f"labels-cls-{each}": "config/labels-cls.yaml" for each in ("1", "10")}
 NAMES = sorted(path.stem for path in Path("config/tuning").resolve().glob("*.yaml"))
 RECORDED = [name for name in NAMES if Path("config/tuning", f"{name}.csv").is_file()]  # others were not run yet
 VALUES = "{0.0011,0.002}"  # not nano's own, 0.001
@@ -328,13 +329,16 @@ def test_a_table_names_the_rows_that_are_best_at_an_edge(nano, monkeypatch):
     content["scale"]["steps"]["ict"]["learning_rate"] = 2e-3
     told = "Best at the edge of what was tried, so a value beyond it may be better: "
     assert not [note for note in table_plan(load_plan(given=content), "table1").notes if note.startswith(told)]
-    monkeypatch.setattr("encore.products.tables.notes.TUNING", Path("records"))
+    monkeypatch.setattr("encore.plan.tuning.TUNING", Path("records"))
     tune.write_trials(Path("records/trials.csv"), done)
     notes = table_plan(load_plan(given=content), "table1").notes
     assert f"{told}marco-bm25 (learning_rate 0.0011), ICT (learning_rate 0.002)." in notes
     content["scale"]["steps"]["ict"]["learning_rate"] = 3e-3
     notes = table_plan(load_plan(given=content), "table1").notes
     assert f"{told}marco-bm25 (learning_rate 0.0011)." in notes
+    beyond = [replace(each, settings={"learning_rate": each.value / 2}, chosen=False) for each in done]
+    tune.write_trials(Path("records/trials-edges.csv"), beyond)
+    assert not [note for note in table_plan(load_plan(given=content), "table1").notes if note.startswith(told)]
 
 
 # What is never asked for
