@@ -52,14 +52,13 @@ COMPARED = {  # benchmarks that have a table of ways or programs, and what a pag
     "demo": "The demo",
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
-README_ROWS = ("bm25", "control", "mlm", "ict", "bow", "cpdae", "costa", "retromae")  # of the league
 PAGE = re.compile(r"^<!-- page: ([\w-]+) -->\n", re.M)  # where the text of results.md.jinja begins another page
 CLAIMS = (  # pages with every claim, their titles and the papers
     ("results-claims-two-tower", "Claims on docstrings: two towers and TCT-ColBERT", ("two_tower", "tct_colbert")),
     ("results-claims-costa", "Claims on docstrings: COSTA and CPDAE", ("costa", "cpdae")),
     ("results-claims-bow", "Claims on docstrings: BoW prediction, few labels", ("bow", "encore")),
 )
-README_TABLE = ("<!-- league -->", "<!-- end of league -->")  # the lines of README.md around its table
+README_TABLE = ("<!-- labels -->", "<!-- end of labels -->")  # the lines of README.md around its table
 PARTS = {  # of a table as data, as docs/table-data.md names them
     "The table": table.Table,
     "In `columns`": grid.Column,
@@ -218,16 +217,16 @@ def loss_differences(one: Record, other: Record) -> dict[str, float]:
     return (ends[1] / ends[0] - 1).dropna().groupby("step").mean().to_dict()
 
 
-def excerpt(league: Record) -> str:
-    """The README's table, as Markdown: MRR@10, its gain over the control, and R@100 of some rows of the league.
+def excerpt(labels: Record) -> str:
+    """The README's table, as Markdown: R@10 with 1 % of the labels, its gain over the control, and R@100.
 
     A gain is bold if it is significant after Holm's correction.
     """
-    cells = league.data("tables/league").set_index(["row", "column"])
-    lines = ["| system | MRR@10 | gain [95 %] | R@100 |", "| --- | ---: | ---: | ---: |"]
-    for row in README_ROWS:
-        first, deeper = cells.loc[(row, "rr10")], cells.loc[(row, "r100")]
-        gain = "" if pd.isna(first.interval_low) else _gain(first)
+    cells = labels.data("tables/real/labels").set_index(["row", "column"])
+    lines = ["| system | R@10 | gain [95 %] | R@100 |", "| --- | ---: | ---: | ---: |"]
+    for row in dict.fromkeys(cells.index.get_level_values("row")):
+        first, deeper = cells.loc[(row, "r10-1")], cells.loc[(row, "r100-1")]
+        gain = "" if pd.isna(first.p_holm_control) else _gain(first)
         lines.append(f"| {first.label} | {first.reproduced:.3f} | {gain} | {deeper.reproduced:.3f} |")
     return "\n".join(lines)
 
@@ -365,7 +364,7 @@ def rendered() -> dict[Path, str]:
     }
     readme = DOCS.parent / "README.md"
     before, _, rest = readme.read_text().partition(README_TABLE[0])
-    shown = f"{README_TABLE[0]}\n\n{excerpt(records()['league'])}\n\n{README_TABLE[1]}"
+    shown = f"{README_TABLE[0]}\n\n{excerpt(records()['labels'])}\n\n{README_TABLE[1]}"
     trust = DOCS / "trust.md"
     above, _, below = trust.read_text().partition(TRIALS[0])
     counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"
