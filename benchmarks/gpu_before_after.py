@@ -362,7 +362,7 @@ def _goal(label: str, bound: str, value: float | None, aim: float) -> Facts:
 
 
 def everything(output: Path, quick: bool) -> int:
-    """All arms of all works, each work in a process of its own, into one record; 1 where anything is missing."""
+    """All arms of all works, each work in a separate process, into one record; 1 where anything is missing."""
     output.mkdir(parents=True, exist_ok=True)
     report = Report(output, QUICK if quick else FULL, OF_WORK)
     report.path.unlink(missing_ok=True)

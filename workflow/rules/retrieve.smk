@@ -49,7 +49,7 @@ rule take_run:
 
 
 rule search_shard:
-    """Find the best passages of one shard, where each is searched by a job of its own."""
+    """Find the best passages of one shard, where each is searched by a separate job."""
     input:
         manifests("hits/{model}/{topics}/{shard}", "model", "tokens", "collection", "shard*", "subset"),
         large_files("hits/{model}/{topics}/{shard}", model="model.safetensors", shard="index"),

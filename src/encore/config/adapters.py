@@ -8,7 +8,7 @@ from encore.errors import EncoreError
 from encore.storage.files import read_object
 
 ADAPTER, LORA = "adapter_config.json", "adapter_model.safetensors"
-BESIDE = "encore-adapter"  # where we keep both beside the base's files; Transformers looks for none there
+ADAPTER_FOLDER = "encore-adapter"  # of both, next to the base's files; Transformers looks for none there
 MERGE = "merge it by PEFT's merge_and_unload, save, and name that folder"
 NEEDED = ("peft_type", "base_model_name_or_path", "r", "lora_alpha")
 # Fields that change no vector (the weights name their layers) or are read; values of others. Any further one is off.

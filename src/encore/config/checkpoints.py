@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.config.adapters import ADAPTER, BESIDE, LORA, MERGE, read_adapter
+from encore.config.adapters import ADAPTER, ADAPTER_FOLDER, LORA, MERGE, read_adapter
 from encore.errors import EncoreError
 from encore.storage.files import remembered_contents, sha256
 
@@ -55,7 +55,7 @@ def folder_of(checkpoint: str, revision: str | None, data_root: Path) -> Path:
 
 def names_in(folder: Path) -> list[str]:
     """The names of a folder's own files, and of those in the folders of its modules; none if it is missing."""
-    found = [*folder.glob("*"), *folder.glob("[0-9]*_*/*"), *folder.glob(f"{BESIDE}/*")]
+    found = [*folder.glob("*"), *folder.glob("[0-9]*_*/*"), *folder.glob(f"{ADAPTER_FOLDER}/*")]
     return sorted(path.relative_to(folder).as_posix() for path in found if path.is_file())
 
 
@@ -78,19 +78,19 @@ def chosen(names: Collection[str], where: str) -> list[str]:
     described = [name for name in (*TOKENIZER_SETTINGS, MODULES, *USES, PROMPTS) if name in names]
     modules = [name for name in sorted(names) if MODULES in names and _MODULE.fullmatch(name)]
     whole = [ADAPTER, LORA] if adapts else [CONFIG, str(weights), *shards]
-    kept = [f"{BESIDE}/{name}" for name in (ADAPTER, LORA) if f"{BESIDE}/{name}" in names]
+    kept = [f"{ADAPTER_FOLDER}/{name}" for name in (ADAPTER, LORA) if f"{ADAPTER_FOLDER}/{name}" in names]
     return [*whole, *vocabulary, *others, *described, *modules, *kept]
 
 
 def joined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The files of an adapter's base and its own by name: a tokenizer and modules of its own replace the base's."""
-    if ADAPTER in base or f"{BESIDE}/{ADAPTER}" in base:
+    if ADAPTER in base or f"{ADAPTER_FOLDER}/{ADAPTER}" in base:
         raise EncoreError(f"the adapter's base is an adapter (LoRA) too; {MERGE}")
     tokenizer = {*VOCABULARY, *OTHER_VOCABULARY}
     replaced = {*tokenizer, *TOKENIZER_SETTINGS} if tokenizer & own.keys() else set()
     replaced |= {MODULES, *USES, PROMPTS, *filter(_MODULE.fullmatch, base)} if MODULES in own else set()
     found = {name: each for name, each in base.items() if name not in replaced}
-    return found | {f"{BESIDE}/{name}" if name in (ADAPTER, LORA) else name: own[name] for name in own}
+    return found | {f"{ADAPTER_FOLDER}/{name}" if name in (ADAPTER, LORA) else name: own[name] for name in own}
 
 
 def with_base(adapter: Path, base: Path, place: Path) -> Path:

@@ -100,7 +100,7 @@ def said_by(folder: Path) -> Said:
     if folder.name.endswith("_Transformer") and (folder.parent / MODULES).is_file():
         raise EncoreError(f"{folder} is a part of {folder.parent}; name that, and {checkpoints.MOVE_UP}")
     if (folder / ADAPTER).is_file():
-        raise EncoreError(f"{folder} has {ADAPTER}, an adapter (LoRA), and {CONFIG} beside it; {MERGE}")
+        raise EncoreError(f"{folder} has {ADAPTER}, an adapter (LoRA), and {CONFIG} next to it; {MERGE}")
     _refuse_weights(folder)
     with _of_usual_kinds(folder / TOKENIZER_SETTINGS[0]):
         _refuse_cut_on_the_left(folder)

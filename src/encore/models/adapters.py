@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from encore.config.adapters import BESIDE, LORA, MERGE, read_adapter
+from encore.config.adapters import ADAPTER_FOLDER, LORA, MERGE, read_adapter
 from encore.errors import EncoreError
 from encore.models.checkpoint import read_tensors
 from encore.models.transformers_encoder import PREFIX
@@ -22,9 +22,9 @@ def merged(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Tensor]:
         folder: the checkpoint's; without an adapter nothing is changed.
     """
     found: dict[str, Tensor] = {}
-    if not (folder / BESIDE).is_dir():
+    if not (folder / ADAPTER_FOLDER).is_dir():
         return found
-    adapter, path = read_adapter(folder / BESIDE), folder / BESIDE / LORA
+    adapter, path = read_adapter(folder / ADAPTER_FOLDER), folder / ADAPTER_FOLDER / LORA
     tensors = read_tensors(path)
     left = {name for name in tensors if UNREAD not in name}
     for layer in sorted(name.removesuffix(DOWN) for name in left if name.endswith(DOWN)):

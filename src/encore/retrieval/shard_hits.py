@@ -1,4 +1,4 @@
-"""Exact search shard by shard: the best passages of each shard in files of its own, and the run that they make.
+"""Exact search shard by shard: the best passages of each shard in separate files, and the run that they make.
 
 A hit is one number, of its score and its row in the collection (``ranking.packed``). Of each query a shard keeps the
 ``depth`` best passages and what ties with the last of them, as far as a search of all shards would look. The largest

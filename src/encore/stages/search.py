@@ -1,6 +1,6 @@
 """Rank passages by the inner product with the query's vector, exactly, over all shards.
 
-Where each shard was searched by a job of its own (``search_shard``), what they found is merged.
+Where each shard was searched by a separate job (``search_shard``), what they found is merged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the best passages of one shard, where ``execution: search_by_shard`` has each searched by a job of its own."""
+"""Find the best passages of one shard, where ``execution: search_by_shard`` has each searched by a separate job."""
 
 from dataclasses import replace
 from pathlib import Path

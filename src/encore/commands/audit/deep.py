@@ -79,7 +79,7 @@ def _check(folder: Path, queries: int, report: AuditReport, counts: Counter[str]
     inputs: Inputs = {}
     for name in record["inputs"]:
         inputs.setdefault(Path(name).parts[1], []).append(Path(name).parent)
-    for hits in inputs.get("hits", []):  # of a shard that a job of its own searched
+    for hits in inputs.get("hits", []):  # of a shard that a separate job searched
         behind = (Path(name).parent for name in manifest.read_manifest(hits)["inputs"])
         inputs.setdefault("indexes", []).extend(each for each in behind if each.parts[1] == "indexes")
     if kind == "scores":

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encore.config import checkpoints
-from encore.config.adapters import BESIDE, MERGE
+from encore.config.adapters import ADAPTER_FOLDER, MERGE
 from encore.config.systems import T5
 from encore.data import vocabulary
 from encore.errors import EncoreError
@@ -85,7 +85,7 @@ def create(expansion: T5, tokenizer: Path | None, begun: Path | None = None) -> 
         begun: folder of the checkpoint.
     """
     if begun is not None:
-        if (begun / BESIDE).is_dir():
+        if (begun / ADAPTER_FOLDER).is_dir():
             raise EncoreError(f"{begun} is an adapter (LoRA) of a T5; {MERGE}")
         return load_model(checkpoints.inside(begun))
     if tokenizer is None:
