@@ -79,6 +79,20 @@ def test_the_page_has_the_held_out_losses_of_the_start():
     assert ", ".join(f"{loss:.2f}" for loss in losses) in (ROOT / "docs/results-real-labels.md").read_text()
 
 
+def test_the_page_says_how_far_a_start_of_another_machine_is():
+    scores = [
+        pd.read_csv(ROOT / f"config/tuning/{name}.csv").query("row == 'none' and value == 6e-5").score.item()
+        for name in ("labels-1", "labels-1-edges")
+    ]
+    text = " ".join((ROOT / "docs/results-real-labels.md").read_text().split())
+    assert (
+        "had {:.3f} of R@10 on validation without further pre-training at a rate of 6e-5; this one has {:.3f}".format(
+            *scores
+        )
+        in text
+    )
+
+
 def test_the_readme_says_what_the_league_found(readme, league):
     text = " ".join(readme.split())
     tested = league.dropna(subset="verdict")
