@@ -7,6 +7,7 @@ the row's own rate of pre-training (docs/protocol.md, section 1).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from encore.config.entries import PretrainStep
 from encore.errors import EncoreError
@@ -14,7 +15,7 @@ from encore.plan import lineage as naming
 from encore.plan import tuning
 from encore.plan.lineage import Lineage, StepName, spelled
 from encore.plan.plan import Plan
-from encore.plan.tuning import TUNING, Trial
+from encore.plan.tuning import Trial
 from encore.products.tables.layout import Layout
 from encore.products.tables.sources.base import lineage_of
 
@@ -65,9 +66,8 @@ class Recorded:
         """All records of ``config/tuning``, read once."""
         self._plan = plan
         self._trials: dict[str, list[Trial]] = {}
-        for path in sorted(TUNING.glob("*.csv")):
-            for trial in tuning.read_trials(path):
-                self._trials.setdefault(self._without_rates(naming.parse(trial.lineage)), []).append(trial)
+        for trial in chain.from_iterable(tuning.recorded()):
+            self._trials.setdefault(self._without_rates(naming.parse(trial.lineage)), []).append(trial)
 
     def rates(self, lineage: Lineage) -> Rates:
         """Those that a lineage's steps have in this run."""

@@ -63,7 +63,7 @@ def crossed() -> dict[str, list[Trial]]:
 
 def record(folder: Path, trials: dict[str, list[Trial]], monkeypatch: pytest.MonkeyPatch) -> None:
     write_trials(folder / "planted.csv", [each for own in trials.values() for each in own])
-    monkeypatch.setattr("encore.products.tables.rates.TUNING", folder)
+    monkeypatch.setattr("encore.plan.tuning.TUNING", folder)
 
 
 def notes_of(plan: Plan) -> list[str]:
