@@ -18,6 +18,7 @@ NOT_MADE = {  # what nano has not: the one line that says so
     "encore show real/squad": "real/squad",
     "encore claims": "snakemake results/claims.csv",
     "encore show mine/table1 --config config/mine.yaml": "config/mine.yaml",
+    "encore show bert-base+halves+marco-bm25": "unknown step 'halves'",  # test_new_objective.py adds it
     "encore show bert-base+ict~temperature=0.1+marco-bm25": "encore targets",
     "encore flops objectives": "is missing",
     "encore flops tct_colbert/table3": "is missing",

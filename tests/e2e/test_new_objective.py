@@ -123,6 +123,10 @@ def test_the_page_gives_a_row_with_a_number(nano: Clone) -> None:
         rows = [row for row in csv.DictReader(file) if row["row"] == "halves"]
     measured = {(row["measure"], row["split"]): float(row["reproduced"]) for row in rows if row["reproduced"]}
     assert ("RR@10", "test") in measured
+    own = {"PYTHONPATH": str(nano.root / "src")}
+    shown = ("show", "bert-base+halves+marco-bm25", "--config", "config/nano.yaml")
+    said = nano.run(sys.executable, "-m", "encore.commands", *shown, env=own).succeeded()
+    assert f"{measured['RR@10', 'test']:.3f}" in said
     assert all(0 <= value <= 1 for value in measured.values())
     losses = (nano.folder("models", "tiny+halves-s0") / "losses.tsv").read_text().splitlines()
     assert losses[0].split("\t") == ["step", "loss", "mlm", "halves"]
