@@ -1,22 +1,15 @@
 """The report in Chromium: quiet, offline, sorted, filtered, opened, on a telephone, in the dark, on paper."""
 
-import html
-import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import browser
 from tests.support.small_report import page, products
 
-CHROMIUM = shutil.which("chromium")
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-OPTIONS += ("--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--v=0", "--hide-scrollbars")
-ASKING = """<script>addEventListener("load", async () => {
-const wait = () => new Promise((done) => setTimeout(done, 100));
+HELPERS = """
 const shown = (selector) => [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility()).length;
 const form = (of) => document.querySelector(`form[data-of=${of}]`);
 const choose = (of, name, value) => {
@@ -25,14 +18,11 @@ const choose = (of, name, value) => {
 };
 const ids = () => [...document.querySelectorAll("#claims-table .item")].filter((node) => node.checkVisibility())
   .map((node) => node.id);
-const found = await (async () => { %s })();
-const answer = document.createElement("pre");
-answer.id = "answer"; answer.textContent = JSON.stringify(found); document.body.append(answer);
-})</script></body>"""
+"""
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no browser to look with: apt-get install chromium"),
+    pytest.mark.skipif(browser.CHROMIUM is None, reason="no browser to look with: apt-get install chromium"),
 ]
 
 
@@ -45,21 +35,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         return page(products(root))
 
 
-def browse(folder: Path, text: str, *options: str, place: str = "") -> subprocess.CompletedProcess[str]:
-    """Open a page."""
-    path = folder / "page.html"
-    path.write_text(text, encoding="utf-8")
-    window = (f"--user-data-dir={folder / 'profile'}", "--window-size=1280,800", "--virtual-time-budget=5000")
-    command = [str(CHROMIUM), *OPTIONS, *window, *options, f"file://{path}{place}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-
-
 def ask(text: str, folder: Path, script: str, *options: str, place: str = "") -> tuple[Any, list[str]]:
-    """What a script returns that runs in the page, and all that was said on the console."""
-    done = browse(folder, text.replace("</body>", ASKING % script), *options, "--dump-dom", place=place)
-    answer = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout, re.DOTALL)
-    said = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    return json.loads(html.unescape(answer[1])) if answer else None, said
+    """What a script returns that runs in the page with the helpers, and all that was said on the console."""
+    return browser.ask(text, folder, HELPERS + script, *options, place=place)
 
 
 def test_the_console_stays_silent_and_would_not_otherwise(text: str, tmp_path: Path) -> None:
@@ -260,7 +238,7 @@ def test_nothing_is_asked_of_the_network(text: str, tmp_path: Path) -> None:
 def test_it_prints(text: str, tmp_path: Path) -> None:
     """Onto few pages, the table on the first, without controls and panels."""
     paper = tmp_path / "page.pdf"
-    browse(tmp_path, text, f"--print-to-pdf={paper}", "--no-pdf-header-footer", place="#w-table1-4-0")
+    browser.browse(tmp_path, text, f"--print-to-pdf={paper}", "--no-pdf-header-footer", place="#w-table1-4-0")
     assert paper.read_bytes().startswith(b"%PDF")
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 4
     script = (
