@@ -27,7 +27,8 @@ help: ## List these targets
 env: $(READY) ## Make .venv with the locked packages; the targets below do so by themselves
 
 demo: $(READY) ## Build table 1 of the embedded default from raw text, and show it (about 5 minutes on 2 cores)
-	@snakemake results/tables/table1.csv results/figures/table1.png --cores all --quiet host rules || \
+	@trap 'echo "Interrupted. The same command continues."; exit 130' INT; \
+	    snakemake results/tables/table1.csv results/figures/table1.png --cores all --quiet host rules || \
 	    { echo "The newest log ends so:"; tail -n 20 "$$(ls -t $$(find results/logs -name '*.log') | head -n 1)"; exit 1; }
 	@encore show table1
 

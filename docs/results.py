@@ -218,16 +218,18 @@ def loss_differences(one: Record, other: Record) -> dict[str, float]:
 
 
 def excerpt(labels: Record) -> str:
-    """The README's table, as Markdown: R@10 with 1 % of the labels, its gain over the control, and R@100.
+    """The README's table, as Markdown: R@10 with 1 % and 10 % of the labels, and with 1 % its gain over the control.
 
-    A gain is bold if it is significant after Holm's correction.
+    A gain is bold if it is significant after Holm's correction, and so is a value with 10 % of which the gain is.
     """
     cells = labels.data("tables/real/labels").set_index(["row", "column"])
-    lines = ["| system | R@10 | gain [95 %] | R@100 |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| system | R@10, 1 % | gain [95 %] | R@10, 10 % |", "| --- | ---: | ---: | ---: |"]
     for row in dict.fromkeys(cells.index.get_level_values("row")):
-        first, deeper = cells.loc[(row, "r10-1")], cells.loc[(row, "r100-1")]
-        gain = "" if pd.isna(first.p_holm_control) else _gain(first)
-        lines.append(f"| {first.label} | {first.reproduced:.3f} | {gain} | {deeper.reproduced:.3f} |")
+        few, more = cells.loc[(row, "r10-1")], cells.loc[(row, "r10-10")]
+        gain = "" if pd.isna(few.p_holm_control) else _gain(few)
+        value = f"{more.reproduced:.3f}"
+        above = more.p_holm_control < SIGNIFICANT and more.delta_control > 0
+        lines.append(f"| {few.label} | {few.reproduced:.3f} | {gain} | {f'**{value}**' if above else value} |")
     return "\n".join(lines)
 
 

@@ -77,7 +77,7 @@ def without_slurm(folder: Path) -> str:
     for source in map(Path, os.environ["PATH"].split(":")):
         for program in source.iterdir() if source.is_dir() else []:
             link = folder / program.name
-            if program.name not in ("sbatch", "scontrol", "squeue", "srun") and not link.is_symlink():
+            if program.name not in ("sbatch", "scontrol", "squeue", "sinfo", "srun") and not link.is_symlink():
                 link.symlink_to(program)
     return str(folder)
 
@@ -103,11 +103,44 @@ def test_torch_without_cuda_is_refused_before_a_job_that_requests_a_gpu(clone: C
     if torch.version.cuda:
         pytest.skip("this torch computes on GPUs")
     path = without_slurm(tmp_path / "bin")
-    for name in ("sbatch", "scontrol", "squeue"):
-        Path(path, name).write_text("#!/bin/sh\n")
-        Path(path, name).chmod(0o755)
+    programs_of_slurm(path)
     command = ("results/tables/table1.csv", "--profile", "slurm", "--configfile", "config/nano.yaml")
     done = clone.snakemake(*command, env={"PATH": path, "ENCORE_ALLOW_CPU": "0"})
     assert "the profile requests GPUs, and torch " in done.error()
     assert "install envs/gpu.txt (`make env GPU=1`), or write `gpu: none`" in done.error()
+    assert not [*clone.root.glob("results/*/*/manifest.json")]
+
+
+def programs_of_slurm(path: str) -> None:
+    """Programs by SLURM's names, for a cluster of one partition."""
+    for name in ("sbatch", "scontrol", "squeue", "sinfo"):
+        Path(path, name).write_text("#!/bin/sh\n" + ("echo main; echo gpu\n" if name == "sinfo" else ""))
+        Path(path, name).chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "changed", "options", "said"),
+    [
+        ("partition: main", "partition: cpu-long", (), "no partition cpu-long (it has gpu, main)"),
+        ("more: {} ", "more: {pretrain: {runtime: 720}} ", (), ""),
+        ("", "", ("--set-resources", "pretrain:runtime=720"), "finetune, pretrain, "),
+        ("measure_latency: ", "pretrain: {runtime: 720}\n  measure_latency: ", (), "pretrain would request no GPU"),
+    ],
+)
+def test_what_jobs_would_request_by_mistake_is_refused_before_the_first(
+    clone: Clone, tmp_path: Path, line: str, changed: str, options: tuple[str, ...], said: str
+) -> None:
+    """Nothing is said of those of a profile that its first lines add, only of GPUs that this machine has not."""
+    programs_of_slurm(path := without_slurm(tmp_path / "bin"))
+    profile = clone.root / "profiles/slurm/config.yaml"
+    before = profile.read_text()
+    assert line in before
+    profile.write_text(before.replace(line, changed, 1))
+    try:
+        command = ("results/tables/table1.csv", "--profile", "slurm", "--configfile", "config/nano.yaml")
+        error = clone.snakemake(*command, *options, env={"PATH": path, "ENCORE_ALLOW_CPU": "0"}).error()
+    finally:
+        profile.write_text(before)
+    assert (said or "the profile requests GPUs") in error
     assert not [*clone.root.glob("results/*/*/manifest.json")]

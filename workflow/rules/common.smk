@@ -6,6 +6,7 @@ looks its folder up there.
 
 import gc
 
+from encore import stages
 from encore.products.claims.plan import refuse_unknown_claims
 from encore.config.run_file import read_run
 from encore.errors import EncoreError

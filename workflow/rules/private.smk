@@ -41,6 +41,24 @@ def requests_gpus():
     return any(job.resources.get("gres") or job.resources.get("gpu") for job in jobs)
 
 
+def partitions_asked():
+    """The partitions of the cluster that jobs which are to run ask for, by one job of each rule."""
+    jobs = {job.rule.name: job for job in workflow.dag.needrun_jobs()}
+    return {
+        name for job in jobs.values() for name in str(job.resources.get("slurm_partition") or "").split(",") if name
+    }
+
+
+def left_without_gpus():
+    """The rules to run that compute on GPUs and request none, because another `set-resources` hides the profile's."""
+    rules = {job.rule.name for job in workflow.dag.needrun_jobs()} & set(stages.names())
+    computing = {rule for rule in rules if stages.load(rule).devices != "processors"}
+    given = workflow.resource_settings.overwrite_resources
+    asking = {rule for rule in computing if {"slurm_partition", "gres", "gpu"} & set(given.get(rule, ()))}
+    hidden = any(word.startswith("--set-resources") for word in sys.argv)
+    return sorted(computing - asking) if asking or hidden else []
+
+
 def repeat_only_what_may_help():
     """Have no job repeated whose log ends with what its user has to correct; Snakemake's `retries:` asks for no reason.
 

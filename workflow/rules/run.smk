@@ -38,6 +38,21 @@ def obstacle_to_slurm():
     return f"an earlier run's jobs still work in this folder; {wait}" if left else None
 
 
+def obstacle_to_requests():
+    """What jobs would request by mistake: a partition that is not there, or no GPU; None where all is well."""
+    listed = subprocess.run(["sinfo", "--noheader", "--format=%R"], capture_output=True, text=True, check=False)
+    there = set(listed.stdout.split())
+    if there and (missing := partitions_asked() - there):
+        known = ", ".join(sorted(there))
+        return f"this cluster has no partition {min(missing)} (it has {known}); correct the first lines of the profile"
+    if rules := [] if variables.number(variables.ALLOW_CPU) else left_without_gpus():
+        return (
+            f"{', '.join(rules)} would request no GPU: a `set-resources` for some rules replaces the profile's; write it "
+            "into `more:` in the first lines of profiles/slurm/config.yaml, or set ENCORE_ALLOW_CPU=1"
+        )
+    return None
+
+
 def obstacle_to_gpus():
     """Why no job could use the GPU that it requests; None where it could, or where a container brings torch."""
     if deployed or variables.number(variables.ALLOW_CPU) or not (torch := find_spec("torch")):
@@ -60,7 +75,9 @@ def is_final(logs):
 
 
 onstart:
-    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm() or obstacle_to_gpus()):
+    if "slurm" in str(workflow.executor_plugin) and (
+        obstacle := obstacle_to_slurm() or obstacle_to_requests() or obstacle_to_gpus()
+    ):
         refuse(obstacle)
     if "generic" in str(workflow.executor_plugin):
         Path("results/logs/cluster").mkdir(parents=True, exist_ok=True)  # where the profile has jobs write

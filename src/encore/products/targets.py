@@ -88,9 +88,9 @@ def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = (
     told = "one digest of all results; keep it, and `encore audit --root` with it tells later whether any has changed"
     lines += [f"root {root}: {told}"] if root else []
     tables = (found[1] for found in made.values() if found and found[0].rule == "table")
-    table = next(tables, next(iter(plan.config.tables), "table1"))
-    show, audit = typed.encore("show", table, run=run), typed.encore("audit", run=run)
-    return "\n".join([*lines, f"Show a table with `{show}`, verify all with `{audit}`."])
+    show = (f"show a table with `{typed.encore('show', table, run=run)}`, " for table in tables)
+    advice = f"{next(show, '')}verify all with `{typed.encore('audit', run=run)}`."
+    return "\n".join([*lines, advice[0].upper() + advice[1:]])
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:

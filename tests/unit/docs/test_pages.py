@@ -155,7 +155,7 @@ def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
     monkeypatch.chdir(ROOT)
     run = yaml.safe_load(DEFAULT_RUN.read_text())
     changed = copy.deepcopy(run)
-    changed["scale"]["steps"] |= yaml.safe_load(re.search(r"^    (ict: \{.*\})$", README, re.M)[1])
+    changed["scale"]["steps"] |= yaml.safe_load(re.search(r"write `(ict: \{.*?\})`", README)[1])
     differing = {
         key for key, value in changed["scale"]["steps"]["ict"].items() if run["scale"]["steps"]["ict"].get(key) != value
     }

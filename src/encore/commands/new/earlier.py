@@ -27,7 +27,7 @@ def take_names(source: Source, encoder: PublishedEncoder | None, folder: Path) -
         if named:
             source.name = str(named[0])
             also = encoder is not None and _named_alike(encoder, run)
-            return f"{path} has the same texts{' and encoder' if also else ''}: what it has made of them is used again."
+            return f"{path} has the same texts{' and encoder' if also else ''}: what is made of them is used by both."
     return None
 
 

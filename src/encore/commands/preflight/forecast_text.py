@@ -130,9 +130,9 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> 
 
 
 def about(hours: float, digits: int) -> str:
-    """``about 28.9``, or ``less than 0.1`` where only zeros would be seen."""
+    """``about 28.9``, ``about 3,585`` from a hundred on, or ``less than 0.1`` where only zeros would be seen."""
     least = 10.0**-digits
-    return f"about {hours:,.{digits}f}" if hours >= least else f"less than {least:g}"
+    return f"about {hours:,.{digits if hours < 100 else 0}f}" if hours >= least else f"less than {least:g}"
 
 
 def size(count: float | None) -> str:

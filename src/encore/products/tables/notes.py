@@ -48,8 +48,8 @@ def _encoders(plan: Plan, cells: list[PlannedCell]) -> Iterator[str]:
         entry, name = plan.catalogue.backbones[backbone], published_name(plan, backbone)
         source = plan.catalogue.sources.get(entry.checkpoint or "")
         weights = (entry.sha256[file] for file in entry.sha256 if file.endswith((".safetensors", ".bin")))
-        pins = [file.digest for file in source.files] if source else [f"sha256:{digest}" for digest in weights]
-        pins += [f"commit {entry.revision}"] if entry.revision else []
+        digests = (file.digest for file in source.files) if source else (f"sha256:{digest}" for digest in weights)
+        pins = [*filter(None, digests), *([f"commit {entry.revision}"] if entry.revision else [])]
         if name:
             yield f"The encoder is {name} ({', '.join([f'backbone {backbone}', *pins])})."
 

@@ -24,12 +24,18 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def notes_of(catalogue: Catalogue, rows: dict[str, str], scale: dict[str, Any] | None = None, **column: str) -> str:
+def notes_of(
+    catalogue: Catalogue,
+    rows: dict[str, str],
+    scale: dict[str, Any] | None = None,
+    proxy_data: bool | str = True,
+    **column: str,
+) -> str:
     """The notes of a table of objectives, by label, in nano."""
     kept, content = deepcopy(catalogue), run_file("nano")
     entries = [{"id": label, "label": label, "system": name, "role": "objective"} for label, name in rows.items()]
     kept.tables["t"] = Table.model_validate({"title": "T", "rows": entries, "columns": [RR | column]})
-    content |= {"tables": {"t": "all"}, "scale": content["scale"] | (scale or {})}
+    content |= {"tables": {"t": "all"}, "proxy_data": proxy_data, "scale": content["scale"] | (scale or {})}
     return " ".join(table_plan(Plan(RunConfig.model_validate(content), kept), "t").notes)
 
 
@@ -72,6 +78,13 @@ def test_what_is_in_place_of_a_released_model_is_said(catalogue: Catalogue) -> N
     rows = {"SEED": "seed-released+marco-bm25"}
     said = notes_of(catalogue, rows, {"replace_prefix": {"seed-released": "bert-base+seed"}})
     assert "In place of what the table names (`replace_prefix`): SEED with bert-base+seed for seed-released." in said
+
+
+def test_each_published_encoder_of_the_catalogue_is_named_pinned_by_a_digest_or_not(catalogue: Catalogue) -> None:
+    released = [name for name in catalogue.backbones if name.endswith("-released")]
+    assert len(released) > 8
+    for name in released:
+        assert f"(backbone {name}" in notes_of(catalogue, {"It": name}, proxy_data="own"), "SEED's file has no digest"
 
 
 def test_how_many_results_are_ranked_again_is_the_run_s(catalogue: Catalogue) -> None:
