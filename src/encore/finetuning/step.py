@@ -1,9 +1,8 @@
 """One fine-tuning step: a parent model, judged queries and their negatives in, a model folder out."""
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 from encore.config.finetuning import PART, FinetuneStep
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
-from encore.errors import EncoreError
 from encore.finetuning import clusters
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
@@ -26,9 +24,7 @@ from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.finetuning.whole_index import WholeIndex
 from encore.models import checkpoint, embed, towers
-from encore.models.config import Projector
 from encore.models.encoder import Encoder
-from encore.models.heads import projector
 from encore.storage.files import read_object, write_json
 from encore.training import launch
 from encore.training.checkpoint import Resume
@@ -45,7 +41,6 @@ TASKS: dict[str, type[RetrievalTask]] = {
     "pairwise": Pairwise,
     "pairwise-in-batch": PairwiseInBatch,
 }
-PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 
 
 @dataclass(frozen=True)
@@ -153,11 +148,9 @@ def _queries(
 
 def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], chance: int) -> Encoder:
     """The parent's model as the step trains it."""
-    project(encoder, step.projector, heads, chance)
-    learner = query_tower_alone(encoder) if step.negatives == "index" else encoder
-    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
-    for tower in {learner, learner.query_tower}:
-        tower.config = replace(tower.config, **changes)
+    towers.project(encoder, step.projector, heads, chance)
+    learner = towers.query_tower_alone(encoder) if step.negatives == "index" else encoder
+    towers.compare_by(learner, step.pooling, step.similarity)
     return learner
 
 
@@ -193,40 +186,6 @@ def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
     counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
     normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     return {"kind": step.scorer, **normalised}
-
-
-def query_tower_alone(encoder: Encoder) -> Encoder:
-    """Two towers, of which that of queries can learn and that of passages cannot."""
-    apart = encoder if encoder.query_encoder is not None else towers.separate_encoders(encoder)
-    apart.requires_grad_(False)
-    apart.query_tower.requires_grad_(True)
-    return apart
-
-
-def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chance: int) -> None:
-    """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
-
-    Args:
-        heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
-            they are drawn.
-        chance: the seed of what is drawn.
-    """
-    present = encoder.config.projector
-    if kind in ("none", present):
-        return
-    if present != "none":
-        raise EncoreError(
-            f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
-        )
-    torch.manual_seed(chance)
-    made = projector(kind, encoder.config.hidden)
-    trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}
-    own = made.state_dict()
-    if own.keys() == trained.keys() and all(tensor.shape == own[name].shape for name, tensor in trained.items()):
-        made.load_state_dict(trained)
-    for tower in {encoder, encoder.query_tower}:
-        tower.projector = copy.deepcopy(made)
-        tower.config = replace(tower.config, projector=kind)
 
 
 def try_rates(
