@@ -10,15 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from encore.config.datasets import Ignored
 from encore.config.finetuning import PART, FinetuneStep
 from encore.data.collection import Collection
+from encore.data.judged import no_negatives
 from encore.data.tokens import TokenStore
 from encore.finetuning import clusters
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
-from encore.finetuning.negatives import Ignored, mining
-from encore.finetuning.negatives.mining import no_negatives
+from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.validation import Validation, validation_pool, write_record

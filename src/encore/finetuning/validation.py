@@ -66,7 +66,7 @@ def validation_pool(
     The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
 
     Args:
-        excluded: documents that are not negatives of a query, besides the judged ones (``negatives/mining.py``).
+        excluded: documents that are not negatives of a query, besides the judged ones (``data/judged.py``).
     """
     judgments = collection.qrels(step.valid_split)
     names = topics(collection, step.valid_split, queries=step.validation_queries)

@@ -4,9 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from encore.config.datasets import Ignored
 from encore.config.finetuning import PART, FinetuneStep
 from encore.config.validation import checked
-from encore.finetuning.negatives import Ignored
 from encore.models.config import EncoderConfig
 from encore.models.flops import forward, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from encore.config.datasets import Ignored
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import count_copies
-from encore.finetuning.negatives import Ignored
-from encore.finetuning.negatives.mining import no_negatives
+from encore.data.judged import no_negatives
 from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
 from encore.models import embed
 from tests.support.small_finetuning import Lookup, Texts, queries_of, step, vectors

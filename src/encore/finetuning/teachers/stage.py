@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from encore.data.collection import Collection
+from encore.data.judged import no_negatives
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.mining import no_negatives
 from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import LateInteractionScorer, Scorer, VectorScorer, open_scorer
 from encore.finetuning.teachers import TeacherRequest
