@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from encore.config.datasets import Ignored
-from encore.config.finetuning import PART, FinetuneStep
+from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection
 from encore.data.judged import no_negatives
 from encore.data.tokens import TokenStore
@@ -22,20 +23,17 @@ from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Query, judged_queries
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.finetuning.validation import Validation, validation_pool, write_record
+from encore.finetuning.validation import Validation, validation_pool
 from encore.finetuning.whole_index import WholeIndex
 from encore.models import checkpoint, embed, towers
 from encore.models.encoder import Encoder
-from encore.storage.files import read_object, write_json
 from encore.training import launch
 from encore.training.checkpoint import Resume
-from encore.training.distributed import process_group
-from encore.training.loop import train
+from encore.training.loop import train, train_at_best_rate
 from encore.training.randomness import number
-from encore.training.record import Trained, write_curve
+from encore.training.record import Trained, write_curve, write_validations
 from encore.training.schedule import total_steps
 
-Learn = Callable[[FinetuneStep, Resume, Validation], Trained]
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 TASKS: dict[str, type[RetrievalTask]] = {
     "contrastive": Contrastive,
@@ -104,34 +102,22 @@ def finetune(
     checkpoint.restore_heads(own, inputs.weights)
     print(f"{len(task)} training queries", flush=True)
 
-    def learn(by: FinetuneStep, resume: Resume, validate: Validation | None) -> Trained:
-        return train(
-            task, encoder, own, by, seed, resume, numerics, validate=validate, validate_every=by.validate_every
-        )
-
-    before, scores, at_start = np.empty(0), dict[float, float](), 0.0
+    training = partial(train, task, encoder, own, seed=seed, numerics=numerics, resume=resume)
     if step.learning_rates:
         assert validation is not None
         model, total = nn.ModuleDict({"encoder": encoder, "heads": own}), total_steps(step, len(task))
-        scores = try_rates(step, total, model, learn, validation, resume)
-        step = step.model_copy(update={"learning_rate": max(scores, key=scores.__getitem__)})
-        with torch.no_grad():
-            before, at_start = validation.passages(encoder.eval()), validation(encoder, 0)
-    done = learn(step, resume, validation if step.validate_every else None)
-    done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
+        done = train_at_best_rate(step, training, model, total=total, validate=validation, resume=resume)
+    else:
+        done = training(step, validate=validation, validate_every=step.validate_every)
+    done.counts |= {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
     if validation:
         done.counts["validation_queries"] = len(validation.pool.queries)
-    if not launch.leads():
-        return done
-    if validation is not None and scores:
-        with torch.no_grad():
-            moved = mean_cosine(before, validation.passages(encoder))
-        done.counts |= rate_facts(scores, step.learning_rate, at_start, moved)
-    tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
-    checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
-    write_curve(output / "losses.tsv", done.losses)
-    if done.validations:
-        write_record(output / "validation.tsv", done.validations, step.validation_measure)
+    if launch.leads():
+        write_curve(output / "losses.tsv", done.losses)
+        if done.validations:
+            write_validations(output / "validation.tsv", done.validations, step.validation_measure)
+        tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
+        checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
     return done
 
 
@@ -187,55 +173,3 @@ def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
     counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
     normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     return {"kind": step.scorer, **normalised}
-
-
-def try_rates(
-    step: FinetuneStep, total: int, model: nn.ModuleDict, learn: Learn, validation: Validation, resume: Resume
-) -> dict[float, float]:
-    """What each learning rate of a step that names several validates at; the model's weights are as before.
-
-    A trial is a training with fewer steps, whose schedule ends with it. What trials cost is not among a model's
-    operations.
-
-    Args:
-        total: the step's number of optimiser steps.
-        model: the encoder and the heads that ``learn`` trains in place.
-        learn: trains as a step says, and validates at the end.
-        resume: trials that are finished are kept in its folder, and not repeated.
-    """
-    start = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    found = {}
-    for rate in step.learning_rates:
-        state = resume.state / f"rate-{rate:g}"
-        record = resume.state / f"rate-{rate:g}.json"
-        if not record.is_file():
-            changes = {"learning_rate": rate, "steps": max(1, total // PART), "epochs": None}
-            done = learn(step.model_copy(update=changes), resume._replace(state=state), validation)
-            score = _of_all(done.validations[-1][1] if done.validations else 0.0, model)
-            model.load_state_dict(start)
-            if launch.leads():
-                write_json(record, {"score": score})
-            found[rate] = score
-        else:
-            found[rate] = float(read_object(record, "remove it, and repeat")["score"])
-        print(f"learning rate {rate:g}: validation {found[rate]:.4f}", flush=True)
-    return found
-
-
-def _of_all(score: float, model: nn.Module) -> float:
-    """The score of the process that validates, in all."""
-    with process_group(next(model.parameters()).device) as group:
-        return float(group.sum(torch.tensor(score, dtype=torch.float64)))
-
-
-def mean_cosine(before: np.ndarray, after: np.ndarray) -> float:
-    """How near vectors [N, D] have stayed to what they were: the mean of their cosines."""
-    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-    return float(np.mean(np.einsum("nd,nd->n", before, after, dtype=np.float64) / np.maximum(norms, 1e-12)))
-
-
-def rate_facts(scores: dict[float, float], chosen: float, validated: float, cosine: float) -> dict[str, float]:
-    """What a manifest says of trials: the chosen rate, what each validated at, and how far vectors have moved."""
-    at = {f"validation_at_{rate:g}": round(score, 6) for rate, score in scores.items()}
-    rest = {"learning_rate": chosen, "validation_before": round(validated, 6), "cosine_to_start": round(cosine, 6)}
-    return rest | at

@@ -4,9 +4,8 @@ The pool holds the queries' own positives and a sample of the collection, so val
 collection and only comparable with each other.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -19,7 +18,6 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
-from encore.storage.files import write_text
 
 CUT = 10
 
@@ -118,8 +116,3 @@ def _found(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
     first: np.ndarray = np.take_along_axis(positive, order, axis=1)[:, :CUT]
     return first
-
-
-def write_record(path: Path, validations: Sequence[tuple[int, float]], measure: str = "RR@10") -> None:
-    """Write every value with its step, in order."""
-    write_text(path, f"step\t{measure.lower()}\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))

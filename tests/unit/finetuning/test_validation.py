@@ -10,8 +10,9 @@ from encore.config.datasets import Ignored
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import count_copies
 from encore.data.judged import no_negatives
-from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
+from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool
 from encore.models import embed
+from encore.training.record import write_validations
 from tests.support.small_finetuning import Lookup, Texts, queries_of, step, vectors
 
 
@@ -119,7 +120,7 @@ def test_validation_ranks_the_pool(store, collection):
 
 
 def test_validations_are_recorded_in_order(tmp_path):
-    write_record(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
+    write_validations(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
     assert (tmp_path / "validation.tsv").read_text() == "step\trr@10\n10\t0.250000\n20\t0.333333\n"
-    write_record(tmp_path / "validation.tsv", [(10, 0.25)], "R@10")
+    write_validations(tmp_path / "validation.tsv", [(10, 0.25)], "R@10")
     assert (tmp_path / "validation.tsv").read_text() == "step\tr@10\n10\t0.250000\n"
