@@ -41,7 +41,8 @@ def special(store):
 def finetuned(step, inputs, output, state, seed=0, **ignored):
     """A step of these fields with the state of its training in a folder."""
     asked = checked(FinetuneStep, step, "fine-tuning step")
-    return finetune(asked, seed, NUMERICS, inputs, output, Resume(state), Ignored(**ignored))
+    said = {"seed": seed, "numerics": NUMERICS, "ignored": Ignored(**ignored), "resume": Resume(state)}
+    return finetune(asked, inputs, output, **said)
 
 
 def ranking_of(query):

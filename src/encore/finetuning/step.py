@@ -1,7 +1,6 @@
 """One fine-tuning step: a parent model, judged queries and their negatives in, a model folder out."""
 
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,23 +8,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from encore.config.datasets import Ignored
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection
-from encore.data.judged import no_negatives
+from encore.data.judged import judged_queries
 from encore.data.tokens import TokenStore
-from encore.finetuning import clusters
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
 from encore.finetuning.negatives import mining
-from encore.finetuning.queries import Query, judged_queries
+from encore.finetuning.queries import Query, in_rows
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.validation import Validation, validation_pool
 from encore.finetuning.whole_index import WholeIndex
 from encore.models import checkpoint, embed, towers
+from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
 from encore.training import launch
 from encore.training.checkpoint import Resume
@@ -66,12 +65,13 @@ class FinetuneInputs:
 
 def finetune(
     step: FinetuneStep,
-    seed: int,
-    numerics: dict[str, Any],
     inputs: FinetuneInputs,
     output: Path,
-    resume: Resume,
+    *,
+    seed: int,
+    numerics: dict[str, Any],
     ignored: Ignored,
+    resume: Resume,
 ) -> Trained:
     """Train the model in ``inputs.weights`` on the training role of a collection and write the model folder ``output``.
 
@@ -84,19 +84,25 @@ def finetune(
         numerics: as ``training.loop.train`` takes them.
         ignored: unjudged documents that are no negatives, in training and in validation.
     """
-    selection = step.query_selection(seed)
-    store, judged = TokenStore(inputs.tokens), Collection(inputs.collection)
-    queries = _queries(judged, store, inputs.negatives, selection, no_negatives(judged, step.train_split, ignored))
-    validation = _validation(step, judged, store, ignored)
+    store, collection = TokenStore(inputs.tokens), Collection(inputs.collection)
+    use = ModelUse(step.length, step.query_length, _how_it_scores(step))
+    validation = _validation(step, use, collection, store, ignored)
+    mined = inputs.negatives
+    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    judged = judged_queries(collection, **step.query_selection(seed), ignored=ignored, negatives=negatives)
+    queries = in_rows(judged, store, negatives, positives)
 
     chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
-    heads = checkpoint.load_heads(inputs.weights)
-    encoder = _learner(step, embed.load_for_tokens(inputs.weights, store), heads, chance["projector"])
+    encoder, heads = embed.load_for_tokens(inputs.weights, store), checkpoint.load_heads(inputs.weights)
     task = _task(step, queries, store, encoder, inputs)
     if step.clusters:
         assert inputs.clusterer is not None
-        rows, reader = np.array([query.row for query in task.queries]), embed.load_for_tokens(inputs.clusterer, store)
-        task.clusters = clusters.clustered(reader, store, rows, step.query_length, step.clusters, chance["topics"])
+        task.cluster_by(embed.load_for_tokens(inputs.clusterer, store), step.clusters, chance["topics"])
+    if step.negatives == "index":
+        encoder = towers.query_tower_alone(encoder)
+    towers.project(encoder, step.projector, heads, chance["projector"])
+    towers.compare_by(encoder, step.pooling, step.similarity)
+    task.reading = encoder.config
     torch.manual_seed(chance["heads"])
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, inputs.weights)
@@ -116,56 +122,39 @@ def finetune(
         write_curve(output / "losses.tsv", done.losses)
         if done.validations:
             write_validations(output / "validation.tsv", done.validations, step.validation_measure)
-        tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
-        checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
+        checkpoint.save_model(
+            encoder,
+            heads | own.state_dict(),
+            output,
+            tokenizer_folder=store.tokenizer_folder,
+            length=use.length,
+            query_length=use.query_length,
+            scorer=use.scorer,
+        )
     return done
 
 
-def _queries(
-    judged: Collection,
-    store: TokenStore,
-    mined: Path | None,
-    selection: dict[str, Any],
-    excluded: Mapping[str, AbstractSet[str]],
-) -> list[Query]:
-    """The judged queries with their negatives and further positives, which are both in the folder ``mined``."""
-    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    return judged_queries(judged, store, negatives, **selection, positives=positives, excluded=excluded)
-
-
-def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], chance: int) -> Encoder:
-    """The parent's model as the step trains it."""
-    towers.project(encoder, step.projector, heads, chance)
-    learner = towers.query_tower_alone(encoder) if step.negatives == "index" else encoder
-    towers.compare_by(learner, step.pooling, step.similarity)
-    return learner
-
-
-def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, ignored: Ignored) -> Validation | None:
+def _validation(
+    step: FinetuneStep, use: ModelUse, collection: Collection, store: TokenStore, ignored: Ignored
+) -> Validation | None:
     """What chooses the best weights, or the learning rate; None where neither is chosen."""
     if not step.validates:
         return None
-    pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, ignored))
-    return Validation(step, pool, store)
+    queries, passages = step.validation_queries, step.validation_pool
+    pool = validation_pool(collection, store, step.valid_split, queries=queries, passages=passages, ignored=ignored)
+    return Validation(pool, store, use, step.validation_measure)
 
 
 def _task(
-    step: FinetuneStep,
-    queries: list[Query],
-    store: TokenStore,
-    encoder: Encoder,
-    inputs: FinetuneInputs,
+    step: FinetuneStep, queries: list[Query], store: TokenStore, encoder: Encoder, inputs: FinetuneInputs
 ) -> RetrievalTask:
     """The step's task on these queries: distillation, search of the whole index, or contrast with negatives."""
     if step.is_distillation:
-        task: RetrievalTask = distillation(step, queries, store, inputs.teachers)
-    elif step.negatives == "index":
+        return distillation(step, queries, store, inputs.teachers)
+    if step.negatives == "index":
         assert inputs.index is not None
-        task = WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
-    else:
-        task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
-    task.reading = encoder.config
-    return task
+        return WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
+    return (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
 
 
 def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:

@@ -94,7 +94,9 @@ class Finetune(Stage[Spec, Inputs]):
             index=partial(vectors_by_row, given.shards) if given.shards else None,
         )
         resume = Resume(job.state, job.checkpoint_seconds, job.workers)
-        done = finetune(spec.training, spec.seed, spec.numerics, inputs, job.output, resume, spec)
+        done = finetune(
+            spec.training, inputs, job.output, seed=spec.seed, numerics=spec.numerics, ignored=spec, resume=resume
+        )
         return {"results": done.results, **done.facts}
 
 
