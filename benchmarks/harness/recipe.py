@@ -15,12 +15,13 @@ import numpy as np
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, topics
+from encore.data.judged import judged_queries
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation import EvaluationProtocol, judging
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.negatives import mining
-from encore.finetuning.queries import Example, judged_queries
+from encore.finetuning.queries import Example, in_rows
 from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
 from encore.models.start import initial_encoder
@@ -115,7 +116,8 @@ def planned(lineage: str, run: Path) -> Recipe:
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore(folders["tokens"]), Collection(folders["collection"])
-    queries = judged_queries(collection, store, mining.read_negatives(folders["negatives"]), **step.query_selection(0))
+    negatives = mining.read_negatives(folders["negatives"])
+    queries = in_rows(judged_queries(collection, **step.query_selection(0), negatives=negatives), store, negatives)
     expression = plan.resolve.dataset(step.collection).fields.splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)

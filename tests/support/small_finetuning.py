@@ -5,12 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from encore.config.datasets import Ignored
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.judged import judged_queries
 from encore.finetuning import distillation
-from encore.finetuning.queries import Query, judged_queries
+from encore.finetuning.queries import Query, in_rows
 from encore.finetuning.step import SCORERS, TASKS
+from encore.finetuning.validation import Validation, validation_pool
 from encore.finetuning.whole_index import WholeIndex
+from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.training.gradients import TrainingModels
@@ -93,7 +97,20 @@ def small_collection(folder):
 
 def queries_of(wanted, collection, store, negatives, positives=None, seed=0):
     """The queries that a step learns from."""
-    return judged_queries(collection, store, negatives, **wanted.query_selection(seed), positives=positives)
+    judged = judged_queries(collection, **wanted.query_selection(seed), negatives=negatives)
+    return in_rows(judged, store, negatives, positives)
+
+
+def pool_of(wanted, collection, store, **ignored):
+    """The pool that a step validates on."""
+    sizes = {"queries": wanted.validation_queries, "passages": wanted.validation_pool}
+    return validation_pool(collection, store, wanted.valid_split, **sizes, ignored=Ignored(**ignored))
+
+
+def validation_of(wanted, pool, store):
+    """What scores an encoder over a pool as a step says."""
+    use = ModelUse(wanted.length, wanted.query_length, {"kind": "vector"})
+    return Validation(pool, store, use, wanted.validation_measure)
 
 
 def made(store, collection, **changes):

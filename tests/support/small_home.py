@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from encore.config.datasets import Ignored
 from encore.config.finetuning import FinetuneStep
 from encore.config.validation import checked
 from encore.data import vocabulary
@@ -10,7 +11,6 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore, write_store
-from encore.finetuning.negatives import Ignored
 from encore.finetuning.step import finetune
 from encore.models import checkpoint
 from encore.models.config import EncoderConfig
@@ -41,7 +41,8 @@ def special(store):
 def finetuned(step, inputs, output, state, seed=0, **ignored):
     """A step of these fields with the state of its training in a folder."""
     asked = checked(FinetuneStep, step, "fine-tuning step")
-    return finetune(asked, seed, NUMERICS, inputs, output, Resume(state), Ignored(**ignored))
+    said = {"seed": seed, "numerics": NUMERICS, "ignored": Ignored(**ignored), "resume": Resume(state)}
+    return finetune(asked, inputs, output, **said)
 
 
 def ranking_of(query):

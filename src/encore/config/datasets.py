@@ -301,6 +301,13 @@ class CollectionFields(Strict):
         raise NotImplementedError
 
 
+class Ignored(Strict):
+    """Which unjudged documents are no negatives of a query; the fields are those of its dataset."""
+
+    ignore_identical_ids: bool = False
+    ignore_copies: bool = False
+
+
 class CollectionSpec(BaseModel):
     """What ``CollectionFields.resolve`` returned, as the kind's ``build`` reads it: each kind adds its own fields.
 

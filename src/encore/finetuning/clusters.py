@@ -17,7 +17,7 @@ ROUNDS = 20  # of k-means
 
 
 def clustered(
-    encoder: Encoder, store: TokenStore, rows: np.ndarray, length: int, count: int, chance: int
+    encoder: Encoder, store: TokenStore, rows: np.ndarray, *, length: int, count: int, chance: int
 ) -> np.ndarray:
     """The cluster of each query, int64 [n] from 0 to ``count`` - 1: the nearest of k-means' centres of their vectors.
 

@@ -1,13 +1,11 @@
 """The judged queries that a fine-tuning step learns from, in rows of the token store."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
-from encore.data.collection import Collection, sampled, topics
-from encore.data.judgments import highest_graded
+from encore.data.judged import JudgedQuery
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives
@@ -32,40 +30,21 @@ class Example:
     passages: list[int]
 
 
-def judged_queries(
-    collection: Collection,
-    store: TokenStore,
-    negatives: Negatives,
-    split: str,
-    queries: int | None,
-    sample: int,
-    least_negatives: int,
-    positives: Negatives | None = None,
-    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
+def in_rows(
+    judged: Mapping[str, JudgedQuery], store: TokenStore, negatives: Negatives, positives: Negatives | None = None
 ) -> list[Query]:
-    """The judged queries of a split that have negatives enough, or that sample of them.
+    """These queries in rows of the store, but for those that nothing is right for, or everything.
 
     Args:
         positives: documents that are right for a query besides those of its highest grade.
-        excluded: documents that are no negatives of a query though unjudged, neither drawn nor in a batch.
     """
-    judgments = collection.qrels(split)
-    enough = [name for name in topics(collection, split) if len(negatives.get(name, ())) >= least_negatives]
-    if not enough:
-        raise EncoreError(f"no query has as many as {least_negatives} negatives; lower `least_negatives`")
-    names = sampled(enough, queries, sample)
-    best = {name: highest_graded(judgments[name]) for name in names}
-    rows, further = store.queries.names.find(names), positives or {}
-    listed = [each.get(name, {}) for name in names for each in (judgments, negatives, further)]
-    passages = store.passages.names.find(document for each in listed for document in each)
-    unjudged = store.passages.names.find(document for name in names for document in excluded.get(name, ()))
+    rows, further = store.queries.names.find(judged), positives or {}
+    named = [each for name, own in judged.items() for each in (*own, negatives.get(name, ()), further.get(name, ()))]
+    passages = store.passages.names.find(document for each in named for document in each)
     try:
         found = [
-            _query(
-                *(rows[name], judgments[name], best[name], further.get(name, {}), negatives.get(name, {}), passages),
-                kept_out=frozenset(unjudged[document] for document in excluded.get(name, ()) if document in unjudged),
-            )
-            for name in names
+            _query(rows[name], own, passages, negatives=negatives.get(name, ()), further=further.get(name, ()))
+            for name, own in judged.items()
         ]
     except KeyError as error:
         raise EncoreError(
@@ -73,31 +52,22 @@ def judged_queries(
         ) from error
     found = [query for query in found if query.positives and len(query.judged) < len(store.passages)]
     if not found:
-        raise EncoreError(
-            f"no query of {collection.folder} has a relevant passage in the training role; nothing to learn"
-        )
+        raise EncoreError(f"no training query has a relevant passage in {store.folder}; nothing to learn")
     return found
 
 
 def _query(
-    row: int,
-    judged: Mapping[str, int],
-    best: Iterable[str],
-    positives: Iterable[str],
-    negatives: Iterable[str],
-    passages: Mapping[str, int],
-    kept_out: Set[int],
+    row: int, own: JudgedQuery, passages: Mapping[str, int], *, negatives: Iterable[str], further: Iterable[str]
 ) -> Query:
-    """A query with documents of its highest grade and others that are right for it.
-
-    ``kept_out``: passages that count as judged, and as relevant where they would be negatives in a batch.
-    """
-    further = {passages[document] for document in positives}
+    """A query in rows; what is excluded counts as judged, and as relevant where it would be a negative in a batch."""
+    right = {passages[document] for document in further}
+    kept_out = {passages[document] for document in own.excluded if document in passages}
+    relevant = frozenset(passages[document] for document, grade in own.grades.items() if grade > 0)
     return Query(
         row=row,
-        positives=tuple(sorted({passages[document] for document in best} | further)),
-        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further | kept_out,
-        judged=frozenset(passages[document] for document in judged) | further | kept_out,
+        positives=tuple(sorted({passages[document] for document in own.best} | right)),
+        relevant=relevant | right | kept_out,
+        judged=frozenset(passages[document] for document in own.grades) | right | kept_out,
         negatives=tuple(passage for document in negatives if (passage := passages[document]) not in kept_out),
     )
 

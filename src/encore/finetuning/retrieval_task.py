@@ -9,7 +9,7 @@ import numpy as np
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import Sequences, TokenStore
-from encore.finetuning.clusters import order_by_cluster
+from encore.finetuning.clusters import clustered, order_by_cluster
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
 from encore.models.inputs import Special, in_parts
@@ -43,6 +43,11 @@ class RetrievalTask(Task):
         if self.clusters is None:
             return super().order(count, batch, seed, epoch)
         return order_by_cluster(self.clusters, batch, seed, epoch)
+
+    def cluster_by(self, encoder: Encoder, count: int, chance: int) -> None:
+        """Let batches be of one cluster each, of so many, by an encoder's vectors of the queries."""
+        rows, length = np.array([query.row for query in self.queries]), self.step.query_length
+        self.clusters = clustered(encoder, self.store, rows, length=length, count=count, chance=chance)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """New modules that the task trains besides an encoder of this shape; none by default."""

@@ -1,51 +1,44 @@
 """One fine-tuning step: a parent model, judged queries and their negatives in, a model folder out."""
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from encore.config.finetuning import PART, FinetuneStep
+from encore.config.datasets import Ignored
+from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection
+from encore.data.judged import judged_queries
 from encore.data.tokens import TokenStore
-from encore.errors import EncoreError
-from encore.finetuning import clusters
 from encore.finetuning.contrastive import Contrastive, LateInteraction, Pairwise, PairwiseInBatch
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
-from encore.finetuning.negatives import Ignored, mining
-from encore.finetuning.negatives.mining import no_negatives
-from encore.finetuning.queries import Query, judged_queries
+from encore.finetuning.negatives import mining
+from encore.finetuning.queries import Query, in_rows
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.finetuning.validation import Validation, validation_pool, write_record
+from encore.finetuning.validation import Validation, validation_pool
 from encore.finetuning.whole_index import WholeIndex
 from encore.models import checkpoint, embed, towers
-from encore.models.config import Projector
+from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
-from encore.models.heads import projector
-from encore.storage.files import read_object, write_json
 from encore.training import launch
 from encore.training.checkpoint import Resume
-from encore.training.distributed import process_group
-from encore.training.loop import train
+from encore.training.loop import train, train_at_best_rate
 from encore.training.randomness import number
-from encore.training.record import Trained, write_curve
+from encore.training.record import Trained, write_curve, write_validations
 from encore.training.schedule import total_steps
 
-Learn = Callable[[FinetuneStep, Resume, Validation], Trained]
 SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 TASKS: dict[str, type[RetrievalTask]] = {
     "contrastive": Contrastive,
     "pairwise": Pairwise,
     "pairwise-in-batch": PairwiseInBatch,
 }
-PROJECTOR = "projector."  # how the parameters of a pre-trained one begin
 
 
 @dataclass(frozen=True)
@@ -72,12 +65,13 @@ class FinetuneInputs:
 
 def finetune(
     step: FinetuneStep,
-    seed: int,
-    numerics: dict[str, Any],
     inputs: FinetuneInputs,
     output: Path,
-    resume: Resume,
+    *,
+    seed: int,
+    numerics: dict[str, Any],
     ignored: Ignored,
+    resume: Resume,
 ) -> Trained:
     """Train the model in ``inputs.weights`` on the training role of a collection and write the model folder ``output``.
 
@@ -90,102 +84,77 @@ def finetune(
         numerics: as ``training.loop.train`` takes them.
         ignored: unjudged documents that are no negatives, in training and in validation.
     """
-    selection = step.query_selection(seed)
-    store, judged = TokenStore(inputs.tokens), Collection(inputs.collection)
-    queries = _queries(judged, store, inputs.negatives, selection, no_negatives(judged, step.train_split, ignored))
-    validation = _validation(step, judged, store, ignored)
+    store, collection = TokenStore(inputs.tokens), Collection(inputs.collection)
+    use = ModelUse(step.length, step.query_length, _how_it_scores(step))
+    validation = _validation(step, use, collection, store, ignored)
+    mined = inputs.negatives
+    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    judged = judged_queries(collection, **step.query_selection(seed), ignored=ignored, negatives=negatives)
+    queries = in_rows(judged, store, negatives, positives)
 
     chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
-    heads = checkpoint.load_heads(inputs.weights)
-    encoder = _learner(step, embed.load_for_tokens(inputs.weights, store), heads, chance["projector"])
+    encoder, heads = embed.load_for_tokens(inputs.weights, store), checkpoint.load_heads(inputs.weights)
     task = _task(step, queries, store, encoder, inputs)
     if step.clusters:
         assert inputs.clusterer is not None
-        rows, reader = np.array([query.row for query in task.queries]), embed.load_for_tokens(inputs.clusterer, store)
-        task.clusters = clusters.clustered(reader, store, rows, step.query_length, step.clusters, chance["topics"])
+        task.cluster_by(embed.load_for_tokens(inputs.clusterer, store), step.clusters, chance["topics"])
+    if step.negatives == "index":
+        encoder = towers.query_tower_alone(encoder)
+    towers.project(encoder, step.projector, heads, chance["projector"])
+    towers.compare_by(encoder, step.pooling, step.similarity)
+    task.reading = encoder.config
     torch.manual_seed(chance["heads"])
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, inputs.weights)
     print(f"{len(task)} training queries", flush=True)
 
-    def learn(by: FinetuneStep, resume: Resume, validate: Validation | None) -> Trained:
-        return train(
-            task, encoder, own, by, seed, resume, numerics, validate=validate, validate_every=by.validate_every
-        )
-
-    before, scores, at_start = np.empty(0), dict[float, float](), 0.0
+    training = partial(train, task, encoder, own, seed=seed, numerics=numerics, resume=resume)
     if step.learning_rates:
         assert validation is not None
         model, total = nn.ModuleDict({"encoder": encoder, "heads": own}), total_steps(step, len(task))
-        scores = try_rates(step, total, model, learn, validation, resume)
-        step = step.model_copy(update={"learning_rate": max(scores, key=scores.__getitem__)})
-        with torch.no_grad():
-            before, at_start = validation.passages(encoder.eval()), validation(encoder, 0)
-    done = learn(step, resume, validation if step.validate_every else None)
-    done.counts = {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
+        done = train_at_best_rate(step, training, model, total=total, validate=validation, resume=resume)
+    else:
+        done = training(step, validate=validation, validate_every=step.validate_every)
+    done.counts |= {"queries": len(queries)} | checkpoint.without_head(inputs.weights)
     if validation:
         done.counts["validation_queries"] = len(validation.pool.queries)
-    if not launch.leads():
-        return done
-    if validation is not None and scores:
-        with torch.no_grad():
-            moved = mean_cosine(before, validation.passages(encoder))
-        done.counts |= rate_facts(scores, step.learning_rate, at_start, moved)
-    tensors, use = heads | own.state_dict(), (step.length, step.query_length, _how_it_scores(step))
-    checkpoint.save_model(encoder, tensors, output, store.tokenizer_folder, *use)
-    write_curve(output / "losses.tsv", done.losses)
-    if done.validations:
-        write_record(output / "validation.tsv", done.validations, step.validation_measure)
+    if launch.leads():
+        write_curve(output / "losses.tsv", done.losses)
+        if done.validations:
+            write_validations(output / "validation.tsv", done.validations, step.validation_measure)
+        checkpoint.save_model(
+            encoder,
+            heads | own.state_dict(),
+            output,
+            tokenizer_folder=store.tokenizer_folder,
+            length=use.length,
+            query_length=use.query_length,
+            scorer=use.scorer,
+        )
     return done
 
 
-def _queries(
-    judged: Collection,
-    store: TokenStore,
-    mined: Path | None,
-    selection: dict[str, Any],
-    excluded: Mapping[str, AbstractSet[str]],
-) -> list[Query]:
-    """The judged queries with their negatives and further positives, which are both in the folder ``mined``."""
-    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    return judged_queries(judged, store, negatives, **selection, positives=positives, excluded=excluded)
-
-
-def _learner(step: FinetuneStep, encoder: Encoder, heads: Mapping[str, Tensor], chance: int) -> Encoder:
-    """The parent's model as the step trains it."""
-    project(encoder, step.projector, heads, chance)
-    learner = query_tower_alone(encoder) if step.negatives == "index" else encoder
-    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
-    for tower in {learner, learner.query_tower}:
-        tower.config = replace(tower.config, **changes)
-    return learner
-
-
-def _validation(step: FinetuneStep, judged: Collection, store: TokenStore, ignored: Ignored) -> Validation | None:
+def _validation(
+    step: FinetuneStep, use: ModelUse, collection: Collection, store: TokenStore, ignored: Ignored
+) -> Validation | None:
     """What chooses the best weights, or the learning rate; None where neither is chosen."""
     if not step.validates:
         return None
-    pool = validation_pool(step, judged, store, no_negatives(judged, step.valid_split, ignored))
-    return Validation(step, pool, store)
+    queries, passages = step.validation_queries, step.validation_pool
+    pool = validation_pool(collection, store, step.valid_split, queries=queries, passages=passages, ignored=ignored)
+    return Validation(pool, store, use, step.validation_measure)
 
 
 def _task(
-    step: FinetuneStep,
-    queries: list[Query],
-    store: TokenStore,
-    encoder: Encoder,
-    inputs: FinetuneInputs,
+    step: FinetuneStep, queries: list[Query], store: TokenStore, encoder: Encoder, inputs: FinetuneInputs
 ) -> RetrievalTask:
     """The step's task on these queries: distillation, search of the whole index, or contrast with negatives."""
     if step.is_distillation:
-        task: RetrievalTask = distillation(step, queries, store, inputs.teachers)
-    elif step.negatives == "index":
+        return distillation(step, queries, store, inputs.teachers)
+    if step.negatives == "index":
         assert inputs.index is not None
-        task = WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
-    else:
-        task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
-    task.reading = encoder.config
-    return task
+        return WholeIndex(step, queries, store, inputs.index(store, encoder.dimension))
+    return (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
 
 
 def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
@@ -193,89 +162,3 @@ def _how_it_scores(step: FinetuneStep) -> dict[str, Any]:
     counts = {name: value for name in ("query_vectors", "passage_vectors") if (value := getattr(step, name))}
     normalised = {"normalised": step.normalised, **counts} if step.scorer == "late-interaction" else {}
     return {"kind": step.scorer, **normalised}
-
-
-def query_tower_alone(encoder: Encoder) -> Encoder:
-    """Two towers, of which that of queries can learn and that of passages cannot."""
-    apart = encoder if encoder.query_encoder is not None else towers.separate_encoders(encoder)
-    apart.requires_grad_(False)
-    apart.query_tower.requires_grad_(True)
-    return apart
-
-
-def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chance: int) -> None:
-    """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
-
-    Args:
-        heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
-            they are drawn.
-        chance: the seed of what is drawn.
-    """
-    present = encoder.config.projector
-    if kind in ("none", present):
-        return
-    if present != "none":
-        raise EncoreError(
-            f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
-        )
-    torch.manual_seed(chance)
-    made = projector(kind, encoder.config.hidden)
-    trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}
-    own = made.state_dict()
-    if own.keys() == trained.keys() and all(tensor.shape == own[name].shape for name, tensor in trained.items()):
-        made.load_state_dict(trained)
-    for tower in {encoder, encoder.query_tower}:
-        tower.projector = copy.deepcopy(made)
-        tower.config = replace(tower.config, projector=kind)
-
-
-def try_rates(
-    step: FinetuneStep, total: int, model: nn.ModuleDict, learn: Learn, validation: Validation, resume: Resume
-) -> dict[float, float]:
-    """What each learning rate of a step that names several validates at; the model's weights are as before.
-
-    A trial is a training with fewer steps, whose schedule ends with it. What trials cost is not among a model's
-    operations.
-
-    Args:
-        total: the step's number of optimiser steps.
-        model: the encoder and the heads that ``learn`` trains in place.
-        learn: trains as a step says, and validates at the end.
-        resume: trials that are finished are kept in its folder, and not repeated.
-    """
-    start = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    found = {}
-    for rate in step.learning_rates:
-        state = resume.state / f"rate-{rate:g}"
-        record = resume.state / f"rate-{rate:g}.json"
-        if not record.is_file():
-            changes = {"learning_rate": rate, "steps": max(1, total // PART), "epochs": None}
-            done = learn(step.model_copy(update=changes), resume._replace(state=state), validation)
-            score = _of_all(done.validations[-1][1] if done.validations else 0.0, model)
-            model.load_state_dict(start)
-            if launch.leads():
-                write_json(record, {"score": score})
-            found[rate] = score
-        else:
-            found[rate] = float(read_object(record, "remove it, and repeat")["score"])
-        print(f"learning rate {rate:g}: validation {found[rate]:.4f}", flush=True)
-    return found
-
-
-def _of_all(score: float, model: nn.Module) -> float:
-    """The score of the process that validates, in all."""
-    with process_group(next(model.parameters()).device) as group:
-        return float(group.sum(torch.tensor(score, dtype=torch.float64)))
-
-
-def mean_cosine(before: np.ndarray, after: np.ndarray) -> float:
-    """How near vectors [N, D] have stayed to what they were: the mean of their cosines."""
-    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-    return float(np.mean(np.einsum("nd,nd->n", before, after, dtype=np.float64) / np.maximum(norms, 1e-12)))
-
-
-def rate_facts(scores: dict[float, float], chosen: float, validated: float, cosine: float) -> dict[str, float]:
-    """What a manifest says of trials: the chosen rate, what each validated at, and how far vectors have moved."""
-    at = {f"validation_at_{rate:g}": round(score, 6) for rate, score in scores.items()}
-    rest = {"learning_rate": chosen, "validation_before": round(validated, 6), "cosine_to_start": round(cosine, 6)}
-    return rest | at

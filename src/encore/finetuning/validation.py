@@ -4,22 +4,19 @@ The pool holds the queries' own positives and a sample of the collection, so val
 collection and only comparable with each other.
 """
 
-from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import torch
 
-from encore.config.finetuning import FinetuneStep
-from encore.data.collection import Collection, smallest, topics
-from encore.data.judgments import highest_graded
+from encore.config.datasets import Ignored
+from encore.data.collection import Collection, smallest
+from encore.data.judged import judged_queries
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
+from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
-from encore.storage.files import write_text
 
 CUT = 10
 
@@ -34,59 +31,50 @@ class Pool:
     left_out: np.ndarray  # [Q, P] bool: ignored for a query, as documents excluded from its negatives are
 
 
+@dataclass(frozen=True)
 class Validation:
-    """Scores an encoder by the step's measure over a pool; the hook of the training loop."""
+    """Scores an encoder by a measure over a pool, texts read as ``use`` says; the hook of the training loop."""
 
-    def __init__(self, step: FinetuneStep, pool: Pool, store: TokenStore) -> None:
-        self.step = step
-        self.pool = pool
-        self.store = store
+    pool: Pool
+    store: TokenStore
+    use: ModelUse
+    measure: str
 
     def passages(self, encoder: Encoder) -> np.ndarray:
         """The vectors of the passages that are ranked [P, D]."""
-        return embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.step.length)
+        return embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.use.length)
 
     def __call__(self, encoder: Encoder, step: int) -> float:
         passages = self.passages(encoder)
-        queries = embed.embed_texts(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
+        queries = embed.embed_texts(encoder.query_tower, self.store.queries, self.pool.queries, self.use.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = (torch.from_numpy(queries) @ torch.from_numpy(passages).T).numpy()
         scores[self.pool.left_out] = -np.inf
-        return MEASURES[self.step.validation_measure](scores, self.pool.positive)
+        return MEASURES[self.measure](scores, self.pool.positive)
 
 
 def validation_pool(
-    step: FinetuneStep,
-    collection: Collection,
-    store: TokenStore,
-    excluded: Mapping[str, Set[str]] = MappingProxyType({}),
+    collection: Collection, store: TokenStore, split: str, *, queries: int, passages: int, ignored: Ignored
 ) -> Pool:
-    """The step's sample of validation queries, their positives, and a sample of the other passages.
+    """A sample of a split's queries, their positives, and a sample of that many other passages.
 
     The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
-
-    Args:
-        excluded: documents that are not negatives of a query, besides the judged ones (``negatives/mining.py``).
     """
-    judgments = collection.qrels(step.valid_split)
-    names = topics(collection, step.valid_split, queries=step.validation_queries)
-    positives = {name: found for name in names if (found := highest_graded(judgments[name]))}
-    if not positives:
-        raise EncoreError(
-            f"no query of {collection.folder} has a relevant passage in the split `{step.valid_split}`; judge some"
-        )
-    needed = set().union(*positives.values())
-    sample = smallest((name for name in store.passages.names if name not in needed), step.validation_pool, "pool")
+    asked = {name: own for name, own in judged_queries(collection, split, queries, ignored=ignored).items() if own.best}
+    if not asked:
+        raise EncoreError(f"no query of {collection.folder} has a relevant passage in the split `{split}`; judge some")
+    needed = set().union(*(own.best for own in asked.values()))
+    sample = smallest((name for name in store.passages.names if name not in needed), passages, "pool")
     documents = sorted(needed.union(sample))
-    rows, query_rows = store.passages.names.find(documents), store.queries.names.find(positives)
-    positive = np.array([[document in best for document in documents] for best in positives.values()])
-    listed = np.array([[document in excluded.get(name, ()) for document in documents] for name in positives])
+    rows, query_rows = store.passages.names.find(documents), store.queries.names.find(asked)
+    positive = np.array([[document in own.best for document in documents] for own in asked.values()])
+    excluded = np.array([[document in own.excluded for document in documents] for own in asked.values()])
     try:
         return Pool(
-            queries=np.array([query_rows[name] for name in positives]),
+            queries=np.array([query_rows[name] for name in asked]),
             passages=np.array([rows[document] for document in documents]),
             positive=positive,
-            left_out=listed & ~positive,
+            left_out=excluded & ~positive,
         )
     except KeyError as error:
         raise EncoreError(f"{error} is judged, but not in the token store; make the tokens again") from error
@@ -118,8 +106,3 @@ def _found(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
     order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
     first: np.ndarray = np.take_along_axis(positive, order, axis=1)[:, :CUT]
     return first
-
-
-def write_record(path: Path, validations: Sequence[tuple[int, float]], measure: str = "RR@10") -> None:
-    """Write every value with its step, in order."""
-    write_text(path, f"step\t{measure.lower()}\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))

@@ -1,6 +1,8 @@
-"""New encoders: BERT's or a bag of words, of one tower or two (Chang et al., ICLR'20; DPR)."""
+"""Encoders of one tower or two, BERT's or a bag of words (Chang et al., ICLR'20; DPR): new ones, and changed ones."""
 
+import copy
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -8,10 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.errors import EncoreError
-from encore.models.config import EncoderConfig
+from encore.models.config import EncoderConfig, Pooling, Projector, Similarity
 from encore.models.encoder import Encoder, content
+from encore.models.heads import projector
 
 QUERY = "query_encoder."  # how the parameters of the query tower begin
+PROJECTOR = "projector."  # and those of a projector that was trained before
 
 
 class BowMlp(Encoder):
@@ -85,6 +89,47 @@ def separate_encoders(encoder: Encoder) -> Encoder:
     own = encoder.state_dict()
     towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
     return towers
+
+
+def query_tower_alone(encoder: Encoder) -> Encoder:
+    """Two towers, of which that of queries can learn and that of passages cannot."""
+    apart = encoder if encoder.query_encoder is not None else separate_encoders(encoder)
+    apart.requires_grad_(False)
+    apart.query_tower.requires_grad_(True)
+    return apart
+
+
+def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chance: int) -> None:
+    """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
+
+    Args:
+        heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
+            they are drawn.
+        chance: the seed of what is drawn.
+    """
+    present = encoder.config.projector
+    if kind in ("none", present):
+        return
+    if present != "none":
+        raise EncoreError(
+            f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
+        )
+    torch.manual_seed(chance)
+    made = projector(kind, encoder.config.hidden)
+    trained = {name.removeprefix(PROJECTOR): tensor for name, tensor in heads.items() if name.startswith(PROJECTOR)}
+    own = made.state_dict()
+    if own.keys() == trained.keys() and all(tensor.shape == own[name].shape for name, tensor in trained.items()):
+        made.load_state_dict(trained)
+    for tower in {encoder, encoder.query_tower}:
+        tower.projector = copy.deepcopy(made)
+        tower.config = replace(tower.config, projector=kind)
+
+
+def compare_by(encoder: Encoder, pooling: Pooling | None, similarity: Similarity | None) -> None:
+    """Let each tower make and compare vectors otherwise; by None as it does."""
+    for tower in {encoder, encoder.query_tower}:
+        own = tower.config
+        tower.config = replace(own, pooling=pooling or own.pooling, similarity=similarity or own.similarity)
 
 
 def follow(encoder: Encoder, parent: Encoder) -> None:

@@ -4,9 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from encore.config.datasets import Ignored
 from encore.config.finetuning import PART, FinetuneStep
 from encore.config.validation import checked
-from encore.finetuning.negatives import Ignored
 from encore.models.config import EncoderConfig
 from encore.models.flops import forward, product
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
@@ -94,7 +94,9 @@ class Finetune(Stage[Spec, Inputs]):
             index=partial(vectors_by_row, given.shards) if given.shards else None,
         )
         resume = Resume(job.state, job.checkpoint_seconds, job.workers)
-        done = finetune(spec.training, spec.seed, spec.numerics, inputs, job.output, resume, spec)
+        done = finetune(
+            spec.training, inputs, job.output, seed=spec.seed, numerics=spec.numerics, ignored=spec, resume=resume
+        )
         return {"results": done.results, **done.facts}
 
 

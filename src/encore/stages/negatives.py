@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from encore.finetuning.negatives import Ignored
+from encore.config.datasets import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import LINES, PLAIN, Needs, Size
 
@@ -43,16 +43,16 @@ class Negatives(Stage[Spec, Inputs]):
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection
+        from encore.data.judged import no_negatives
         from encore.data.runs import read_run
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.mining import answering, no_negatives
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         answers = read_run(self.inputs.run)
         ranked = read_run(self.inputs.first) if self.inputs.first else answers
         ranking = mining.Candidates(ranked, no_negatives(collection, spec.split, spec))
         window = spec.model_dump(include=WINDOW, exclude_unset=True)
-        right = answering(ranking, collection, **window) if spec.answers else {}
+        right = mining.answering(ranking, collection, **window) if spec.answers else {}
         found = {query: set(documents) for query, documents in right.items()}
         if spec.negatives_below is not None:
             scored = mining.false_negatives(answers, spec.negatives_below)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from encore.finetuning.negatives import Ignored
+from encore.config.datasets import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import PLAIN, Needs, Size
 
@@ -34,12 +34,12 @@ class NegativesFromDataset(Stage[Spec, Inputs]):
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics
+        from encore.data.judged import no_negatives
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.mining import no_negatives, published
 
         spec, collection = self.spec, Collection(self.inputs.collection)
         asked = topics(collection, spec.split, spec.queries, spec.sample)
-        drawn, counts = published(
+        drawn, counts = mining.published(
             collection,
             spec.split,
             asked,

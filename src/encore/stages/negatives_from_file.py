@@ -4,8 +4,8 @@ from collections.abc import Collection as Several
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from encore.config.datasets import Ignored
 from encore.errors import EncoreError
-from encore.finetuning.negatives import Ignored
 from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import PLAIN, Needs, Size
 
@@ -48,8 +48,8 @@ class NegativesFromFile(Stage[Spec, Inputs]):
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics
+        from encore.data.judged import no_negatives
         from encore.finetuning.negatives import mining
-        from encore.finetuning.negatives.mining import no_negatives
         from encore.finetuning.negatives.systems_file import from_systems
         from encore.finetuning.negatives.triples import NegativesRequest, from_triples
         from encore.storage.document_ids import DocIds

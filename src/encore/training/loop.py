@@ -5,32 +5,39 @@ from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from encore.config.entries import Step
+from encore.config.finetuning import PART, FinetuneStep
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.models.memory import MicroBatch, PartSize
 from encore.models.transfer import AHEAD, ToHost
-from encore.storage.files import digest
-from encore.training import checkpoint, gradients, held_out, machine
+from encore.storage.files import digest, read_object, write_json
+from encore.training import checkpoint, gradients, held_out, launch, machine
 from encore.training.batches import Batch, BatchMaker, pinned, prefetched
 from encore.training.checkpoint import Resume
 from encore.training.compiled import STEPS, Compiled
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
 from encore.training.optimiser import AdamW
-from encore.training.record import CurvePoint, Trained, TrainingProgress, format_terms
+from encore.training.record import CurvePoint, Trained, TrainingProgress, format_terms, mean_cosine
 from encore.training.schedule import learning_rate, total_steps
 from encore.training.task import Task
 
-Validate = Callable[[Encoder, int], float]
 Weights = dict[str, Tensor]
 NAMED = 8  # examples of a batch that an error names
+
+
+class Validate(Protocol):
+    """Scores an encoder after a step, the more the better, by what it makes of some passages, vectors [P, D]."""
+
+    def __call__(self, encoder: Encoder, step: int, /) -> float: ...
+    def passages(self, encoder: Encoder, /) -> np.ndarray: ...
 
 
 class Taken:
@@ -146,6 +153,71 @@ def train(
         model.load_state_dict(best)
     model.eval()
     return done
+
+
+def train_at_best_rate(
+    step: FinetuneStep,
+    training: Callable[..., Trained],
+    model: nn.ModuleDict,
+    *,
+    total: int,
+    validate: Validate,
+    resume: Resume,
+) -> Trained:
+    """Train at that of the step's learning rates that validates best.
+
+    The record's counts say what each validated at, what the model validated at before, and how far its vectors have
+    moved. What trials cost is not among a model's operations.
+
+    Args:
+        training: trains a model in place as a step says.
+        model: its encoder and its heads.
+        total: the step's number of optimiser steps; a trial has fewer, with which its schedule ends.
+        resume: trials that are finished are kept in its folder, and not repeated.
+    """
+    encoder, every = model["encoder"], step.validate_every
+    assert isinstance(encoder, Encoder)
+    trial = step.model_copy(update={"steps": max(1, total // PART), "epochs": None})
+    scores = _try_rates(trial, partial(training, validate=validate, validate_every=every), model, resume)
+    best = max(scores, key=scores.__getitem__)
+    with torch.no_grad():
+        before, at_start = validate.passages(encoder.eval()), validate(encoder, 0)
+    chosen = step.model_copy(update={"learning_rate": best})
+    done = training(chosen, resume=resume, validate=validate if every else None, validate_every=every)
+    if launch.leads():
+        with torch.no_grad():
+            moved = mean_cosine(before, validate.passages(encoder))
+        facts = {"learning_rate": best, "validation_before": round(at_start, 6), "cosine_to_start": round(moved, 6)}
+        done.counts = facts | {f"validation_at_{rate:g}": round(score, 6) for rate, score in scores.items()}
+    return done
+
+
+def _try_rates(
+    trial: FinetuneStep, training: Callable[..., Trained], model: nn.ModuleDict, resume: Resume
+) -> dict[float, float]:
+    """What each learning rate of a step validates at; the model's weights are as before."""
+    start = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    found = {}
+    for rate in trial.learning_rates:
+        state = resume.state / f"rate-{rate:g}"
+        record = resume.state / f"rate-{rate:g}.json"
+        if not record.is_file():
+            done = training(trial.model_copy(update={"learning_rate": rate}), resume=resume._replace(state=state))
+            score = _of_all(done.validations[-1][1] if done.validations else 0.0, model)
+            model.load_state_dict(start)
+            if launch.leads():
+                write_json(record, {"score": score})
+            found[rate] = score
+        else:
+            found[rate] = float(read_object(record, "remove it, and repeat")["score"])
+        print(f"learning rate {rate:g}: validation {found[rate]:.4f}", flush=True)
+    return found
+
+
+def _of_all(score: float, model: nn.Module) -> float:
+    """The score of the process that validates, in all."""
+    with process_group(next(model.parameters()).device) as group:
+        return float(group.sum(torch.tensor(score, dtype=torch.float64)))
 
 
 def _computing(model: nn.Module, numerics: dict[str, Any], steps: int) -> Callable[[], AbstractContextManager[None]]:

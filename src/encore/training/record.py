@@ -2,10 +2,12 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from encore.storage import environment
@@ -32,6 +34,17 @@ def write_curve(path: Path, points: list[CurvePoint]) -> None:
     names = list(points[0].terms) if points else []
     rows = [["step", *names], *([str(step), *(f"{terms[name]:.6g}" for name in names)] for step, terms in points)]
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
+
+
+def write_validations(path: Path, validations: Sequence[tuple[int, float]], measure: str = "RR@10") -> None:
+    """Write every value with its step, in order."""
+    write_text(path, f"step\t{measure.lower()}\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))
+
+
+def mean_cosine(before: np.ndarray, after: np.ndarray) -> float:
+    """How near vectors [N, D] have stayed to what they were: the mean of their cosines."""
+    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    return float(np.mean(np.einsum("nd,nd->n", before, after, dtype=np.float64) / np.maximum(norms, 1e-12)))
 
 
 def format_terms(terms: dict[str, float]) -> str:

@@ -13,10 +13,11 @@ from scipy import stats
 from encore.config.finetuning import FinetuneStep
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.judged import judged_queries
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.queries import judged_queries
+from encore.finetuning.queries import in_rows
 from encore.models import checkpoint, embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
@@ -56,7 +57,8 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     checkpoint.save_model(encoder, {}, home / "start", store.tokenizer_folder)
     step = FinetuneStep.model_validate(STEP)
     negatives = {f"q{i}": {f"d{(i + shift) % 36:02d}": shift for shift in (3, 5, 11)} for i in roles["train"]}
-    task = Contrastive(step, judged_queries(collection, store, negatives, **step.query_selection(0)), store)
+    judged = judged_queries(collection, **step.query_selection(0), negatives=negatives)
+    task = Contrastive(step, in_rows(judged, store, negatives), store)
     numerics = {"precision": "fp32", "threads": 1}
     return Recipe(step, numerics, store, collection, home / "start", task, "RR@10")
 

@@ -32,12 +32,12 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_queries_of_near_vectors_have_one_topic(encoder: Any) -> None:
     store: Any = SimpleNamespace(queries=None)
-    found = clustered(encoder, store, ROWS, 7, 2, chance=0)
+    found = clustered(encoder, store, ROWS, length=7, count=2, chance=0)
     assert sorted(found[:2]) == [0, 1]
     assert all((found[place::2] == found[place]).all() for place in range(2))
-    assert np.array_equal(found, clustered(encoder, store, ROWS, 7, 2, chance=0)), "a function of the seed"
+    assert np.array_equal(found, clustered(encoder, store, ROWS, length=7, count=2, chance=0)), "a function of the seed"
     with pytest.raises(EncoreError, match="40 training queries are fewer than 41 clusters; lower `clusters`"):
-        clustered(encoder, store, ROWS, 7, 41, chance=0)
+        clustered(encoder, store, ROWS, length=7, count=41, chance=0)
 
 
 def test_each_query_comes_once_in_batches_of_one_topic_and_what_is_left_is_filled_up() -> None:

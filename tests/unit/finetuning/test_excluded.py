@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from encore.config.datasets import Ignored
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.copies import count_copies
+from encore.data.judged import no_negatives
 from encore.data.rankings import rank
-from encore.finetuning.negatives import Ignored
-from encore.finetuning.negatives.mining import Candidates, mine, no_negatives, published
+from encore.finetuning.negatives.mining import Candidates, mine, published
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import NegativesRequest, from_triples
 from encore.storage.document_ids import DocIds

@@ -9,6 +9,7 @@ import pytest
 from encore.finetuning import step as stepping
 from encore.finetuning.step import FinetuneInputs
 from encore.storage.files import sha256
+from encore.training.record import mean_cosine
 from tests.support.small_home import STEP, finetuned
 
 SHORT = {name: value for name, value in STEP.items() if name != "validate_every"} | {"steps": 6}
@@ -63,4 +64,4 @@ def test_a_killed_search_goes_on_and_repeats_no_trial(
 
 def test_how_far_vectors_moved_by_hand() -> None:
     before, after = np.array([[1, 0], [0, 2]], np.float32), np.array([[3, 0], [1, 1]], np.float32)
-    assert stepping.mean_cosine(before, after) == pytest.approx((1 + 0.5**0.5) / 2)
+    assert mean_cosine(before, after) == pytest.approx((1 + 0.5**0.5) / 2)

@@ -8,11 +8,10 @@ import torch
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.copies import count_copies
-from encore.finetuning.negatives import Ignored
-from encore.finetuning.negatives.mining import no_negatives
-from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
+from encore.finetuning.validation import mean_recall, mean_reciprocal_rank
 from encore.models import embed
-from tests.support.small_finetuning import Lookup, Texts, queries_of, step, vectors
+from encore.training.record import write_validations
+from tests.support.small_finetuning import Lookup, Texts, pool_of, queries_of, step, validation_of, vectors
 
 
 def test_reciprocal_rank_by_hand():
@@ -53,28 +52,29 @@ def test_a_step_learns_from_and_validates_on_its_own_splits(store, tmp_path):
     for share, learned, looked_at in (("1", [0, 1], [2]), ("80", [2, 3], [0])):
         wanted = step(negatives="none", train_split=f"train-{share}", valid_split=f"valid-{share}")
         assert [query.row for query in queries_of(wanted, own, store, {})] == learned
-        assert validation_pool(wanted, own, store).queries.tolist() == looked_at
+        assert pool_of(wanted, own, store).queries.tolist() == looked_at
 
 
 def test_the_measure_of_a_validation_is_the_steps(store, collection):
     torch.manual_seed(0)
-    pool, encoder = validation_pool(step(), collection, store), Lookup().float().requires_grad_(False)
-    first, second = (Validation(step(validation_measure=name), pool, store)(encoder, 10) for name in ("RR@10", "R@10"))
+    pool, encoder = pool_of(step(), collection, store), Lookup().float().requires_grad_(False)
+    wanted = (step(validation_measure=name) for name in ("RR@10", "R@10"))
+    first, second = (validation_of(each, pool, store)(encoder, 10) for each in wanted)
     assert 0 < first < second
 
 
 def test_pool_holds_the_answers_and_a_stable_sample(store, collection):
     wanted = step(validation_pool=5)
-    pool = validation_pool(wanted, collection, store)
+    pool = pool_of(wanted, collection, store)
     assert pool.queries.tolist() == [8, 9, 10, 11]
     assert len(pool.passages) == 9
     assert {8, 9, 10, 11} <= set(pool.passages.tolist())
     assert pool.passages.tolist() == sorted(pool.passages.tolist())
     assert pool.positive.sum(1).tolist() == [1, 1, 1, 1], "the passage of the lower grade is no answer"
     assert pool.passages[pool.positive.argmax(1)].tolist() == [8, 9, 10, 11]
-    larger = validation_pool(step(validation_pool=8), collection, store)
+    larger = pool_of(step(validation_pool=8), collection, store)
     assert set(pool.passages.tolist()) <= set(larger.passages.tolist())
-    assert len(validation_pool(step(validation_queries=2), collection, store).queries) == 2
+    assert len(pool_of(step(validation_queries=2), collection, store).queries) == 2
 
 
 def test_a_copy_of_an_answer_and_the_querys_document_do_not_count_as_wrong(store, tmp_path):
@@ -96,18 +96,17 @@ def test_a_copy_of_an_answer_and_the_querys_document_do_not_count_as_wrong(store
     here = SimpleNamespace(passages=renamed, queries=store.queries)
     values = {}
     for ignored in ((), ("ignore_copies",), ("ignore_copies", "ignore_identical_ids")):
-        excluded = no_negatives(Collection(tmp_path), "valid", Ignored(**dict.fromkeys(ignored, True)))
-        pool = validation_pool(wanted, Collection(tmp_path), here, excluded)
-        values[len(ignored)] = Validation(wanted, pool, here)(encoder, 0)
+        pool = pool_of(wanted, Collection(tmp_path), here, **dict.fromkeys(ignored, True))
+        values[len(ignored)] = validation_of(wanted, pool, here)(encoder, 0)
     assert values == pytest.approx({0: 1 / 3, 1: 1 / 2, 2: 1})
 
 
 def test_validation_ranks_the_pool(store, collection):
     """Against a ranking by definition; trained on nothing, so the value is low but not 0 by construction."""
-    pool = validation_pool(step(), collection, store)
+    pool = pool_of(step(), collection, store)
     encoder = Lookup().float().requires_grad_(False)
     wanted = step()
-    value = Validation(wanted, pool, store)(encoder, 10)
+    value = validation_of(wanted, pool, store)(encoder, 10)
     task = SimpleNamespace(store=store)
     queries = vectors(task, encoder, pool.queries, store.queries, wanted.query_length)
     passages = vectors(task, encoder, pool.passages, store.passages, wanted.length)
@@ -119,7 +118,7 @@ def test_validation_ranks_the_pool(store, collection):
 
 
 def test_validations_are_recorded_in_order(tmp_path):
-    write_record(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
+    write_validations(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
     assert (tmp_path / "validation.tsv").read_text() == "step\trr@10\n10\t0.250000\n20\t0.333333\n"
-    write_record(tmp_path / "validation.tsv", [(10, 0.25)], "R@10")
+    write_validations(tmp_path / "validation.tsv", [(10, 0.25)], "R@10")
     assert (tmp_path / "validation.tsv").read_text() == "step\tr@10\n10\t0.250000\n"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from encore.finetuning.step import query_tower_alone
 from encore.finetuning.whole_index import ranked
+from encore.models.towers import query_tower_alone
 from tests.support import small_models
 from tests.support.small_finetuning import Lookup, batch_of, index_task, loss_and_slope, step, vectors
 from tests.support.whole_loss import whole_loss

@@ -11,11 +11,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from encore.config.entries import Backbone
 from encore.errors import EncoreError
-from encore.finetuning.step import project
 from encore.models import checkpoint, flops, towers
 from encore.models.encoder import Encoder
 from encore.models.heads import projector
 from encore.models.start import start_model
+from encore.models.towers import project
 from encore.storage.files import sha256
 from encore.storage.manifest import read_manifest, record, verify
 from tests.support.small_models import random_batch, random_encoder, tokenizer_folder

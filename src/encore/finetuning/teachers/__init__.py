@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from encore.finetuning.negatives import Ignored
+from encore.config.datasets import Ignored
 
 
 class TeacherRequest(Ignored):

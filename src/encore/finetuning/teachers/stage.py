@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from encore.data.collection import Collection
+from encore.data.judged import judged_queries
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.mining import no_negatives
-from encore.finetuning.queries import Query, filled, judged_queries
+from encore.finetuning.queries import Query, filled, in_rows
 from encore.finetuning.scoring import LateInteractionScorer, Scorer, VectorScorer, open_scorer
 from encore.finetuning.teachers import TeacherRequest
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
@@ -24,6 +24,7 @@ from encore.storage import manifest
 from encore.training import machine
 
 TOGETHER = 8192  # texts that are embedded before their vectors are written
+SELECTION = {"split", "queries", "sample", "least_negatives"}  # the fields that say which queries
 
 
 def write_teacher_outputs(
@@ -43,15 +44,9 @@ def write_teacher_outputs(
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
     """
     store = TokenStore(tokens)
-    sampled_negatives = mining.read_negatives(mined) if mined else {}
-    judged = Collection(collection)
-    found = judged_queries(
-        judged,
-        store,
-        sampled_negatives,
-        *(request.split, request.queries, request.sample, request.least_negatives),
-        excluded=no_negatives(judged, request.split, request),
-    )
+    negatives, asked = mining.read_negatives(mined) if mined else {}, request.model_dump(include=SELECTION)
+    judged = judged_queries(Collection(collection), **asked, ignored=request, negatives=negatives)
+    found = in_rows(judged, store, negatives)
     queries, passages = query_passage_pairs([filled(query, request.fill, len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}
     print(f"{counts['pairs']} pairs of {counts['queries']} queries", flush=True)

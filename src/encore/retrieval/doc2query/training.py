@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from encore.config.entries import Step
 from encore.config.systems import T5
-from encore.data.collection import Collection, topics
-from encore.data.judgments import highest_graded
+from encore.data.collection import Collection
+from encore.data.judged import judged_queries
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
 from encore.retrieval.doc2query.model import Doc2QueryTokenizer, filled
@@ -29,9 +29,8 @@ def training_pairs(collection: Collection, split: str, queries: int | None = Non
     Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
     and test queries ask for are made without them.
     """
-    judged, texts = collection.qrels(split), collection.queries()
-    chosen = topics(collection, split, queries, sample)
-    pairs = [(query, name) for query in chosen for name in highest_graded(judged[query])]
+    judged, texts = judged_queries(collection, split, queries, sample), collection.queries()
+    pairs = [(query, name) for query, own in judged.items() for name in own.best]
     wanted = {name for _, name in pairs}
     passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
     if not pairs:
