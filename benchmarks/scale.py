@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from harness import figures, machine, record, usage
 
 from encore import stages
+from encore.data.runs import RUN
 from encore.data.tokens import TokenStore
 from encore.datasets.beir import BeirFields
 from encore.errors import EncoreError
@@ -43,10 +45,10 @@ SEARCHED = 1000  # queries of exact search
 WORDS = 430_000  # different ones in made-up texts, which real texts go beyond
 IN_ENVIRONMENT = {"build_index": "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}  # as in workflow/rules/common.smk
 IN_ENVIRONMENT |= dict.fromkeys(("lucene_index", "lucene_search"), f"{environment.JAVA_MB}={JAVA_MB}")
-SHARDS = ("vectors/000-of-002", "vectors/001-of-002")
-TEXTS, ADDED = {"collection": "collection"}, {f"shard{number}": shard for number, shard in enumerate(SHARDS)}
+RANGES = 2  # of rows, which the vectors are shards of
+TEXTS = {"collection": "collection"}
 MODEL = {**TEXTS, "model": "model", "tokens": "tokens"}
-SEARCHING, INDEXED = {**MODEL, **ADDED}, {**MODEL, "index": "hnsw", "exact": "exact"}
+INDEXED = {**MODEL, "index": "hnsw", "exact": "exact"}
 
 
 Measuring = Callable[[Sequence[str], Path, Path], dict[str, float]]  # runs a program in a folder with a log
@@ -71,21 +73,38 @@ class Stage(NamedTuple):
         """Its row of the table."""
         return ", ".join(filter(None, (self.program, self.does)))
 
-    def command(self, folder: Path) -> list[str]:
-        """The program as the workflow calls it, in the folder."""
-        stage, spec = stages.load(self.program).planned(self.spec, self.reads)
-        planned = folder / f"{self.name}.planned.json"
+    @property
+    def jobs(self) -> dict[str, dict[str, str]]:
+        """The folders that its jobs make, and what each reads: all, or the others and one shard."""
+        if self.program != "search_shard":
+            return {self.name: self.reads}
+        shards = [shard for role, shard in self.reads.items() if role.startswith("shard")]
+        return {f"{self.name}/{Path(shard).name}": {**MODEL, "shard0": shard} for shard in shards}
+
+    def commands(self, folder: Path) -> list[list[str]]:
+        """The program as the workflow calls it in the folder, for each of its jobs."""
+        return [self._command(folder, output, reads) for output, reads in self.jobs.items()]
+
+    def _command(self, folder: Path, output: str, reads: dict[str, str]) -> list[str]:
+        stage, spec = stages.load(self.program).planned(self.spec, reads)
+        planned = folder / f"{output.replace('/', '.')}.planned.json"
         source = {"source": "texts"} if self.program == "collection" else {}
-        planned.write_text(json.dumps({"stage": stage, "spec": spec, "inputs": self.reads, **source}))
+        planned.write_text(json.dumps({"stage": stage, "spec": spec, "inputs": reads, **source}))
         command = [sys.executable, str(ROOT / "workflow/scripts/make.py"), self.program, "--planned", planned.name]
-        command += ["--threads", str(self.threads), "--output", self.name]
+        command += ["--threads", str(self.threads), "--output", output]
         own = IN_ENVIRONMENT.get(self.program)
         return ["env", own, *command] if own else command
 
 
-def measured_stages(threads: int = 1) -> list[Stage]:
-    """All stages, each after those that it reads; BM25's searches with so many threads."""
-    words = {**TEXTS, "index": "lucene"}
+def in_ranges(role: str, folder: str, ranges: int) -> dict[str, str]:
+    """The shards in a folder, by role."""
+    return {f"{role}{number}": f"{folder}/{number:03d}-of-{ranges:03d}" for number in range(ranges)}
+
+
+def measured_stages(threads: int = 1, ranges: int = RANGES) -> list[Stage]:
+    """All stages, each after those that it reads; BM25's searches with so many threads, vectors in so many ranges."""
+    words, added = {**TEXTS, "index": "lucene"}, in_ranges("shard", "vectors", ranges)
+    searching, hits = {**MODEL, **added}, {**MODEL, **in_ranges("hit", "hits", ranges)}
     mined = {"split": "train", "depth": DEPTHS["train"], "keep": 30, "exclude_judged": True, "seed": 0}
     dense = {"split": "dev", "queries": SEARCHED, "sample": 0, "depth": 1000, "query_length": 32, "system": "ours"}
     dense["numerics"], asked, probed = NUMERICS, {"split": "train", "queries": None}, {"ef_search": HNSW["ef_search"]}
@@ -101,11 +120,13 @@ def measured_stages(threads: int = 1) -> list[Stage]:
         Stage("bm25-train", "lucene_search", words, {**BM25, **trains}, "ranked", trained, threads),
         Stage("negatives", "negatives", {**TEXTS, "run": "bm25-train"}, mined, "lines", "of BM25"),
         Stage("scores", "evaluate", {**TEXTS, "run": "bm25-dev"}, {"splits": {"dev": MEASURES}}, "lines"),
-        Stage("fp16", "build_index", ADDED, {**indexed, "index": {"kind": "fp16"}}, "passages", "16 bits"),
-        Stage("hnsw", "build_index", ADDED, {**indexed, "index": HNSW}, "passages", "HNSW"),
-        Stage("exact", "search", SEARCHING, exact, "ranked", tested),
+        Stage("fp16", "build_index", added, {**indexed, "index": {"kind": "fp16"}}, "passages", "16 bits"),
+        Stage("hnsw", "build_index", added, {**indexed, "index": HNSW}, "passages", "HNSW"),
+        Stage("exact", "search", searching, exact, "ranked", tested),
+        Stage("hits", "search_shard", searching, exact, "ranked", f"{tested}, each of {ranges} shards by a job"),
+        Stage("merged", "search", hits, exact, "lines", f"the same of hits in {ranges} shards"),
         Stage("approximate", "search_index", INDEXED, {**dense, "search": probed}, "queries", "HNSW"),
-        Stage("mining", "search", SEARCHING, {**exact, **trains}, "ranked", trained),
+        Stage("mining", "search", searching, {**exact, **trains}, "ranked", trained),
         Stage("mined", "negatives", {**TEXTS, "run": "mining"}, mined, "lines", "of exact search"),
     ]
 
@@ -124,8 +145,8 @@ def shape_of_model(vocabulary: int = VOCABULARY) -> EncoderConfig:
     return EncoderConfig(vocabulary, 1, DIMENSION, 12, DIMENSION)
 
 
-def draw_model(folder: Path) -> None:
-    """A model of one layer, and a vector of each passage that it could have given."""
+def draw_model(folder: Path, ranges: int = RANGES) -> None:
+    """A model of one layer, and a vector of each passage that it could have given, the same in any number of ranges."""
     import torch
 
     from encore.models import checkpoint
@@ -138,7 +159,7 @@ def draw_model(folder: Path) -> None:
     with recorded(folder / "model", stage="start", spec={}, inputs=[]):
         checkpoint.save_model(Encoder(shape), {}, folder / "model", store.tokenizer_folder)
     random, names = np.random.default_rng(0), store.passages.names
-    for shard in SHARDS:
+    for shard in in_ranges("shard", "vectors", ranges).values():
         rows = CollectionShard.parse(Path(shard).name).rows(len(names))
         sizes = (min(BLOCK, rows.stop - first) for first in range(rows.start, rows.stop, BLOCK))
         blocks = (random.standard_normal((size, DIMENSION), np.float32) for size in sizes)
@@ -152,6 +173,8 @@ def counts_of(stage: Stage, found: dict[str, float], folder: Path) -> dict[str, 
     asked, most = found.get(_split(stage), 0.0), stage.spec.get("queries")
     counts = {"passages": found["passages"], "queries": min(asked, most or asked)}
     counts |= {name: found[name] for name in ("tokens",) if name in found}
+    if stage.name in ("hits", "merged"):
+        counts["ranges"] = len(list((folder / "hits").iterdir()))
     index = {"build_index": stage.name, "search_index": "hnsw"}.get(stage.program)
     return counts | ({"index": float((folder / index / "index").stat().st_size)} if index else {})
 
@@ -164,13 +187,14 @@ def units_of(stage: Stage, counts: dict[str, float]) -> float:
 
 
 def needs_of(stage: Stage, counts: dict[str, float]) -> Needs:
-    """What a stage needs, as preflight forecasts it."""
+    """What a stage needs, or each of its jobs, as preflight forecasts it."""
     passages, tokens, split = counts["passages"], counts.get("tokens", 75.0 * counts["passages"]), _split(stage)
     size = Size(
         collection=CollectionSize(Texts(passages, tokens / passages), queries={split: counts["queries"]}),
         shape=shape_of_model(),
         run={"split": split, "queries": None, "depth": DEPTHS.get(split, 0)} if split else {},
-        given={"index": {"index": HNSW}},
+        given={**{role: {} for role in stage.reads}, "index": {"index": HNSW}},
+        folder=next(iter(stage.jobs)),
         java=JAVA_MB * 2.0**20,
     )
     kind = stages.load(stage.program)
@@ -183,8 +207,9 @@ def needs_of(stage: Stage, counts: dict[str, float]) -> Needs:
 
 
 def seconds_of(stage: Stage, needs: Needs) -> float:
-    """Seconds that are forecast; of exact search with its products, which preflight leaves to a GPU."""
-    return needs.core_seconds + (needs.operations / (USUAL["cpu"] * 1e9) if stage.program == "search" else 0.0)
+    """Seconds that are forecast of a job; of exact search with its products, which preflight leaves to a GPU."""
+    products = needs.operations if stage.program in ("search", "search_shard") else 0.0
+    return needs.core_seconds + products / (USUAL["cpu"] * 1e9)
 
 
 def _split(stage: Stage) -> str:
@@ -198,20 +223,28 @@ def rows_of(
     seed: int = 0,
     run_it: Measuring = usage.measured,
     threads: int = 1,
+    ranges: int = RANGES,
 ) -> Iterator[dict[str, Any]]:
-    """Run the stages at one size; a row for each: what it took, and how much it had to do."""
+    """Run the stages at one size; a row for each: what it took, and how much it had to do.
+
+    Raises:
+        EncoreError: hits in ranges gave another run than the undivided search.
+    """
     found = write_texts(folder, passages, seed)
-    for stage in [each for each in measured_stages(threads) if each.name in only]:
+    chosen = [each for each in measured_stages(threads, ranges) if each.name in only]
+    for stage in chosen:
         if stage.program == "collection":
             splits = {"train": {"role": "train"}, "dev": {"role": "test"}}
             fields = BeirFields.model_validate({"kind": "beir", "path": str(folder / "texts"), "splits": splits})
             stage.spec.update(fields.resolve())
-        took = run_it(stage.command(folder), folder, folder / f"{stage.name}.log")
+        took = of_all([run_it(command, folder, folder / f"{stage.name}.log") for command in stage.commands(folder)])
         if stage.program == "tokens":
             results = json.loads((folder / "tokens/manifest.json").read_text())["results"]
             found["tokens"] = results["tokens_in_passages"]
-            if any(ADDED.items() <= STAGES[name].reads.items() for name in only):
-                draw_model(folder)
+            if any("shard0" in each.reads for each in chosen):
+                draw_model(folder, ranges)
+        if stage.name == "merged" and "exact" in only and not same_run(folder / "merged", folder / "exact"):
+            raise EncoreError(f"the run of hits in {ranges} shards has other bytes than the undivided one")
         files = [path.stat() for path in (folder / stage.name).rglob("*") if path.is_file()]
         yield {
             "stage": stage.name,
@@ -221,6 +254,24 @@ def rows_of(
         }
 
 
+def of_all(jobs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """What the jobs of a stage took, one after another: seconds of all, memory of the largest."""
+    return {
+        name: max(job[name] for job in jobs) if name == "memory_mb" else round(math.fsum(job[name] for job in jobs), 2)
+        for name in jobs[0]
+    }
+
+
+def same_run(one: Path, other: Path) -> bool:
+    """Whether two folders have a run of the same bytes."""
+    return (one / RUN).read_bytes() == (other / RUN).read_bytes()
+
+
+def stage_of(row: dict[str, Any]) -> Stage:
+    """The stage that a row is of."""
+    return {stage.name: stage for stage in measured_stages(ranges=row["counts"].get("ranges", RANGES))}[row["stage"]]
+
+
 def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Lines of a table: what was measured, what preflight forecasts of the same amounts, and what a job requests."""
     return [
@@ -228,15 +279,15 @@ def next_to_forecasts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "stage": stage.told,
             "passages": f"{row['counts']['passages']:,}",
             "CPU s": row["cpu_seconds"],
-            "forecast s": figures.rounded(seconds_of(stage, needs)),
+            "forecast s": figures.rounded(len(stage.jobs) * seconds_of(stage, needs)),
             "memory MB": row["memory_mb"],
             "forecast MB": round(needs.memory / 1e6),
             "request MB": round(SPARE_MEMORY * needs.memory / 1e6),
             "disk MB": row["disk_mb"],
-            "forecast of disk MB": round(needs.disk / 1e6),
+            "forecast of disk MB": round(len(stage.jobs) * needs.disk / 1e6),
         }
         for row in rows
-        for stage in [STAGES[row["stage"]]]
+        for stage in [stage_of(row)]
         for needs in [needs_of(stage, row["counts"])]
     ]
 
@@ -283,7 +334,8 @@ def main() -> None:
     setting = {"java_memory_mb": JAVA_MB, "dimension": DIMENSION, "threads_of_bm25": options.threads}
     for passages in options.passages:
         with tempfile.TemporaryDirectory(dir=options.work) as place:
-            for row in rows_of(Path(place), passages, options.only, options.seed, threads=options.threads):
+            of = options.only, options.seed
+            for row in rows_of(Path(place), passages, *of, threads=options.threads, ranges=options.ranges):
                 rows.append(row)
                 print(json.dumps(row), flush=True)
                 record.write(options.output, options.name, {"setting": setting, "rows": rows}, before)
@@ -299,6 +351,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="with those that they read")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1, help="that search by BM25")
+    parser.add_argument("--ranges", type=int, default=RANGES, help="of rows, that vectors are encoded and searched in")
     parser.add_argument("--work", type=Path, help="folder for some 6 KB a passage, most of them vectors")
     parser.add_argument("--table", type=Path, metavar="RECORDS", help="only print the table of a folder of records")
     record.add_flags(parser, "scale")

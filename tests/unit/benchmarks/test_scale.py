@@ -1,6 +1,8 @@
 """The benchmark of scale at small sizes: what stages do for one more passage is the same for few and for many."""
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import scale
 from harness import record
 from harness.counted import counted
 
+from encore.errors import EncoreError
 from encore.storage import document_ids
 from tools import synthetic_msmarco
 
@@ -66,6 +69,37 @@ def test_every_stage_is_measured_with_all_that_it_starts(tmp_path: Path) -> None
     assert taken["memory_mb"] > 10
     (line,) = scale.next_to_forecasts([taken])
     assert line["request MB"] == round(1.3 * line["forecast MB"])
+
+
+def test_exact_search_in_ranges_is_measured_beside_the_undivided_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job for each of three ranges and one that merges, and the runs are compared."""
+    monkeypatch.setattr(scale, "write_texts", lambda *_: {"passages": 3000.0, "train": 12.0, "dev": 3.0})
+    read, runs = dict[str, str](), {"exact": b"a run"}
+
+    def run_it(command: Sequence[str], folder: Path, log: Path) -> dict[str, float]:
+        planned, output = (command[command.index(flag) + 1] for flag in ("--planned", "--output"))
+        read[output] = json.loads((folder / planned).read_text())["inputs"].get("shard0", "")
+        (folder / output).mkdir(parents=True)
+        (folder / output / scale.RUN).write_bytes(runs.get(output, b"a run"))
+        return {"cpu_seconds": 2.0, "memory_mb": 100.0 + len(read)}
+
+    def rows_of(place: str) -> list[dict[str, Any]]:
+        return list(scale.rows_of(tmp_path / place, 3000, ["exact", "hits", "merged"], run_it=run_it, ranges=3))
+
+    for place in ("equal", "other"):
+        (tmp_path / place).mkdir()
+    rows, shards = rows_of("equal"), [f"{number:03d}-of-003" for number in range(3)]
+    apart = {f"hits/{shard}": f"vectors/{shard}" for shard in shards}
+    assert read == {"exact": "vectors/000-of-003", **apart, "merged": ""}
+    assert [(row["cpu_seconds"], row["memory_mb"]) for row in rows] == [(2, 101), (6, 104), (2, 105)]
+    whole, hits, merged = scale.next_to_forecasts(rows)
+    assert ("3 shards" in hits["stage"], "3 shards" in merged["stage"]) == (True, True)
+    assert 3 * hits["request MB"] > whole["request MB"] >= hits["request MB"]
+    runs["exact"] = b"another"
+    with pytest.raises(EncoreError, match="the run of hits in 3 shards has other bytes than the undivided one"):
+        rows_of("other")
 
 
 def test_the_page_has_the_table_of_the_records() -> None:
