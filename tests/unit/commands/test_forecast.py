@@ -329,7 +329,7 @@ def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
     assert forecast_text.size(count) == says
 
 
-@pytest.mark.parametrize(("hours", "says"), [(0.0, "less than 0.1"), (0.1, "about 0.1"), (1234.56, "about 1,234.6")])
+@pytest.mark.parametrize(("hours", "says"), [(0.0, "less than 0.1"), (0.1, "about 0.1"), (1234.56, "about 1,235")])
 def test_hours_are_never_all_zeros(hours: float, says: str) -> None:
     assert forecast_text.about(hours, 1) == says
 
