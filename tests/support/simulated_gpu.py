@@ -329,4 +329,9 @@ def _product(left: Tensor, right: Tensor, dtype: torch.dtype, *, out: Tensor) ->
     return torch.mm(left.to(dtype), right.to(dtype), out=out)
 
 
-IMPLEMENTED = KERNELS | {"aten.mm.dtype_out": _product}  # operators that the processor lacks
+def _sum_with_product(total: Tensor, left: Tensor, right: Tensor, dtype: torch.dtype, *, out: Tensor) -> Tensor:
+    return torch.addmm(total, left.to(dtype), right.to(dtype), out=out)
+
+
+OF_TWO_TYPES = {"aten.mm.dtype_out": _product, "aten.addmm.dtype_out": _sum_with_product}
+IMPLEMENTED = KERNELS | OF_TWO_TYPES  # operators that the processor lacks
